@@ -199,9 +199,8 @@ indextable_field_at(PG_FUNCTION_ARGS)
 	int			wildcards = 0;
 	Datum		values[4] = {0};
 	bool		isnull[4] = {true, true, true, true};
-	int			i;
 
-	for (i = 0; i < spec->nsteps; i++)
+	for (int i = 0; i < spec->nsteps; i++)
 	{
 		steps = lappend(steps, spec->steps[i].name);
 		wildcards += spec->steps[i].name == NULL;
@@ -243,7 +242,6 @@ field_text(FactDef *fact, const char *document, List *steps, Oid type)
 	char	   *name = NULL;
 	bool		clashes = false;
 	ListCell   *cell;
-	int			i;
 
 	initStringInfo(&text);
 	appendStringInfoString(&text, path_text(steps));
@@ -252,7 +250,7 @@ field_text(FactDef *fact, const char *document, List *steps, Oid type)
 	foreach(cell, steps)
 		if (lfirst(cell) != NULL)
 		name = lfirst(cell);
-	for (i = 0; i < fact->npk && name != NULL; i++)
+	for (int i = 0; i < fact->npk && name != NULL; i++)
 		clashes |= strcmp(get_attname(fact->relid, fact->pk_attno[i], false), name) == 0;
 	if (name == NULL || name[0] == '\0' || strlen(name) >= NAMEDATALEN || SystemAttributeByName(name) != NULL || clashes)
 	{
@@ -262,7 +260,7 @@ field_text(FactDef *fact, const char *document, List *steps, Oid type)
 		 */
 		char	   *own = psprintf("%s_%s", document, name == NULL || name[0] == '\0' ? "value" : name);
 
-		for (i = 0; i < fact->npk; i++)
+		for (int i = 0; i < fact->npk; i++)
 			if (strcmp(get_attname(fact->relid, fact->pk_attno[i], false), own) == 0)
 			{
 				own = psprintf("field_%s", own);
@@ -317,11 +315,9 @@ existing_index(Relation fact, AttrNumber doc, FieldSpec *spec, Oid type)
 static bool
 same_path(FieldSpec *a, FieldSpec *b)
 {
-	int			i;
-
 	if (a->column != NULL || b->column != NULL || a->nsteps != b->nsteps)
 		return false;
-	for (i = 0; i < a->nsteps; i++)
+	for (int i = 0; i < a->nsteps; i++)
 		if (a->steps[i].wildcard != b->steps[i].wildcard ||
 			(!a->steps[i].wildcard && strcmp(a->steps[i].name, b->steps[i].name) != 0))
 			return false;

@@ -102,12 +102,11 @@ profile_table(Profile *p, Relation fact, int rows, double bytes)
 {
 	Tuplesortstate *sort;
 	Sample		sample;
-	int			i;
 
 	sample_begin(&sample, p->def->fact, p->def->fact->doc_attno[p->def->docno], fact, rows, bytes);
 	p->partitioned = p->def->fact->partitioned;
 	p->partitions = sample.partitions;
-	for (i = p->def->nkeys; i < p->def->nkeys + p->def->nincludes; i++)
+	for (int i = p->def->nkeys; i < p->def->nkeys + p->def->nincludes; i++)
 		*(p->def->fields[i].is_hint ? &p->hinted : &p->shows_fields) = true;
 	p->included = palloc0(sizeof(bool) * Max(p->def->nincludes, 1));
 	sort = bulk_load_begin_sort(p->def);
@@ -131,11 +130,10 @@ read_rows(Profile *p, Sample *sample, Tuplesortstate *sort)
 											  ALLOCSET_DEFAULT_SIZES);
 	TupleTableSlot *slot;
 	Caller		caller;
-	int			i;
 
-	for (i = 0; i < def->nident; i++)
+	for (int i = 0; i < def->nident; i++)
 		TupleDescCopyEntry(ident, i + 1, def->desc, def->ident[i]);
-	for (i = 0; i < def->nkeys; i++)
+	for (int i = 0; i < def->nkeys; i++)
 		TupleDescCopyEntry(key, i + 1, def->desc, def->ident[i]);
 	TupleDescFinalize(ident);
 	TupleDescFinalize(key);
@@ -176,8 +174,6 @@ read_row(Profile *p, TupleTableSlot *slot, Tuplesortstate *sort, TupleTableSlot 
 	Rejection	rejection = {0};
 	Entries		entries;
 	int			skipped;
-	int			i;
-	int			k;
 
 	factrow_init(&row, def->fact, slot);
 	row.rejection = &rejection;
@@ -207,7 +203,7 @@ read_row(Profile *p, TupleTableSlot *slot, Tuplesortstate *sort, TupleTableSlot 
 		p->missing++;
 	if (entries.n > 0)
 		p->with_entries++;
-	for (i = 0; i < entries.n; i++)
+	for (int i = 0; i < entries.n; i++)
 	{
 		Datum	   *values = ENTRY_VALUES(&entries, i);
 		bool	   *isnull = ENTRY_NULLS(&entries, i);
@@ -215,14 +211,14 @@ read_row(Profile *p, TupleTableSlot *slot, Tuplesortstate *sort, TupleTableSlot 
 		bool		no_nulls[INDEX_MAX_KEYS] = {0};
 		Size		width;
 
-		for (k = 0; k < def->nident; k++)
+		for (int k = 0; k < def->nident; k++)
 			in_ident[k] = values[def->ident[k] - 1];
 		p->ident_bytes += heap_compute_data_size(ident, in_ident, no_nulls);
 		p->key_bytes += heap_compute_data_size(key, in_ident, no_nulls);
 		width = heap_compute_data_size(def->desc, values, isnull);
 		p->entry_bytes += width;
 		p->widest = Max(p->widest, width);
-		for (k = 0; k < def->nincludes; k++)
+		for (int k = 0; k < def->nincludes; k++)
 			if (!isnull[def->fields[def->nkeys + k].attno - 1])
 				p->included[k] = true;
 		store_entry(entry, values, isnull);
@@ -250,7 +246,6 @@ count_keys(Profile *p, Tuplesortstate *sort)
 	int64		once = 0;
 	double		pairs = 0;
 	double		entries;
-	int			i;
 
 	for (;;)
 	{
@@ -260,7 +255,7 @@ count_keys(Profile *p, Tuplesortstate *sort)
 		CHECK_FOR_INTERRUPTS();
 		if (more)
 			slot_getallattrs(entry);
-		for (i = 0; same && i < def->nkeys; i++)
+		for (int i = 0; same && i < def->nkeys; i++)
 			same = ApplySortComparator(values[i], false, entry->tts_values[def->ident[i] - 1], false,
 									   &def->ident_sort[i]) == 0;
 		if (!same)
@@ -278,7 +273,7 @@ count_keys(Profile *p, Tuplesortstate *sort)
 			n = 0;
 			MemoryContextReset(cxt);
 			old = MemoryContextSwitchTo(cxt);
-			for (i = 0; i < def->nkeys; i++)
+			for (int i = 0; i < def->nkeys; i++)
 				values[i] = datumCopy(entry->tts_values[def->ident[i] - 1], def->fields[i].typbyval,
 									  def->fields[i].typlen);
 			MemoryContextSwitchTo(old);
@@ -303,7 +298,7 @@ count_keys(Profile *p, Tuplesortstate *sort)
 	 * In found[i] the look-up asks for a key that is not one of the i most
 	 * common.
 	 */
-	for (i = 0; i <= COMMON_KEYS; i++)
+	for (int i = 0; i <= COMMON_KEYS; i++)
 	{
 		p->found[i] = p->sampled_entries > p->common_entries[i] && p->sampled > 1 ?
 			Max(pairs, 0) / (p->sampled_entries - p->common_entries[i]) / (p->sampled - 1) : 0;
@@ -322,7 +317,6 @@ static void
 count_key(Profile *p, Datum *values, int64 n, double *pairs)
 {
 	int			at = p->ncommon;
-	int			i;
 
 	*pairs += (double) n * (n - 1);
 	if (is_number(&p->def->fields[0], values[0]))
@@ -337,7 +331,7 @@ count_key(Profile *p, Datum *values, int64 n, double *pairs)
 	p->ncommon++;
 	p->common[at].n = n;
 	p->common[at].values = palloc(sizeof(Datum) * p->def->nkeys);
-	for (i = 0; i < p->def->nkeys; i++)
+	for (int i = 0; i < p->def->nkeys; i++)
 		p->common[at].values[i] = datumCopy(values[i], p->def->fields[i].typbyval, p->def->fields[i].typlen);
 }
 
@@ -369,9 +363,8 @@ estimate_pages(Profile *p)
 {
 	static const Strategy all[] = {STRATEGY_NORMALIZED, STRATEGY_PARTIAL, STRATEGY_DENORMALIZED};
 	bool		covers = p->widest <= p->def->max_covered_bytes && primary_key_can_cover(p->def);
-	int			i;
 
-	for (i = 0; i < (int) lengthof(all); i++)
+	for (int i = 0; i < (int) lengthof(all); i++)
 	{
 		double		row = all[i] == STRATEGY_NORMALIZED ? p->ident_bytes :
 			all[i] == STRATEGY_PARTIAL ? p->entry_bytes : p->ident_bytes + p->stored_bytes;
@@ -394,9 +387,7 @@ estimate_pages(Profile *p)
 static bool
 has_posting_lists(IndexDef *def)
 {
-	int			i;
-
-	for (i = 0; i < def->nkeys; i++)
+	for (int i = 0; i < def->nkeys; i++)
 	{
 		Oid			opclass = GetDefaultOpClass(def->fields[i].type, BTREE_AM_OID);
 		Oid			type = get_opclass_input_type(opclass);

@@ -70,7 +70,6 @@ profile_row(Profile *p, List *same)
 	List	   *keys = NIL;
 	List	   *conditions = NIL;
 	int			n = 0;
-	int			i;
 
 	check_version(desc, COLUMNS);
 #define PUT(datum)			(values[n++] = (datum))
@@ -108,7 +107,7 @@ profile_row(Profile *p, List *same)
 	PUT_COUNT(p->numbers);
 	PUT_BOOL(p->all_differ);
 	PUT_LIST(never_included(p));
-	for (i = 0; i < p->ncommon; i++)
+	for (int i = 0; i < p->ncommon; i++)
 	{
 		numbers[i] = Float8GetDatum(p->common[i].n);
 		keys = lappend(keys, common_key_text(p, i));
@@ -117,7 +116,7 @@ profile_row(Profile *p, List *same)
 	PUT_NUMBERS(p->ncommon);
 	PUT(string_array(keys, TEXTOID));
 	PUT(string_array(conditions, TEXTOID));
-	for (i = 0; i <= COMMON_KEYS; i++)
+	for (int i = 0; i <= COMMON_KEYS; i++)
 		numbers[i] = Float8GetDatum(p->found[i]);
 	PUT_NUMBERS(COMMON_KEYS + 1);
 	PUT_NUMBER(p->entries);
@@ -127,7 +126,7 @@ profile_row(Profile *p, List *same)
 	PUT_NUMBER(p->entry_bytes);
 	PUT_BOOL(p->stored_bytes < TOAST_TUPLE_THRESHOLD);
 	PUT_BOOL(p->document_bytes > TOAST_TUPLE_THRESHOLD);
-	for (i = 0; i < PAGES; i++)
+	for (int i = 0; i < PAGES; i++)
 		numbers[i] = Float8GetDatum(p->pages[i]);
 	PUT_NUMBERS(PAGES);
 	PUT_TEXT(index_columns(p));
@@ -144,11 +143,10 @@ path_sql(Profile *p, Field *field, bool as_text)
 	const char *document = quote_identifier(p->row->document);
 	PathStep   *steps = field->spec->steps;
 	List	   *names = NIL;
-	int			i;
 
 	if (field->plain_steps == 0)
 		return pstrdup(document);
-	for (i = 0; i < field->plain_steps; i++)
+	for (int i = 0; i < field->plain_steps; i++)
 		names = lappend(names, pnstrdup(steps[i].name, steps[i].len));
 	if (field->plain_steps == 1 && !steps[0].is_index)
 		return psprintf("%s %s %s", document, as_text ? "->>" : "->", quote_literal_cstr(linitial(names)));
@@ -198,10 +196,9 @@ static char *
 index_columns(Profile *p)
 {
 	StringInfoData sql;
-	int			i;
 
 	initStringInfo(&sql);
-	for (i = 0; i < p->def->nkeys; i++)
+	for (int i = 0; i < p->def->nkeys; i++)
 	{
 		Field	   *field = &p->def->fields[i];
 		bool		plain = field->spec->expression != NULL || (field->spec->column != NULL && field->convert == NULL);
@@ -230,10 +227,9 @@ static char *
 common_key_text(Profile *p, int which)
 {
 	StringInfoData result;
-	int			i;
 
 	initStringInfo(&result);
-	for (i = 0; i < p->def->nkeys; i++)
+	for (int i = 0; i < p->def->nkeys; i++)
 	{
 		char	   *text = value_text(p->def->fields[i].type, p->common[which].values[i]);
 		char	   *c;
@@ -253,12 +249,11 @@ static char *
 common_key_sql(Profile *p, int which)
 {
 	StringInfoData result;
-	int			i;
 
 	if (p->def->nkeys == 1)
 		return value_sql(&p->def->fields[0], p->common[which].values[0]);
 	initStringInfo(&result);
-	for (i = 0; i < p->def->nkeys; i++)
+	for (int i = 0; i < p->def->nkeys; i++)
 		appendStringInfo(&result, "%s%s = %s", i > 0 ? " AND " : "", field_sql(p, &p->def->fields[i], true),
 						 value_sql(&p->def->fields[i], p->common[which].values[i]));
 	return result.data;
@@ -273,9 +268,7 @@ common_key_sql(Profile *p, int which)
 static bool
 all_immutable(Profile *p)
 {
-	int			i;
-
-	for (i = 0; i < p->def->nkeys; i++)
+	for (int i = 0; i < p->def->nkeys; i++)
 	{
 		Field	   *field = &p->def->fields[i];
 
@@ -291,9 +284,8 @@ static List *
 never_included(Profile *p)
 {
 	List	   *fields = NIL;
-	int			i;
 
-	for (i = 0; i < p->def->nincludes; i++)
+	for (int i = 0; i < p->def->nincludes; i++)
 		if (!p->included[i])
 			fields = lappend(fields, (char *) p->def->fields[p->def->nkeys + i].spec->text);
 	return fields;

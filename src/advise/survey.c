@@ -383,11 +383,9 @@ count_text(Place *place, const char *text, int len)
 static bool
 has_form(const char *text, int len, const char *form)
 {
-	int			i;
-
 	if (len != (int) strlen(form))
 		return false;
-	for (i = 0; i < len; i++)
+	for (int i = 0; i < len; i++)
 	{
 		if (form[i] == '9' ? !isdigit((unsigned char) text[i]) :
 			form[i] == 'x' ? !isxdigit((unsigned char) text[i]) : text[i] != form[i])
@@ -501,9 +499,8 @@ forget_rare_members(Survey *survey, Place *place)
 {
 	int			members = place->nmembers;
 	int			kept = 0;
-	int			i;
 
-	for (i = 0; i < members; i++)
+	for (int i = 0; i < members; i++)
 	{
 		Place	   *member = place->members[i];
 
@@ -544,14 +541,12 @@ free_place(Survey *survey, Place *place)
 static void
 list_places(ReturnSetInfo *rsinfo, Survey *survey, Place *place)
 {
-	int			i;
-
 	if (place->pruned || place->nmembers > MANY_MEMBERS)
 		forget_rare_members(survey, place);
 	put_place(rsinfo, survey, place);
 	if (place->elements != NULL)
 		list_places(rsinfo, survey, place->elements);
-	for (i = 0; i < place->nmembers; i++)
+	for (int i = 0; i < place->nmembers; i++)
 		list_places(rsinfo, survey, place->members[i]);
 }
 

@@ -301,9 +301,7 @@ has_rejections(Oid index_table, Snapshot snapshot)
 static bool
 may_lack_whole_key(IndexDef *def)
 {
-	int			i;
-
-	for (i = 0; i < def->nkeys; i++)
+	for (int i = 0; i < def->nkeys; i++)
 		if (def->fields[i].type == JSONBOID)
 			return true;
 	return def->skip_mismatch;

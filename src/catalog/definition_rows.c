@@ -109,9 +109,8 @@ get_column_names_by_number(Relation rel)
 {
 	TupleDesc	desc = RelationGetDescr(rel);
 	List	   *names = NIL;
-	int			i;
 
-	for (i = 0; i < desc->natts; i++)
+	for (int i = 0; i < desc->natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
 
@@ -218,9 +217,8 @@ static int
 value_named(Datum name, const char *const *names)
 {
 	char	   *value = TextDatumGetCString(name);
-	int			i;
 
-	for (i = 0; names[i] != NULL; i++)
+	for (int i = 0; names[i] != NULL; i++)
 		if (strcmp(value, names[i]) == 0)
 			return i;
 	elog(ERROR, "unexpected value in the catalog: %s", value);
@@ -496,9 +494,8 @@ void
 catalog_reassign_rows(Oid from, Oid to)
 {
 	static const char *const tables[] = {"skipped", "rejection"};
-	int			i;
 
-	for (i = 0; i < 2; i++)
+	for (int i = 0; i < 2; i++)
 	{
 		run_sql(get_extension_owner(), "DELETE FROM %s WHERE index_table = %u::regclass", catalog_table(tables[i]), to);
 		run_sql(get_extension_owner(), "UPDATE %s SET index_table = %u::regclass"

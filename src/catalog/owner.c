@@ -73,7 +73,6 @@ revoke_all(Oid relid, Oid owner)
 	Datum		acl;
 	Oid		   *roles;
 	int			nroles = 0;
-	int			i;
 
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "cache lookup failed for relation %u", relid);
@@ -84,7 +83,7 @@ revoke_all(Oid relid, Oid owner)
 	if (isnull)
 		return;
 	run_sql(get_extension_owner(), "REVOKE ALL ON TABLE %s FROM PUBLIC", quoted_relation(relid));
-	for (i = 0; i < nroles; i++)
+	for (int i = 0; i < nroles; i++)
 		if (roles[i] != owner)
 			run_sql(get_extension_owner(), "REVOKE ALL ON TABLE %s FROM %s", quoted_relation(relid),
 					quote_identifier(GetUserNameFromId(roles[i], false)));
@@ -104,13 +103,12 @@ grant_default_select(Oid relid, Relation fact)
 	Oid			owner = fact->rd_rel->relowner;
 	Acl		   *acl = get_user_default_acl(OBJECT_TABLE, owner, get_rel_namespace(relid));
 	AclItem    *items;
-	int			i;
 
 	if (acl == NULL || fact->rd_rel->relrowsecurity)
 		return;
 	/* ACL_DAT() draws a warning. */
 	items = (AclItem *) ((char *) acl + ARR_OVERHEAD_NONULLS(1));
-	for (i = 0; i < ACL_NUM(acl); i++)
+	for (int i = 0; i < ACL_NUM(acl); i++)
 	{
 		AclItem    *item = &items[i];
 		Oid			role = item->ai_grantee;

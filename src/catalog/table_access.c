@@ -226,14 +226,13 @@ array_strings(Datum array, Oid type)
 	ArrayType  *elements = DatumGetArrayTypeP(array);
 	Datum	   *elems;
 	int			n;
-	int			i;
 	List	   *result = NIL;
 
 	if (type == TEXTOID)
 		deconstruct_array(elements, TEXTOID, -1, false, TYPALIGN_INT, &elems, NULL, &n);
 	else
 		deconstruct_array(elements, NAMEOID, NAMEDATALEN, false, TYPALIGN_CHAR, &elems, NULL, &n);
-	for (i = 0; i < n; i++)
+	for (int i = 0; i < n; i++)
 		result = lappend(result, type == TEXTOID ? TextDatumGetCString(elems[i]) :
 						 pstrdup(NameStr(*DatumGetName(elems[i]))));
 	return result;

@@ -133,9 +133,7 @@ is_queue_table(Oid relid, Oid fact, TupleDesc desc)
 static bool
 has_columns(Oid relid, TupleDesc desc)
 {
-	int			i;
-
-	for (i = 0; i < desc->natts; i++)
+	for (int i = 0; i < desc->natts; i++)
 	{
 		HeapTuple	tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(relid), Int16GetDatum(i + 1));
 		Form_pg_attribute att;

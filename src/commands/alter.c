@@ -275,7 +275,6 @@ read_new_partitioning(FunctionCallInfo fcinfo, StoredDefinition *pending, Defini
 	PartitioningRequest request;
 	List	   *names = NIL;
 	bool		partitioned = get_rel_relkind(row->index_table) == RELKIND_PARTITIONED_TABLE;
-	int			i;
 
 	if (!has_partitioning_args(fcinfo))
 	{
@@ -289,7 +288,7 @@ read_new_partitioning(FunctionCallInfo fcinfo, StoredDefinition *pending, Defini
 	}
 	partitioning_args(fcinfo, ARG_PARTITIONS, ARG_PARTITION_BY, &request);
 	def = definition_of_index_table(row->index_table, &factdef);
-	for (i = 0; i < def->nkeys; i++)
+	for (int i = 0; i < def->nkeys; i++)
 		names = lappend(names, NameStr(TupleDescAttr(def->desc, def->fields[i].attno - 1)->attname));
 	rel = open_existing(row->index_table, AccessShareLock);
 	if (partitioned && request.by == NULL && (request.bounds != NIL || request.tablespaces != NIL) && request.partitions == 0)

@@ -391,12 +391,11 @@ wait_for_older_snapshots(void)
 	VirtualTransactionId *still;
 	int			n;
 	int			nstill;
-	int			i;
 	int			k;
 
 	SPI_commit();
 	others = GetCurrentVirtualXIDs(limit, true, false, PROC_IS_AUTOVACUUM | PROC_IN_VACUUM, &n);
-	for (i = 0; i < n; i++)
+	for (int i = 0; i < n; i++)
 	{
 		/* The transaction may have taken a newer snapshot meanwhile. */
 		still = GetCurrentVirtualXIDs(limit, true, false, PROC_IS_AUTOVACUUM | PROC_IN_VACUUM, &nstill);

@@ -215,7 +215,6 @@ next_keys(Build *b, Reconciliation *r, Relation part, ArrayType *last)
 	IndexScanDesc scan = index_beginscan_compat(part, index, r->snapshot, last == NULL ? 0 : 1);
 	RowComparison after;
 	Datum		bound[INDEX_MAX_KEYS];
-	int			i;
 
 	if (last != NULL)
 	{
@@ -238,7 +237,7 @@ next_keys(Build *b, Reconciliation *r, Relation part, ArrayType *last)
 		TupleTableSlot *row = convert_to_root_row(def, leaf, slot, 0);
 
 		CHECK_FOR_INTERRUPTS();
-		for (i = 0; i < def->npk; i++)
+		for (int i = 0; i < def->npk; i++)
 		{
 			Form_pg_attribute att = TupleDescAttr(def->queue_desc, QUEUE_KEY - 1 + i);
 			bool		isnull;

@@ -355,12 +355,11 @@ row_key(FunctionCallInfo fcinfo, Relation fact)
 	Datum	   *elems;
 	bool	   *nulls;
 	int			n = 0;
-	int			i;
 
 	if (!PG_ARGISNULL(ARG_PRIMARY_KEY))
 		deconstruct_array(PG_GETARG_ARRAYTYPE_P(ARG_PRIMARY_KEY), NAMEOID, NAMEDATALEN, false, TYPALIGN_CHAR,
 						  &elems, &nulls, &n);
-	for (i = 0; i < n; i++)
+	for (int i = 0; i < n; i++)
 	{
 		if (nulls[i])
 			ereport(ERROR,
@@ -483,7 +482,6 @@ fill_index_table(IndexDef *def, Relation fact, Relation index_table)
 	int64		skipped = 0;
 	uint32		lacking = 0;
 	int64		rows = 0;
-	int			i;
 
 	sort = bulk_load_begin_sort(def);
 	progress_begin(fact, def->relid, PROGRESS_CREATEIDX_COMMAND_CREATE);
@@ -503,7 +501,7 @@ fill_index_table(IndexDef *def, Relation fact, Relation index_table)
 		entries_init(&entries, def);
 		skipped += extract_entries(def, &row, true, &entries);
 		lacking |= entries.lacking;
-		for (i = 0; i < entries.n; i++)
+		for (int i = 0; i < entries.n; i++)
 		{
 			if (def->nincludes > 0)
 				widest = Max(widest, heap_compute_data_size(def->desc, ENTRY_VALUES(&entries, i),

@@ -154,9 +154,8 @@ clone_indexes(Relation old, Relation new)
 	AttrMap    *map = make_attrmap(RelationGetNumberOfAttributes(old));
 	List	   *indexes = RelationGetIndexList(old);
 	ListCell   *cell;
-	int			i;
 
-	for (i = 0; i < map->maplen; i++)
+	for (int i = 0; i < map->maplen; i++)
 		map->attnums[i] = i < desc->natts ? i + 1 : 0;
 	foreach(cell, indexes)
 	{
@@ -183,9 +182,8 @@ static bool
 uses_dropped_column(Relation index, Relation new)
 {
 	Bitmapset  *columns = index_columns(index);
-	int			i;
 
-	for (i = -1; (i = bms_next_member(columns, i)) >= 0;)
+	for (int i = -1; (i = bms_next_member(columns, i)) >= 0;)
 	{
 		AttrNumber	attno = i + FirstLowInvalidHeapAttributeNumber;
 
@@ -421,13 +419,12 @@ copy_layout(Oid old, Oid new, bool async, bool was_async)
 	bool		identity = false;
 	FactDef    *factdef;
 	IndexDef   *def;
-	int			i;
 
 	initStringInfo(&columns);
-	for (i = 0; i < a->natts && i < b->natts; i++)
+	for (int i = 0; i < a->natts && i < b->natts; i++)
 		if (!TupleDescAttr(a, i)->attisdropped && TupleDescAttr(b, i)->attisdropped)
 			appendStringInfo(&columns, ", DROP COLUMN %s", quote_identifier(NameStr(TupleDescAttr(a, i)->attname)));
-	for (i = a->natts; i < b->natts; i++)
+	for (int i = a->natts; i < b->natts; i++)
 		appendStringInfo(&columns, ", ADD COLUMN %s", layout_column(TupleDescAttr(b, i)));
 	primary_key = open_primary_key(old_rel);
 	if (primary_key == NULL || !OidIsValid(find_matching_index(primary_key, new_rel)))
@@ -456,7 +453,7 @@ copy_layout(Oid old, Oid new, bool async, bool was_async)
 			StringInfoData list;
 
 			initStringInfo(&list);
-			for (i = 0; i < factdef->npk; i++)
+			for (int i = 0; i < factdef->npk; i++)
 				appendStringInfo(&list, "%s%s", i > 0 ? ", " : "",
 								 quote_identifier(column_name_in_old(old_rel, new_rel, def->pk_attno[i])));
 			row_index = list.data;
@@ -507,9 +504,8 @@ check_same_layout(Oid old, Oid new)
 	TupleDesc	a = RelationGetDescr(old_rel);
 	TupleDesc	b = RelationGetDescr(new_rel);
 	bool		same = a->natts == b->natts;
-	int			i;
 
-	for (i = 0; same && i < a->natts; i++)
+	for (int i = 0; same && i < a->natts; i++)
 	{
 		Form_pg_attribute x = TupleDescAttr(a, i);
 		Form_pg_attribute y = TupleDescAttr(b, i);
@@ -551,10 +547,9 @@ primary_key_clause(Relation old, Relation new)
 	Relation	index = open_primary_key(new);
 	int			nkeys = IndexRelationGetNumberOfKeyAttributes(index);
 	StringInfoData sql;
-	int			i;
 
 	initStringInfo(&sql);
-	for (i = 0; i < IndexRelationGetNumberOfAttributes(index); i++)
+	for (int i = 0; i < IndexRelationGetNumberOfAttributes(index); i++)
 		appendStringInfo(&sql, "%s%s", i == 0 ? "PRIMARY KEY (" : i == nkeys ? ") INCLUDE (" : ", ",
 						 quote_identifier(column_name_in_old(old, new, index->rd_index->indkey.values[i])));
 	appendStringInfoChar(&sql, ')');

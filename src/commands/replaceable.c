@@ -108,9 +108,8 @@ is_own_column(Oid index_table, const char *name)
 	Relation	rel = open_existing(index_table, AccessShareLock);
 	int			live = 0;
 	bool		own = false;
-	int			i;
 
-	for (i = 0; def != NULL && i < RelationGetNumberOfAttributes(rel); i++)
+	for (int i = 0; def != NULL && i < RelationGetNumberOfAttributes(rel); i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), i);
 
@@ -146,10 +145,8 @@ replacement_fits(StoredDefinition *replacement)
 	TupleDesc	b = RelationGetDescr(new);
 	bool	   *stays = find_kept_columns(a, columns.nkept, columns.first_own);
 	bool		fits = a->natts <= b->natts;
-	int			i;
-	int			k;
 
-	for (i = 0; fits && i < a->natts; i++)
+	for (int i = 0; fits && i < a->natts; i++)
 	{
 		Form_pg_attribute x = TupleDescAttr(a, i);
 		Form_pg_attribute y = TupleDescAttr(b, i);
@@ -157,7 +154,7 @@ replacement_fits(StoredDefinition *replacement)
 		fits = stays[i] ? !y->attisdropped && x->atttypid == y->atttypid && x->atttypmod == y->atttypmod :
 			y->attisdropped;
 		/* The name of a new column may have been taken. */
-		for (k = a->natts; stays[i] && k < b->natts; k++)
+		for (int k = a->natts; stays[i] && k < b->natts; k++)
 			fits = fits && strcmp(NameStr(x->attname), NameStr(TupleDescAttr(b, k)->attname)) != 0;
 	}
 	relation_close(new, AccessShareLock);
@@ -180,7 +177,6 @@ check_replaceable(DefinitionRow *row, Oid index_table)
 	char	   *needed_by;
 	bool	   *stays;
 	int			live = 0;
-	int			i;
 
 	columns = compare_columns(row, def);
 	old = open_existing(index_table, AccessShareLock);
@@ -194,7 +190,7 @@ check_replaceable(DefinitionRow *row, Oid index_table)
 						RelationGetRelationName(old)),
 				 errdetail("One of them is %s.", needed_by),
 				 errhint("Drop these objects first, and create them again afterwards.")));
-	for (i = 0; i < RelationGetNumberOfAttributes(old); i++)
+	for (int i = 0; i < RelationGetNumberOfAttributes(old); i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(old), i);
 
@@ -307,11 +303,10 @@ report_lost_indexes(DefinitionRow *row, Oid index_table)
 	Bitmapset  *dropped = NULL;
 	Caller		caller;
 	ListCell   *cell;
-	int			i;
 
 	become_owner(&caller, old->rd_rel->relowner);
 
-	for (i = 0; i < RelationGetNumberOfAttributes(old); i++)
+	for (int i = 0; i < RelationGetNumberOfAttributes(old); i++)
 		if (!TupleDescAttr(RelationGetDescr(old), i)->attisdropped && !stays[i])
 			dropped = bms_add_member(dropped, i + 1 - FirstLowInvalidHeapAttributeNumber);
 	foreach(cell, RelationGetIndexList(old))
@@ -334,9 +329,8 @@ index_columns(Relation index)
 {
 	IndexInfo  *info = BuildIndexInfo(index);
 	Bitmapset  *columns = NULL;
-	int			i;
 
-	for (i = 0; i < info->ii_NumIndexAttrs; i++)
+	for (int i = 0; i < info->ii_NumIndexAttrs; i++)
 		if (info->ii_IndexAttrNumbers[i] > 0)
 			columns = bms_add_member(columns, info->ii_IndexAttrNumbers[i] - FirstLowInvalidHeapAttributeNumber);
 	pull_varattnos((Node *) info->ii_Expressions, 1, &columns);

@@ -64,17 +64,16 @@ static bool
 same_index(Relation a, Relation b, int natts)
 {
 	AttrMap    *map = make_attrmap(natts);
-	int			i;
 
 	if (!a->rd_index->indisvalid || !b->rd_index->indisvalid ||
 		a->rd_index->indisprimary != b->rd_index->indisprimary)
 		return false;
-	for (i = 0; i < natts; i++)
+	for (int i = 0; i < natts; i++)
 		map->attnums[i] = i + 1;
 	if (!CompareIndexInfo(BuildIndexInfo(a), BuildIndexInfo(b), a->rd_indcollation,
 						  b->rd_indcollation, a->rd_opfamily, b->rd_opfamily, map))
 		return false;
-	for (i = 0; i < IndexRelationGetNumberOfKeyAttributes(a); i++)
+	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(a); i++)
 		if (a->rd_indoption[i] != b->rd_indoption[i])
 			return false;
 	return true;

@@ -84,9 +84,8 @@ bool
 can_follow_type(FactDef *fact, const char *column)
 {
 	AttrNumber	attno = get_attnum(fact->relid, column);
-	int			i;
 
-	for (i = 0; i < fact->ndocs; i++)
+	for (int i = 0; i < fact->ndocs; i++)
 		if (fact->doc_attno[i] == attno)
 			return false;
 	return !fact->place->in_parts && !fact->feed && feed_servers(fact->relid) == NIL;
@@ -287,9 +286,8 @@ check_layout(IndexDef *def, Relation fact, Oid index_table)
 	Relation	rel = table_open(index_table, AccessShareLock);
 	TupleDesc	desc = RelationGetDescr(rel);
 	int			nident = 0;
-	int			i;
 
-	for (i = 0; i < desc->natts; i++)
+	for (int i = 0; i < desc->natts; i++)
 		nident += !TupleDescAttr(desc, i)->attisdropped && TupleDescAttr(desc, i)->attnotnull;
 	if (nident != def->nident)
 		ereport(ERROR,
@@ -352,11 +350,9 @@ column_changes(IndexDef *def, Relation fact, Relation rel)
 	FormData_pg_attribute wanted = {0};
 	StringInfoData sql;
 	int			live = 0;
-	int			i;
-	int			k;
 
 	initStringInfo(&sql);
-	for (i = 0; i < desc->natts; i++)
+	for (int i = 0; i < desc->natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
 
@@ -364,10 +360,10 @@ column_changes(IndexDef *def, Relation fact, Relation rel)
 			continue;
 		live++;
 		wanted = *att;
-		for (k = 0; k < def->fact->npk; k++)
+		for (int k = 0; k < def->fact->npk; k++)
 			if (def->pk_attno[k] == live)
 				wanted = *TupleDescAttr(RelationGetDescr(fact), def->fact->pk_attno[k] - 1);
-		for (k = 0; k < def->nkeys + def->nincludes; k++)
+		for (int k = 0; k < def->nkeys + def->nincludes; k++)
 			if (def->fields[k].attno == live)
 			{
 				wanted.atttypid = def->fields[k].type;

@@ -249,11 +249,10 @@ check_extension_object_drop(const char *type, const char *schema, const char *na
 {
 	bool		is_trigger = strcmp(type, "trigger") == 0 && strcmp(subobject, "restored") == 0;
 	bool		is_index = false;
-	int			i;
 
 	if (is_protection_off())
 		return;
-	for (i = 0; i < (int) lengthof(catalog_relations) && strcmp(type, "index") == 0; i++)
+	for (int i = 0; i < (int) lengthof(catalog_relations) && strcmp(type, "index") == 0; i++)
 		if (strcmp(name, catalog_relations[i]) == 0)
 			is_index = true;
 	if (is_trigger || is_index)

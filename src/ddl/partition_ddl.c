@@ -445,7 +445,6 @@ handle_new_index_partition(Oid index_table, Oid relid)
 	TupleDesc	b = RelationGetDescr(rel);
 	const char *why = NULL;
 	bool		plain = rel->rd_options == NULL;
-	int			i;
 
 	if (rel->rd_rel->relkind != RELKIND_RELATION || rel->rd_rel->relam != HEAP_TABLE_AM_OID)
 		why = "It is not an ordinary table.";
@@ -453,7 +452,7 @@ handle_new_index_partition(Oid index_table, Oid relid)
 		why = "Only one of the two tables is unlogged.";
 	else if (a->natts != b->natts)
 		why = "The index table has dropped columns that the partition does not have.";
-	for (i = 0; why == NULL && i < a->natts; i++)
+	for (int i = 0; why == NULL && i < a->natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(b, i);
 

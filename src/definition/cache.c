@@ -160,12 +160,10 @@ find_definition(Oid root, bool writing)
 IndexDef *
 find_index_def(FactDef *fact, Oid index_table)
 {
-	int			i;
-
-	for (i = 0; i < fact->ndefs; i++)
+	for (int i = 0; i < fact->ndefs; i++)
 		if (fact->defs[i]->relid == index_table)
 			return fact->defs[i];
-	for (i = 0; i < fact->ntotals; i++)
+	for (int i = 0; i < fact->ntotals; i++)
 		if (fact->totals[i]->relid == index_table)
 			return fact->totals[i];
 	return NULL;
@@ -239,11 +237,10 @@ bool
 definition_lock(FactDef *fact, int from, int to)
 {
 	bool		more = false;
-	int			i;
 
-	for (i = from; i < to && !fact->changed; i++)
+	for (int i = from; i < to && !fact->changed; i++)
 		more |= lock_once(fact->defs[i]->relid, RowExclusiveLock, &fact->defs[i]->locked);
-	for (i = 0; i < fact->ntotals && from == 0 && !fact->changed; i++)
+	for (int i = 0; i < fact->ntotals && from == 0 && !fact->changed; i++)
 		more |= lock_once(fact->totals[i]->relid, RowExclusiveLock, &fact->totals[i]->locked);
 	return more;
 }

@@ -220,13 +220,12 @@ read_column_names(void *arg)
 	ColumnNames *columns = arg;
 	FactDef    *factdef;
 	IndexDef   *def = definition_of_index_table(columns->index_table, &factdef);
-	int			i;
 
 	if (def == NULL)
 		return;
-	for (i = def->nkeys; is_totals(def) && i < def->nkeys + def->nincludes; i++)
+	for (int i = def->nkeys; is_totals(def) && i < def->nkeys + def->nincludes; i++)
 		namestrcpy(&columns->names[i], def->fields[i].spec->name);
-	for (i = 0; i < def->nkeys + (is_totals(def) ? 0 : def->nincludes); i++)
+	for (int i = 0; i < def->nkeys + (is_totals(def) ? 0 : def->nincludes); i++)
 		columns->names[i] = TupleDescAttr(def->desc, def->fields[i].attno - 1)->attname;
 	columns->n = def->nkeys + def->nincludes;
 }

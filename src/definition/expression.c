@@ -353,7 +353,6 @@ parse_over_fact(Relation fact, const char *text, Oid type, int32 typmod,
 	bool		is_field = !OidIsValid(type);
 	const char *what = is_field ? "field" : "filter";
 	Node	   *expr;
-	int			i;
 
 	push_parse_context(&context, what, text, strlen("SELECT "), 0);
 	target = parse_lone_expression("", text);
@@ -368,7 +367,7 @@ parse_over_fact(Relation fact, const char *text, Oid type, int32 typmod,
 	if (column_names != NULL)
 	{
 		alias = makeAlias(RelationGetRelationName(fact), NIL);
-		for (i = 0; i < RelationGetNumberOfAttributes(fact); i++)
+		for (int i = 0; i < RelationGetNumberOfAttributes(fact); i++)
 			if (!TupleDescAttr(RelationGetDescr(fact), i)->attisdropped)
 				alias->colnames = lappend(alias->colnames,
 										  makeString(pstrdup(column_names[i])));

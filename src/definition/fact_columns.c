@@ -34,9 +34,8 @@ document_column(Relation fact, const char *wanted)
 	List	   *others = NIL;
 	Form_pg_attribute text = NULL;
 	Nearest		nearest = {.written = wanted};
-	int			i;
 
-	for (i = 0; i < desc->natts; i++)
+	for (int i = 0; i < desc->natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
 
@@ -116,9 +115,8 @@ has_only_document(Relation fact)
 {
 	TupleDesc	desc = RelationGetDescr(fact);
 	int			n = 0;
-	int			i;
 
-	for (i = 0; i < desc->natts; i++)
+	for (int i = 0; i < desc->natts; i++)
 		n += !TupleDescAttr(desc, i)->attisdropped && is_document_column(TupleDescAttr(desc, i));
 	return n <= 1;
 }
@@ -133,9 +131,8 @@ named_column(Relation fact, const char *name, const char **column_names)
 {
 	TupleDesc	desc = RelationGetDescr(fact);
 	Nearest		nearest = {.written = name};
-	int			i;
 
-	for (i = 0; i < desc->natts; i++)
+	for (int i = 0; i < desc->natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
 
@@ -149,7 +146,7 @@ named_column(Relation fact, const char *name, const char **column_names)
 				 errmsg("column \"%s\" of table \"%s\" does not exist, but index tables depend on it",
 						name, RelationGetRelationName(fact)),
 				 errhint("Drop the index tables that use the column.")));
-	for (i = 0; i < desc->natts; i++)
+	for (int i = 0; i < desc->natts; i++)
 		if (!TupleDescAttr(desc, i)->attisdropped)
 			try_name(&nearest, NameStr(TupleDescAttr(desc, i)->attname));
 	ereport(ERROR,
@@ -178,12 +175,11 @@ get_stored_column_names(Relation fact, StoredDefinition *stored)
 	const char **names = palloc(sizeof(char *) * desc->natts);
 	bool		by_number = stored->fact_oid == RelationGetRelid(fact) &&
 		list_length(stored->columns) <= desc->natts;
-	int			i;
 
-	for (i = 0; by_number && i < list_length(stored->columns); i++)
+	for (int i = 0; by_number && i < list_length(stored->columns); i++)
 		if (*(char *) list_nth(stored->columns, i) == '\0')
 			by_number = TupleDescAttr(desc, i)->attisdropped;
-	for (i = 0; i < desc->natts; i++)
+	for (int i = 0; i < desc->natts; i++)
 		names[i] = !by_number ? NameStr(TupleDescAttr(desc, i)->attname) :
 			i < list_length(stored->columns) ? list_nth(stored->columns, i) : "";
 	return names;

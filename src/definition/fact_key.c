@@ -128,7 +128,6 @@ possible_key(Oid fact)
 	TupleDesc	desc = RelationGetDescr(rel);
 	char	   *found = NULL;
 	ListCell   *cell;
-	int			i;
 
 	foreach(cell, RelationGetIndexList(rel))
 	{
@@ -138,7 +137,7 @@ possible_key(Oid fact)
 		bool		fits = form->indisunique && form->indimmediate && form->indisvalid && RelationGetIndexPredicate(index) == NIL;
 
 		initStringInfo(&columns);
-		for (i = 0; i < form->indnkeyatts && fits; i++)
+		for (int i = 0; i < form->indnkeyatts && fits; i++)
 		{
 			AttrNumber	attno = form->indkey.values[i];
 
@@ -150,7 +149,7 @@ possible_key(Oid fact)
 			found = psprintf("PRIMARY KEY (%s)", columns.data);
 		index_close(index, AccessShareLock);
 	}
-	for (i = 0; i < desc->natts && found == NULL; i++)
+	for (int i = 0; i < desc->natts && found == NULL; i++)
 		if (!TupleDescAttr(desc, i)->attisdropped && pg_strcasecmp(NameStr(TupleDescAttr(desc, i)->attname), "id") == 0)
 			found = psprintf("PRIMARY KEY (%s)", quote_identifier(NameStr(TupleDescAttr(desc, i)->attname)));
 
@@ -191,12 +190,11 @@ row_key_index(FactDef *def, Relation leaf)
 	if (!OidIsValid(result))
 	{
 		StringInfoData list;
-		int			i;
 
 		if (foreign_leaves(def->relid) == NIL)
 			report_no_primary_key(def->relid);
 		initStringInfo(&list);
-		for (i = 0; i < def->npk; i++)
+		for (int i = 0; i < def->npk; i++)
 			appendStringInfo(&list, "%s%s", i > 0 ? ", " : "",
 							 quote_identifier(get_attname(def->relid, def->pk_attno[i], false)));
 		ereport(ERROR,
@@ -213,13 +211,12 @@ static bool
 is_key_index(FactDef *def, Relation leaf, Relation index)
 {
 	Form_pg_index form = index->rd_index;
-	int			i;
 
 	if (!form->indisunique || !form->indisvalid || !form->indimmediate || form->indnkeyatts != def->npk ||
 		index->rd_rel->relam != BTREE_AM_OID ||
 		!heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL))
 		return false;
-	for (i = 0; i < def->npk; i++)
+	for (int i = 0; i < def->npk; i++)
 	{
 		Oid			type = get_atttype(def->relid, def->pk_attno[i]);
 
@@ -248,14 +245,13 @@ check_row_key(FactDef *def, Relation root)
 	{
 		Relation	rel = try_relation_open(lfirst_oid(cell), AccessShareLock);
 		PartitionKey key;
-		int			i;
 
 		if (rel == NULL)
 			continue;			/* dropped meanwhile */
 		key = RelationGetPartitionKey(rel);
 		if (rel->rd_rel->relkind == RELKIND_RELATION)
 			(void) row_key_index(def, rel);
-		for (i = 0; key != NULL && i < key->partnatts; i++)
+		for (int i = 0; key != NULL && i < key->partnatts; i++)
 		{
 			char	   *column = key->partattrs[i] == 0 ? NULL :
 				get_attname(RelationGetRelid(rel), key->partattrs[i], false);

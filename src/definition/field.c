@@ -208,9 +208,8 @@ List *
 definition_expressions(IndexDef *def)
 {
 	List	   *result = list_make1(def->filter);
-	int			i;
 
-	for (i = 0; i < def->nkeys + def->nincludes; i++)
+	for (int i = 0; i < def->nkeys + def->nincludes; i++)
 		if (def->fields[i].spec->expression != NULL)
 			result = lappend(result, def->fields[i].convert);
 	return result;

@@ -583,12 +583,11 @@ static const char *
 nearest_type(const char *name)
 {
 	Nearest		nearest = {.written = name};
-	int			i;
 
-	for (i = 0; i < (int) lengthof(others); i++)
+	for (int i = 0; i < (int) lengthof(others); i++)
 		if (pg_strcasecmp(others[i][0], name) == 0)
 			return others[i][1];
-	for (i = 0; i < (int) lengthof(usual); i++)
+	for (int i = 0; i < (int) lengthof(usual); i++)
 		try_name(&nearest, usual[i]);
 	return nearest.name;
 }

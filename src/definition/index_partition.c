@@ -219,10 +219,9 @@ route_key(FactDef *def, Relation root, Datum *key)
 		int			partition;
 		bool		is_leaf;
 		Oid			relid;
-		int			i;
 		int			k;
 
-		for (i = 0; i < partition_key->partnatts; i++)
+		for (int i = 0; i < partition_key->partnatts; i++)
 		{
 			AttrNumber	attno = partition_key->partattrs[i];
 

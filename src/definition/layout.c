@@ -52,9 +52,8 @@ layout_desc(IndexDef *def, Relation fact)
 	List	   *names = layout_names(def, fact);
 	TupleDesc	desc = CreateTemplateTupleDesc(list_length(names));
 	AttrNumber	attno = 0;
-	int			i;
 
-	for (i = 0; i < def->nkeys; i++)
+	for (int i = 0; i < def->nkeys; i++)
 	{
 		Field	   *field = &def->fields[i];
 
@@ -63,7 +62,7 @@ layout_desc(IndexDef *def, Relation fact)
 	if (is_totals(def))
 	{
 		set_column(desc, ++attno, names, INT8OID, -1, InvalidOid, true);
-		for (i = 0; i < def->nincludes; i++)
+		for (int i = 0; i < def->nincludes; i++)
 		{
 			if (SUM_ATTNO(def, i) != 0)
 				set_column(desc, ++attno, names, sum_type(def->fields[def->nkeys + i].type, def->fields[def->nkeys + i].typmod),
@@ -73,14 +72,14 @@ layout_desc(IndexDef *def, Relation fact)
 		TupleDescFinalize(desc);
 		return desc;
 	}
-	for (i = 0; i < factdef->npk; i++)
+	for (int i = 0; i < factdef->npk; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(fact), factdef->pk_attno[i] - 1);
 
 		if (def->pk_attno[i] > def->nkeys)
 			set_column(desc, ++attno, names, att->atttypid, att->atttypmod, att->attcollation, true);
 	}
-	for (i = def->nkeys; i < def->nkeys + def->nincludes; i++)
+	for (int i = def->nkeys; i < def->nkeys + def->nincludes; i++)
 	{
 		Field	   *field = &def->fields[i];
 
@@ -97,9 +96,8 @@ List *
 key_names(IndexDef *def)
 {
 	List	   *names = NIL;
-	int			i;
 
-	for (i = 0; i < def->nkeys; i++)
+	for (int i = 0; i < def->nkeys; i++)
 		names = lappend(names, (char *) def->fields[i].spec->name);
 	return names;
 }
@@ -110,10 +108,9 @@ layout_columns(IndexDef *def, Relation fact)
 {
 	TupleDesc	desc = layout_desc(def, fact);
 	StringInfoData sql;
-	int			i;
 
 	initStringInfo(&sql);
-	for (i = 0; i < desc->natts; i++)
+	for (int i = 0; i < desc->natts; i++)
 		appendStringInfo(&sql, "%s%s", i > 0 ? ", " : "", layout_column(TupleDescAttr(desc, i)));
 	return sql.data;
 }
@@ -140,14 +137,13 @@ layout_names(IndexDef *def, Relation fact)
 {
 	FactDef    *factdef = def->fact;
 	List	   *names = NIL;
-	int			i;
 
-	for (i = 0; i < def->nkeys; i++)
+	for (int i = 0; i < def->nkeys; i++)
 		add_column(&names, def->fields[i].spec->name, def->fields[i].spec->text, def);
 	if (is_totals(def))
 	{
 		add_column(&names, "rows", "count(*)", def);
-		for (i = 0; i < def->nincludes; i++)
+		for (int i = 0; i < def->nincludes; i++)
 		{
 			FieldSpec  *spec = def->fields[def->nkeys + i].spec;
 
@@ -161,12 +157,12 @@ layout_names(IndexDef *def, Relation fact)
 					 errmsg("key must not have more than %d fields", INDEX_MAX_KEYS)));
 		return names;
 	}
-	for (i = 0; i < factdef->npk; i++)
+	for (int i = 0; i < factdef->npk; i++)
 		if (def->pk_attno[i] > def->nkeys)
 			add_column(&names,
 					   get_attname(factdef->relid, factdef->pk_attno[i], false),
 					   "primary key", def);
-	for (i = def->nkeys; i < def->nkeys + def->nincludes; i++)
+	for (int i = def->nkeys; i < def->nkeys + def->nincludes; i++)
 		add_column(&names, def->fields[i].spec->name, def->fields[i].spec->text, def);
 	if (def->doc_attno != 0)
 		add_column(&names,
@@ -309,9 +305,8 @@ find_kept_columns(TupleDesc desc, int nkept, int first_own)
 {
 	bool	   *stays = palloc0(sizeof(bool) * Max(desc->natts, 1));
 	int			live = 0;
-	int			i;
 
-	for (i = 0; i < desc->natts; i++)
+	for (int i = 0; i < desc->natts; i++)
 	{
 		if (TupleDescAttr(desc, i)->attisdropped)
 			continue;
@@ -337,10 +332,9 @@ layout_like(IndexDef *def, Relation fact, Relation old, int nkept, int first_own
 	StringInfoData sql;
 	List	   *names = NIL;
 	bool	   *stays = find_kept_columns(desc, nkept, first_own);
-	int			i;
 
 	initStringInfo(&sql);
-	for (i = 0; i < desc->natts; i++)
+	for (int i = 0; i < desc->natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
 
@@ -360,7 +354,7 @@ layout_like(IndexDef *def, Relation fact, Relation old, int nkept, int first_own
 	}
 	if (def == NULL)
 		return sql.data;
-	for (i = nkept - def->nident; i < def->nincludes; i++)
+	for (int i = nkept - def->nident; i < def->nincludes; i++)
 	{
 		Field	   *field = &def->fields[def->nkeys + i];
 

@@ -139,7 +139,6 @@ partitioning_of(Relation rel)
 {
 	Partitioning *p;
 	PartitionDesc desc;
-	int			i;
 
 	if (rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
 		return NULL;
@@ -147,7 +146,7 @@ partitioning_of(Relation rel)
 	p->clause = TextDatumGetCString(OidFunctionCall1(F_PG_GET_PARTKEYDEF,
 													 ObjectIdGetDatum(RelationGetRelid(rel))));
 	desc = RelationGetPartitionDesc(rel, true);
-	for (i = 0; i < desc->nparts; i++)
+	for (int i = 0; i < desc->nparts; i++)
 	{
 		HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(desc->oids[i]));
 		bool		isnull;
@@ -179,7 +178,6 @@ partitioning_lacking(Relation rel)
 	Partitioning *p;
 	PartitionDesc desc;
 	int			modulus;
-	int			i;
 
 	if (rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
 		return NULL;
@@ -193,7 +191,7 @@ partitioning_lacking(Relation rel)
 	}
 	/* There is an index for each remainder of the greatest modulus. */
 	modulus = desc->nparts == 0 ? 1 : desc->boundinfo->nindexes;
-	for (i = 0; i < modulus; i++)
+	for (int i = 0; i < modulus; i++)
 		if (desc->nparts == 0 || desc->boundinfo->indexes[i] < 0)
 			make_spec(p, psprintf("FOR VALUES WITH (modulus %d, remainder %d)", modulus, i), NULL, psprintf("p%d", i));
 	return p->parts == NIL ? NULL : p;

@@ -65,11 +65,10 @@ primary_key_constraint(IndexDef *def, bool covering)
 	int			nall = covering ? def->nident + def->nincludes : def->nident;
 	Relation	rel = table_open(def->relid, AccessShareLock);
 	int			n = 0;
-	int			i;
 
 	initStringInfo(&sql);
 	appendStringInfoString(&sql, "PRIMARY KEY (");
-	for (i = 0; i < RelationGetNumberOfAttributes(rel) && n < nall; i++)
+	for (int i = 0; i < RelationGetNumberOfAttributes(rel) && n < nall; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), i);
 
@@ -188,10 +187,9 @@ char *
 row_index_columns(IndexDef *def)
 {
 	StringInfoData sql;
-	int			i;
 
 	initStringInfo(&sql);
-	for (i = 0; i < def->fact->npk; i++)
+	for (int i = 0; i < def->fact->npk; i++)
 		appendStringInfo(&sql, "%s%s", i > 0 ? ", " : "",
 						 quote_identifier(get_attname(def->relid, def->pk_attno[i], false)));
 	return sql.data;
@@ -261,9 +259,7 @@ primary_key_covers(IndexDef *def, Relation primary_key)
 bool
 primary_key_can_cover(IndexDef *def)
 {
-	int			i;
-
-	for (i = def->nkeys; i < def->nkeys + def->nincludes; i++)
+	for (int i = def->nkeys; i < def->nkeys + def->nincludes; i++)
 		if (declared_size(TupleDescAttr(def->desc, def->fields[i].attno - 1)) /
 			pg_database_encoding_max_length() > MAX_INDEX_DATA)
 			return false;
@@ -280,9 +276,8 @@ static Size
 primary_key_max_covered_bytes(IndexDef *def)
 {
 	Size		widest = 0;
-	int			i;
 
-	for (i = 0; i < def->nident + def->nincludes; i++)
+	for (int i = 0; i < def->nident + def->nincludes; i++)
 	{
 		AttrNumber	attno = i < def->nident ? def->ident[i] : def->fields[def->nkeys + i - def->nident].attno;
 		Form_pg_attribute att = TupleDescAttr(def->desc, attno - 1);
@@ -312,11 +307,9 @@ declared_size(Form_pg_attribute att)
 void
 primary_key_prepare_sorts(IndexDef *def)
 {
-	int			i;
-
 	def->ident_sort = palloc0(sizeof(SortSupportData) * def->nident);
 	def->write_sort = palloc0(sizeof(SortSupportData) * def->nident);
-	for (i = 0; i < def->nident; i++)
+	for (int i = 0; i < def->nident; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(def->desc, def->ident[i] - 1);
 

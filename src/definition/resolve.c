@@ -79,7 +79,6 @@ make_fact_def(Relation fact, List *key, const char **names, MemoryContext cxt)
 {
 	FactDef    *factdef = palloc0(sizeof(FactDef));
 	Relation	index;
-	int			i;
 
 	factdef->cxt = cxt;
 	factdef->relid = RelationGetRelid(fact);
@@ -108,7 +107,7 @@ make_fact_def(Relation fact, List *key, const char **names, MemoryContext cxt)
 	factdef->npk = index->rd_index->indnkeyatts;
 	factdef->pk_attno = palloc(sizeof(AttrNumber) * factdef->npk);
 	factdef->pk_keys = palloc0(sizeof(ScanKeyData) * factdef->npk);
-	for (i = 0; i < factdef->npk; i++)
+	for (int i = 0; i < factdef->npk; i++)
 	{
 		AttrNumber	attno = index->rd_index->indkey.values[i];
 
@@ -141,7 +140,6 @@ make_index_def(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel
 	int			nlive = 0;
 	ListCell   *cell;
 	int			i;
-	int			k;
 
 	if (!is_document_column(TupleDescAttr(RelationGetDescr(fact), doc - 1)))
 		report_altered_index_table(row->index_table, fact, "The column that held the documents is not JSONB any more.");
@@ -196,7 +194,7 @@ make_index_def(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel
 	 * twice.  Totals have none of them: 0.
 	 */
 	def->pk_attno = palloc0(sizeof(AttrNumber) * factdef->npk);
-	for (k = 0; k < factdef->npk && !is_totals(def); k++)
+	for (int k = 0; k < factdef->npk && !is_totals(def); k++)
 	{
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(fact), factdef->pk_attno[k] - 1);
 
@@ -280,10 +278,9 @@ static AttrNumber *
 live_columns(TupleDesc desc, int *n)
 {
 	AttrNumber *live = palloc(sizeof(AttrNumber) * desc->natts);
-	int			i;
 
 	*n = 0;
-	for (i = 0; i < desc->natts; i++)
+	for (int i = 0; i < desc->natts; i++)
 		if (!TupleDescAttr(desc, i)->attisdropped)
 			live[(*n)++] = i + 1;
 	return live;
@@ -295,13 +292,12 @@ definition_columns(IndexDef *def)
 {
 	FactDef    *fact = def->fact;
 	Bitmapset  *columns = NULL;
-	int			i;
 
 #define ADD(attno)	columns = bms_add_member(columns, (attno) - FirstLowInvalidHeapAttributeNumber)
 	ADD(fact->doc_attno[def->docno]);
-	for (i = 0; i < fact->npk; i++)
+	for (int i = 0; i < fact->npk; i++)
 		ADD(fact->pk_attno[i]);
-	for (i = 0; i < def->nkeys + def->nincludes; i++)
+	for (int i = 0; i < def->nkeys + def->nincludes; i++)
 	{
 		if (def->fields[i].fact_attno != 0 && def->fields[i].fact_attno != EXPRESSION_ATTNO && !def->fields[i].is_hint)
 			ADD(def->fields[i].fact_attno);
@@ -342,7 +338,6 @@ definition_complete_columns(IndexDef *def, Relation fact, TupleDesc desc)
 	int			nlive;
 	AttrNumber *live = live_columns(desc, &nlive);
 	int			expected = def->nident + def->nincludes + (def->doc_attno ? 1 : 0);
-	int			i;
 
 	if (is_totals(def))
 	{
@@ -359,13 +354,13 @@ definition_complete_columns(IndexDef *def, Relation fact, TupleDesc desc)
 	 * Entries have NULL in columns that a user has added, so these must allow
 	 * it.
 	 */
-	for (i = expected; i < nlive; i++)
+	for (int i = expected; i < nlive; i++)
 		if (TupleDescAttr(desc, live[i] - 1)->attnotnull)
 			return false;
 
-	for (i = 0; i < def->nident; i++)
+	for (int i = 0; i < def->nident; i++)
 		def->ident[i] = live[def->ident[i] - 1];
-	for (i = 0; i < factdef->npk; i++)
+	for (int i = 0; i < factdef->npk; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(fact), factdef->pk_attno[i] - 1);
 
@@ -373,7 +368,7 @@ definition_complete_columns(IndexDef *def, Relation fact, TupleDesc desc)
 		if (!has_type(desc, def->pk_attno[i], att->atttypid, att->atttypmod))
 			return false;
 	}
-	for (i = 0; i < def->nkeys + def->nincludes; i++)
+	for (int i = 0; i < def->nkeys + def->nincludes; i++)
 	{
 		Field	   *field = &def->fields[i];
 
@@ -414,7 +409,6 @@ definition_complete_primary_key(IndexDef *def, Relation rel)
 {
 	Relation	index;
 	bool		fits;
-	int			i;
 
 	if (is_totals(def))
 		return complete_totals_index(def, rel);
@@ -428,7 +422,7 @@ definition_complete_primary_key(IndexDef *def, Relation rel)
 	fits = (def->nsearch == (def->is_unique ? def->nkeys : def->nident));
 	def->search = palloc(sizeof(AttrNumber) * def->nsearch);
 	def->search_keys = palloc0(sizeof(ScanKeyData) * def->nsearch);
-	for (i = 0; fits && i < def->nsearch; i++)
+	for (int i = 0; fits && i < def->nsearch; i++)
 	{
 		def->search[i] = index->rd_index->indkey.values[i];
 		fits = (def->search[i] == def->ident[i]);
@@ -453,7 +447,6 @@ definition_complete_row_index(IndexDef *def, Relation rel)
 {
 	FactDef    *fact = def->fact;
 	ListCell   *cell;
-	int			i;
 
 	foreach(cell, RelationGetIndexList(rel))
 	{
@@ -463,14 +456,14 @@ definition_complete_row_index(IndexDef *def, Relation rel)
 			index->rd_rel->relam == BTREE_AM_OID &&
 			heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL);
 
-		for (i = 0; fits && i < fact->npk; i++)
+		for (int i = 0; fits && i < fact->npk; i++)
 			fits = (form->indkey.values[i] == def->pk_attno[i]);
 		if (fits)
 		{
 			def->row_index = RelationGetRelid(index);
 			def->row_keys = palloc(sizeof(ScanKeyData) * fact->npk);
 			memcpy(def->row_keys, fact->pk_keys, sizeof(ScanKeyData) * fact->npk);
-			for (i = 0; i < fact->npk; i++)
+			for (int i = 0; i < fact->npk; i++)
 				def->row_keys[i].sk_collation = index->rd_indcollation[i];
 		}
 		index_close(index, AccessShareLock);
@@ -486,10 +479,9 @@ TupleDesc
 queue_columns(FactDef *def, Relation fact)
 {
 	TupleDesc	desc = CreateTemplateTupleDesc(QUEUE_KEY - 1 + def->npk + (def->place->changes->next_number != NULL ? 1 : 0));
-	int			i;
 
 	TupleDescInitEntry(desc, QUEUE_AT, "changed_at", TIMESTAMPTZOID, -1, 0);
-	for (i = 0; i < def->npk; i++)
+	for (int i = 0; i < def->npk; i++)
 		TupleDescCopyEntry(desc, QUEUE_KEY + i, RelationGetDescr(fact), def->pk_attno[i]);
 	if (def->place->changes->next_number != NULL)
 		TupleDescInitEntry(desc, QUEUE_KEY + def->npk, "number", INT8OID, -1, 0);
@@ -501,9 +493,7 @@ queue_columns(FactDef *def, Relation fact)
 bool
 index_calls_users_code(IndexDef *def)
 {
-	int			i;
-
-	for (i = 0; i < def->nkeys + def->nincludes; i++)
+	for (int i = 0; i < def->nkeys + def->nincludes; i++)
 		if (def->fields[i].cast.users ||
 			(def->fields[i].convert != NULL && expression_calls_users_code(def->fields[i].convert)))
 			return true;
@@ -515,9 +505,8 @@ List *
 definition_code(IndexDef *def)
 {
 	List	   *code = def->filter != NULL ? list_copy(expression_code(def->filter)) : NIL;
-	int			i;
 
-	for (i = 0; i < def->nkeys + def->nincludes; i++)
+	for (int i = 0; i < def->nkeys + def->nincludes; i++)
 	{
 		Field	   *field = &def->fields[i];
 
@@ -548,13 +537,12 @@ void
 note_feed(FactDef *factdef, Relation fact, bool feed)
 {
 	TupleDesc	desc = RelationGetDescr(fact);
-	int			i;
 
 	factdef->feed = feed;
 	if (!feed)
 		return;
 	factdef->max_attno = desc->natts;
-	for (i = 0; i < desc->natts; i++)
+	for (int i = 0; i < desc->natts; i++)
 		if (!TupleDescAttr(desc, i)->attisdropped)
 			factdef->queued = bms_add_member(factdef->queued, i + 1 - FirstLowInvalidHeapAttributeNumber);
 }

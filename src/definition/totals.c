@@ -195,7 +195,6 @@ check_totals(IndexDef *def, FactDef *fact, List *summed)
 	const char *why = fact->place->no_totals != NULL ? fact->place->no_totals :
 		!OidIsValid(fact->pk_index) || foreign_leaves(fact->relid) != NIL ? "Some of its rows are on other servers." : NULL;
 	ListCell   *cell;
-	int			i;
 
 	if (why != NULL)
 		ereport(ERROR,
@@ -203,7 +202,7 @@ check_totals(IndexDef *def, FactDef *fact, List *summed)
 				 errmsg("totals cannot be kept of table \"%s\"", fact->name),
 				 errdetail("%s", why),
 				 errhint("Keep totals on each of the servers, and add them up.")));
-	for (i = 0; i < def->nkeys; i++)
+	for (int i = 0; i < def->nkeys; i++)
 	{
 		Field	   *field = &def->fields[i];
 
@@ -254,13 +253,12 @@ bool
 complete_totals_columns(IndexDef *def, TupleDesc desc, AttrNumber *live, int nlive)
 {
 	int			expected = def->nkeys + 1;
-	int			i;
 
-	for (i = 0; i < def->nincludes; i++)
+	for (int i = 0; i < def->nincludes; i++)
 		expected += SUM_ATTNO(def, i) != 0 ? 2 : 1;
 	if (nlive < expected)
 		return false;
-	for (i = 0; i < nlive; i++)
+	for (int i = 0; i < nlive; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, live[i] - 1);
 
@@ -268,7 +266,7 @@ complete_totals_columns(IndexDef *def, TupleDesc desc, AttrNumber *live, int nli
 		if (att->attnotnull && (i < def->nkeys || i >= expected))
 			return false;
 	}
-	for (i = 0; i < def->nkeys; i++)
+	for (int i = 0; i < def->nkeys; i++)
 	{
 		Field	   *field = &def->fields[i];
 
@@ -280,7 +278,7 @@ complete_totals_columns(IndexDef *def, TupleDesc desc, AttrNumber *live, int nli
 	def->rows_attno = live[def->rows_attno - 1];
 	if (TupleDescAttr(desc, def->rows_attno - 1)->atttypid != INT8OID)
 		return false;
-	for (i = 0; i < def->nincludes; i++)
+	for (int i = 0; i < def->nincludes; i++)
 	{
 		Field	   *field = &def->fields[def->nkeys + i];
 		bool		summed = SUM_ATTNO(def, i) != 0;

@@ -105,7 +105,6 @@ tree_is_older(Oid relid, Snapshot snapshot)
 {
 	Tree	   *tree;
 	bool		found;
-	int			i;
 
 	if (trees == NULL)
 	{
@@ -128,7 +127,7 @@ tree_is_older(Oid relid, Snapshot snapshot)
 		return false;
 
 	/* Snapshots differ in age: another session may have exported this one. */
-	for (i = 0; i < tree->nxids && !TransactionIdPrecedes(tree->xids[i], snapshot->xmin); i++)
+	for (int i = 0; i < tree->nxids && !TransactionIdPrecedes(tree->xids[i], snapshot->xmin); i++)
 		if (TransactionIdIsCurrentTransactionId(tree->xids[i]) || XidInMVCCSnapshot(tree->xids[i], snapshot))
 			return false;
 	/* What is very old is forgotten, before its number can come round again. */

@@ -102,9 +102,8 @@ apply_to_partitions(IndexDef *def, Relation rel, OpList *list, bool keep)
 	int		   *first = palloc0(sizeof(int) * (partitions->nparts + 1));
 	Op		   *ops = palloc_extended(sizeof(Op) * Max(list->n, 1), MCXT_ALLOC_HUGE);
 	int			p;
-	int			i;
 
-	for (i = 0; i < list->n; i++)
+	for (int i = 0; i < list->n; i++)
 	{
 		bool		isnull;
 		Datum		value = heap_getattr(list->ops[i].tuple, key->partattrs[0], def->desc, &isnull);
@@ -128,7 +127,7 @@ apply_to_partitions(IndexDef *def, Relation rel, OpList *list, bool keep)
 	}
 	for (p = 0; p < partitions->nparts; p++)
 		first[p + 1] += first[p];
-	for (i = 0; i < list->n; i++)
+	for (int i = 0; i < list->n; i++)
 		ops[first[target[i]]++] = list->ops[i];
 	/* Now the operations of partition p end at first[p]. */
 	for (p = 0; p < partitions->nparts; p++)
@@ -146,7 +145,7 @@ apply_to_partitions(IndexDef *def, Relation rel, OpList *list, bool keep)
 		 * The numbers of a writer's operations are subscripts of its array
 		 * deferred.
 		 */
-		for (i = 0; i < sub.n; i++)
+		for (int i = 0; i < sub.n; i++)
 			sub.ops[i].seq = i;
 		leaf = relation_open(partitions->oids[p], RowExclusiveLock);
 		apply_to_table(def, leaf, &sub, keep);
@@ -189,7 +188,6 @@ apply_op_list(Writer *w, OpList *list, bool keep)
 	IndexDef   *def = w->def;
 	bool		in_order;
 	int			pass;
-	int			i;
 
 	/*
 	 * A unique key is checked row by row, as a unique index checks it: where
@@ -209,7 +207,7 @@ apply_op_list(Writer *w, OpList *list, bool keep)
 
 	if (in_order)
 	{
-		for (i = 0; i < list->n; i++)
+		for (int i = 0; i < list->n; i++)
 		{
 			write_op(w, &list->ops[i], true, keep);
 			flush_inserts(w);
@@ -242,7 +240,7 @@ apply_op_list(Writer *w, OpList *list, bool keep)
 		 */
 		for (pass = 0; pass < (list->deletes ? 2 : 1); pass++)
 		{
-			for (i = 0; i < list->n; i++)
+			for (int i = 0; i < list->n; i++)
 			{
 				Op		   *op = &list->ops[i];
 
@@ -270,10 +268,9 @@ delete_in_known_places(Writer *w, OpList *list)
 	Op		   *known = palloc_extended(sizeof(Op) * list->n, MCXT_ALLOC_HUGE);
 	int			nknown = 0;
 	int			n = 0;
-	int			i;
 
 	list->deletes = false;
-	for (i = 0; i < list->n; i++)
+	for (int i = 0; i < list->n; i++)
 	{
 		Op		   *op = &list->ops[i];
 
@@ -290,7 +287,7 @@ delete_in_known_places(Writer *w, OpList *list)
 	}
 	list->n = n;
 	sort_by_place(known, nknown);
-	for (i = 0; i < nknown; i++)
+	for (int i = 0; i < nknown; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (i == 0 || !ItemPointerEquals(&known[i].place.tid, &known[i - 1].place.tid))
@@ -306,7 +303,6 @@ compare_ops(const Op *a, const Op *b, IndexDef *def)
 	SortSupport sort = def->write_sort;
 	bool		null;
 	int			c;
-	int			i;
 
 	if (def->brief_text)
 	{
@@ -328,7 +324,7 @@ compare_ops(const Op *a, const Op *b, IndexDef *def)
 	if (c != 0 || def->nident == 1)
 		return c;
 	c = ApplySortComparator(a->second, false, b->second, false, &sort[1]);
-	for (i = 2; c == 0 && i < def->nident; i++)
+	for (int i = 2; c == 0 && i < def->nident; i++)
 		c = ApplySortComparator(heap_getattr(a->tuple, def->ident[i], def->desc, &null), false,
 								heap_getattr(b->tuple, def->ident[i], def->desc, &null), false,
 								&sort[i]);
@@ -366,11 +362,10 @@ sort_and_mark_ops(IndexDef *def, OpList *list)
 {
 	bool		first = true;
 	bool		distinct = true;
-	int			i;
 
 	if (list->n > 1)
 		sort_op_array(list->ops, list->n, def);
-	for (i = 0; i < list->n; i++)
+	for (int i = 0; i < list->n; i++)
 	{
 		Op		   *op = &list->ops[i];
 

@@ -134,11 +134,9 @@ shared_block_scan_init(SharedBlockScan *shared, Relation rel, Snapshot snapshot)
 void
 block_scan_join(BlockScan *scan, SharedBlockScan *shared)
 {
-	int			i;
-
 	scan->shared = shared;
 	scan->rels = NIL;
-	for (i = 0; i < shared->ntables; i++)
+	for (int i = 0; i < shared->ntables; i++)
 		scan->rels = lappend_oid(scan->rels, shared->tables[i].relid);
 }
 
@@ -302,9 +300,8 @@ is_chosen(BlockScan *scan)
 {
 	FactDef    *def = scan->def;
 	uint32		hash = scan->seed;
-	int			i;
 
-	for (i = 0; i < def->npk; i++)
+	for (int i = 0; i < def->npk; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(def->desc, def->pk_attno[i] - 1);
 		bool		isnull;
@@ -359,13 +356,12 @@ prefetch_block(BlockScan *scan)
 {
 	BufferHeapTupleTableSlot *slot = (BufferHeapTupleTableSlot *) scan->slot;
 	char	   *page;
-	int			i;
 
 	if (!TTS_IS_BUFFERTUPLE(scan->slot) || slot->buffer == scan->prefetched)
 		return;
 	scan->prefetched = slot->buffer;
 	page = BufferGetPage(slot->buffer);
-	for (i = 0; i < BLCKSZ; i += CPU_CACHE_LINE)
+	for (int i = 0; i < BLCKSZ; i += CPU_CACHE_LINE)
 		__builtin_prefetch(page + i);
 }
 
@@ -390,9 +386,8 @@ visit_live_rows(FactDef *def, Relation fact, TupleTableSlot *row,
 	TupleDesc	desc = CreateTupleDescCopy(def->partitioned ? def->desc : RelationGetDescr(fact));
 	Datum		key[INDEX_MAX_KEYS];
 	TupleTableSlot *slot;
-	int			i;
 
-	for (i = 0; i < def->npk; i++)
+	for (int i = 0; i < def->npk; i++)
 	{
 		bool		isnull;
 

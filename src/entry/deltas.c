@@ -210,10 +210,9 @@ static void
 deltas_add_row(Deltas *deltas, FactRow *row, bool insert, bool report)
 {
 	RowDelta	delta;
-	int			i;
 
 	if (extract_delta(deltas->def, row, report, &delta))
-		for (i = 0; i < delta.n; i++)
+		for (int i = 0; i < delta.n; i++)
 		{
 			if (deltas->def->multi)
 				set_element(deltas->def, &delta, delta.elements[i]);
@@ -248,7 +247,6 @@ add_rows(FactDef *fact, Deltas **deltas, int n, Relation rel, Snapshot snapshot,
 	MemoryContext row_cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable row", ALLOCSET_DEFAULT_SIZES);
 	BlockScan	scan;
 	TupleTableSlot *slot;
-	int			i;
 
 	block_scan_begin(&scan, fact, rel, snapshot, 100, 0);
 	while ((slot = block_scan_next(&scan)) != NULL)
@@ -259,7 +257,7 @@ add_rows(FactDef *fact, Deltas **deltas, int n, Relation rel, Snapshot snapshot,
 
 		CHECK_FOR_INTERRUPTS();
 		factrow_init(&row, fact, slot);
-		for (i = 0; i < n; i++)
+		for (int i = 0; i < n; i++)
 		{
 			deltas_add_row(deltas[i], &row, insert, report);
 			bytes += deltas[i]->bytes;
@@ -278,15 +276,14 @@ static void
 write_and_begin(Deltas **deltas, int n, MemoryContext cxt)
 {
 	IndexDef  **defs = palloc(sizeof(IndexDef *) * n);
-	int			i;
 
-	for (i = 0; i < n; i++)
+	for (int i = 0; i < n; i++)
 	{
 		defs[i] = deltas[i]->def;
 		deltas_write(deltas[i]);
 	}
 	MemoryContextReset(cxt);
-	for (i = 0; i < n; i++)
+	for (int i = 0; i < n; i++)
 		deltas[i] = deltas_begin(defs[i], cxt);
 	pfree(defs);
 }
@@ -301,12 +298,11 @@ deltas_write_rows(FactDef *fact, IndexDef **defs, int n, Relation rel, Snapshot 
 {
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable totals", ALLOCSET_DEFAULT_SIZES);
 	Deltas	  **deltas = palloc(sizeof(Deltas *) * n);
-	int			i;
 
-	for (i = 0; i < n; i++)
+	for (int i = 0; i < n; i++)
 		deltas[i] = deltas_begin(defs[i], cxt);
 	add_rows(fact, deltas, n, rel, snapshot, insert, insert, cxt);
-	for (i = 0; i < n; i++)
+	for (int i = 0; i < n; i++)
 		deltas_write(deltas[i]);
 	pfree(deltas);
 	MemoryContextDelete(cxt);

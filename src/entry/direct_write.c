@@ -72,14 +72,13 @@ bool
 is_straight(IndexDef *def, OpList *list)
 {
 	int			insertions = 0;
-	int			i;
 
 #ifdef INDEXTABLE_GENERAL_PATH
 	return false;
 #endif
 	if (list->n > MAX_OPS || def->is_unique || def->async || def->parts != NULL || def->fact->stale)
 		return false;
-	for (i = 0; i < list->n; i++)
+	for (int i = 0; i < list->n; i++)
 	{
 		if (list->ops[i].kind == OP_PUT || ItemPointerIsValid(&list->ops[i].place.tid))
 			return false;
@@ -99,16 +98,15 @@ bool
 apply_straight(IndexDef *def, OpList *list)
 {
 	Straight	s;
-	int			i;
 
 	if (!open_straight(&s, def))
 		return false;
 	begin_command();
 	/* Deletions come first, as in the general path. */
-	for (i = 0; i < list->n && list->deletes; i++)
+	for (int i = 0; i < list->n && list->deletes; i++)
 		if (list->ops[i].kind == OP_DELETE)
 			delete_straight(&s, &list->ops[i]);
-	for (i = 0; i < list->n; i++)
+	for (int i = 0; i < list->n; i++)
 		if (list->ops[i].kind == OP_INSERT)
 			insert_straight(&s, &list->ops[i]);
 	close_straight(&s);
@@ -181,10 +179,9 @@ insert_straight(Straight *s, Op *op)
 	HeapTuple	tuple = op->tuple;
 	Datum		values[INDEX_MAX_KEYS];
 	bool		isnull[INDEX_MAX_KEYS];
-	int			i;
 
 	heap_insert(s->rel, tuple, writing_command(), 0, NULL);
-	for (i = 0; i < info->ii_NumIndexAttrs; i++)
+	for (int i = 0; i < info->ii_NumIndexAttrs; i++)
 		values[i] = op_value(s->def, op, info->ii_IndexAttrNumbers[i], &isnull[i]);
 	if (!index_insert(s->index, values, isnull, &tuple->t_self, s->rel, UNIQUE_CHECK_PARTIAL, false, info))
 	{
@@ -228,10 +225,9 @@ find_place(Straight *s, Op *op, ItemPointer tid)
 	ScanKeyData keys[INDEX_MAX_KEYS];
 	bool		found = false;
 	bool		isnull;
-	int			i;
 
 	memcpy(keys, def->search_keys, sizeof(ScanKeyData) * def->nsearch);
-	for (i = 0; i < def->nsearch; i++)
+	for (int i = 0; i < def->nsearch; i++)
 		keys[i].sk_argument = op_value(def, op, def->search[i], &isnull);
 	if (s->scan == NULL)
 		s->scan = index_beginscan_compat(s->rel, s->index, SnapshotSelf, def->nsearch);

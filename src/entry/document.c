@@ -229,9 +229,7 @@ load_whole_document(FactRow *row, int docno)
 static WalkResult
 follow_path(JsonbValue *value, PathStep *steps, int nsteps, const char *end)
 {
-	int			i;
-
-	for (i = 0; i < nsteps; i++)
+	for (int i = 0; i < nsteps; i++)
 	{
 		JsonbContainer *container;
 

@@ -109,9 +109,7 @@ store_entry(TupleTableSlot *slot, Datum *values, bool *isnull)
 int
 compare_identity(IndexDef *def, Datum *a, Datum *b)
 {
-	int			i;
-
-	for (i = 0; i < def->nident; i++)
+	for (int i = 0; i < def->nident; i++)
 	{
 		int			c = ApplySortComparator(a[def->ident[i] - 1], false,
 											b[def->ident[i] - 1], false,
@@ -132,9 +130,7 @@ compare_identity(IndexDef *def, Datum *a, Datum *b)
 bool
 entry_equal(IndexDef *def, Datum *a, bool *anull, Datum *b, bool *bnull)
 {
-	int			i;
-
-	for (i = 0; i < def->desc->natts; i++)
+	for (int i = 0; i < def->desc->natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(def->desc, i);
 
@@ -151,11 +147,9 @@ entry_equal(IndexDef *def, Datum *a, bool *anull, Datum *b, bool *bnull)
 bool
 entries_equal(IndexDef *def, Entries *a, Entries *b)
 {
-	int			i;
-
 	if (a->n != b->n)
 		return false;
-	for (i = 0; i < a->n; i++)
+	for (int i = 0; i < a->n; i++)
 		if (!entry_equal(def, ENTRY_VALUES(a, i), ENTRY_NULLS(a, i),
 						 ENTRY_VALUES(b, i), ENTRY_NULLS(b, i)))
 			return false;
@@ -168,9 +162,8 @@ entries_sort(IndexDef *def, Entries *entries)
 {
 	Entry	   *order = palloc_extended(sizeof(Entry) * entries->n, MCXT_ALLOC_HUGE);
 	Entries		sorted = *entries;
-	int			i;
 
-	for (i = 0; i < entries->n; i++)
+	for (int i = 0; i < entries->n; i++)
 	{
 		order[i].values = ENTRY_VALUES(entries, i);
 		order[i].isnull = ENTRY_NULLS(entries, i);
@@ -179,7 +172,7 @@ entries_sort(IndexDef *def, Entries *entries)
 	qsort_arg(order, entries->n, sizeof(Entry), compare_entries, def);
 	sorted.values = palloc_extended(sizeof(Datum) * entries->natts * entries->n, MCXT_ALLOC_HUGE);
 	sorted.isnull = palloc_extended(sizeof(bool) * entries->natts * entries->n, MCXT_ALLOC_HUGE);
-	for (i = 0; i < entries->n; i++)
+	for (int i = 0; i < entries->n; i++)
 	{
 		memcpy(ENTRY_VALUES(&sorted, i), order[i].values, sizeof(Datum) * entries->natts);
 		memcpy(ENTRY_NULLS(&sorted, i), order[i].isnull, sizeof(bool) * entries->natts);
@@ -251,9 +244,8 @@ entries_confine(IndexDef *def, Entries *entries, Entries *a, Entries *b)
 	int			n = 0;
 	int			in_a = 0;
 	int			in_b = 0;
-	int			i;
 
-	for (i = 0; i < entries->n; i++)
+	for (int i = 0; i < entries->n; i++)
 	{
 		if (!is_among(def, a, &in_a, ENTRY_VALUES(entries, i)) &&
 			!is_among(def, b, &in_b, ENTRY_VALUES(entries, i)))
@@ -295,11 +287,9 @@ is_among(IndexDef *def, Entries *entries, int *at, Datum *entry)
 bool
 entries_unchanged(IndexDef *def, FactRow *old, FactRow *new)
 {
-	int			i;
-
 	if (def->filter != NULL || def->doc_attno != 0)
 		return false;
-	for (i = 0; i < def->nkeys + def->nincludes; i++)
+	for (int i = 0; i < def->nkeys + def->nincludes; i++)
 	{
 		Field	   *field = &def->fields[i];
 		JsonbValue	a;
@@ -437,10 +427,9 @@ add_op(IndexDef *def, OpList *list, OpKind kind, Datum *values, bool *isnull, Me
 	{
 		/* The identity is enough to find the entry. */
 		bool	   *only = palloc(sizeof(bool) * def->desc->natts);
-		int			i;
 
 		memset(only, true, sizeof(bool) * def->desc->natts);
-		for (i = 0; i < def->nident; i++)
+		for (int i = 0; i < def->nident; i++)
 			only[def->ident[i] - 1] = false;
 		op->tuple = heap_form_tuple(def->desc, values, only);
 		pfree(only);

@@ -223,9 +223,8 @@ probe_entry(Probe *probe, Datum *values)
 {
 	IndexDef   *def = probe->def;
 	TupleTableSlot *entry;
-	int			i;
 
-	for (i = 0; i < def->nsearch; i++)
+	for (int i = 0; i < def->nsearch; i++)
 		probe->keys[i].sk_argument = values[def->search[i] - 1];
 	entry_scan_start(&probe->scan, probe->keys);
 	while ((entry = entry_scan_next(&probe->scan)) != NULL)
@@ -258,9 +257,8 @@ static ScanKey
 find_partition_key(EntryScan *scan)
 {
 	Oid			type = RelationGetPartitionKey(scan->rel)->partopcintype[0];
-	int			i;
 
-	for (i = 0; i < scan->nkeys; i++)
+	for (int i = 0; i < scan->nkeys; i++)
 	{
 		ScanKey		key = &scan->keys[i];
 
@@ -276,12 +274,11 @@ static void
 start_merging(EntryScan *scan)
 {
 	PartitionDesc partitions = RelationGetPartitionDesc(scan->rel, true);
-	int			i;
 
 	if (scan->heap == NULL)
 		scan->heap = binaryheap_allocate(Max(partitions->nparts, 1), compare_partition_scans, scan);
 	binaryheap_reset(scan->heap);
-	for (i = 0; i < partitions->nparts; i++)
+	for (int i = 0; i < partitions->nparts; i++)
 	{
 		PartitionScan *partition_scan = find_partition_scan(scan, partitions->oids[i]);
 
@@ -389,9 +386,8 @@ static bool
 index_has_columns(Relation index, Bitmapset *columns)
 {
 	int			missing = bms_num_members(columns);
-	int			i;
 
-	for (i = 0; i < index->rd_index->indnatts; i++)
+	for (int i = 0; i < index->rd_index->indnatts; i++)
 		if (TupleDescAttr(RelationGetDescr(index), i)->atttypid != CSTRINGOID &&
 			bms_is_member(index->rd_index->indkey.values[i], columns))
 			missing--;
@@ -486,7 +482,6 @@ store_index_tuple(PartitionScan *partition_scan)
 	int2vector *columns = &partition_scan->search.index->rd_index->indkey;
 	Datum		values[INDEX_MAX_KEYS];
 	bool		isnull[INDEX_MAX_KEYS];
-	int			i;
 
 	Assert(!scan->xs_heap_continue && !scan->xs_recheck);
 	ExecClearTuple(slot);
@@ -495,7 +490,7 @@ store_index_tuple(PartitionScan *partition_scan)
 	else
 	{
 		index_deform_tuple(scan->xs_itup, scan->xs_itupdesc, values, isnull);
-		for (i = 0; i < columns->dim1; i++)
+		for (int i = 0; i < columns->dim1; i++)
 		{
 			slot->tts_values[columns->values[i] - 1] = values[i];
 			slot->tts_isnull[columns->values[i] - 1] = isnull[i];

@@ -325,11 +325,10 @@ extract_added(IndexDef *def, FactRow *row, RowDelta *delta, RowMismatch *mismatc
 {
 	Datum	   *values = delta->values;
 	bool	   *isnull = delta->isnull;
-	int			i;
 
 	values[def->rows_attno - 1] = Int64GetDatum(1);
 	isnull[def->rows_attno - 1] = false;
-	for (i = 0; i < def->nincludes; i++)
+	for (int i = 0; i < def->nincludes; i++)
 	{
 		Field	   *field = &def->fields[def->nkeys + i];
 		AttrNumber	sum = SUM_ATTNO(def, i);
@@ -516,13 +515,12 @@ static void
 sort_elements(IndexDef *def, Elements *elements)
 {
 	SortSupport sort = &def->ident_sort[def->multi_field];
-	int			i;
 	int			n = 0;
 
 	if (elements->n < 2)
 		return;
 	qsort_arg(elements->values, elements->n, sizeof(Datum), compare_elements, sort);
-	for (i = 1; i < elements->n; i++)
+	for (int i = 1; i < elements->n; i++)
 		if (compare_elements(&elements->values[n], &elements->values[i], sort) != 0)
 			elements->values[++n] = elements->values[i];
 	elements->n = n + 1;

@@ -142,9 +142,8 @@ Bitmapset *
 columns_to_fetch_by(IndexDef *def)
 {
 	Bitmapset  *result = def->hint_attno != 0 ? bms_make_singleton(def->hint_attno) : NULL;
-	int			i;
 
-	for (i = 0; i < def->fact->npk; i++)
+	for (int i = 0; i < def->fact->npk; i++)
 		result = bms_add_member(result, def->pk_attno[i]);
 	return result;
 }
@@ -261,7 +260,6 @@ row_at_place(LiveScan *scan, Datum *key, ItemPointer place)
 	BlockNumber block = ItemPointerGetBlockNumber(place);
 	bool		near;
 	TupleTableSlot *row;
-	int			i;
 
 	if (!has_block(leaf->rel, block))
 		return NULL;
@@ -279,7 +277,7 @@ row_at_place(LiveScan *scan, Datum *key, ItemPointer place)
 		return NULL;
 	row = live_scan_row(scan);
 	slot_getsomeattrs(row, scan->columns);
-	for (i = 0; i < scan->def->npk; i++)
+	for (int i = 0; i < scan->def->npk; i++)
 	{
 		bool		isnull;
 		Datum		value = slot_getattr(row, scan->def->pk_attno[i], &isnull);
@@ -418,11 +416,10 @@ static void
 search_leaf(LiveScan *scan, Datum *key)
 {
 	LeafScan   *leaf = scan->current;
-	int			i;
 
 	if (leaf->search.index == NULL)
 		leaf->search.index = index_open(leaf->leaf != NULL ? leaf->leaf->pk_index : scan->def->pk_index, AccessShareLock);
-	for (i = 0; i < scan->def->npk; i++)
+	for (int i = 0; i < scan->def->npk; i++)
 		scan->keys[i].sk_argument = key[i];
 	key_search_start(&leaf->search, scan->keys, scan->in_order, &scan->searched);
 }

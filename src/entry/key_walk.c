@@ -93,10 +93,8 @@ static int	compare_column(KeyWalk *walk, int column, Datum a, Datum b);
 void
 row_comparison(RowComparison *key, Relation index, int first, int n, StrategyNumber strategy, Datum *bounds)
 {
-	int			i;
-
 	memset(&key->header, 0, sizeof(ScanKeyData));
-	for (i = 0; i < n; i++)
+	for (int i = 0; i < n; i++)
 	{
 		int			column = first + i;
 
@@ -224,12 +222,11 @@ begin_walk(KeySearch *search)
 {
 	Relation	index = search->index;
 	KeyWalk    *walk = palloc0(sizeof(KeyWalk));
-	int			i;
 
 	walk->index = index;
 	walk->nkeys = search->nkeys;
 	walk->next_pause = MIN_PAUSE;
-	for (i = 0; i < walk->nkeys; i++)
+	for (int i = 0; i < walk->nkeys; i++)
 	{
 		walk->order[i] = index_getprocinfo(index, i + 1, BTORDER_PROC);
 		/* In another order there may be nulls before the first key. */
@@ -246,17 +243,16 @@ static bool
 walk_to(KeyWalk *walk, ScanKey keys)
 {
 	int			c = walk->any ? 0 : -1;
-	int			i;
 
 	if (walk->pause > 0)
 	{
 		walk->pause--;
 		return false;
 	}
-	for (i = 0; walk->any && i < walk->nkeys && c == 0; i++)
+	for (int i = 0; walk->any && i < walk->nkeys && c == 0; i++)
 		c = compare_column(walk, i, walk->key[i], keys[i].sk_argument);
 	walk->any = true;
-	for (i = 0; i < walk->nkeys; i++)
+	for (int i = 0; i < walk->nkeys; i++)
 		walk->key[i] = keys[i].sk_argument;
 	if (c > 0)
 		walk->walking = false;
@@ -335,9 +331,8 @@ static int
 compare_item(KeyWalk *walk)
 {
 	int			c = 0;
-	int			i;
 
-	for (i = 0; i < walk->nkeys && c == 0; i++)
+	for (int i = 0; i < walk->nkeys && c == 0; i++)
 	{
 		bool		isnull;
 		Datum		value = index_getattr(walk->scan->xs_itup, i + 1, walk->scan->xs_itupdesc, &isnull);

@@ -160,11 +160,10 @@ format_row_key(FactRow *row)
 	TupleDesc	desc = row->slot->tts_tupleDescriptor;
 	StringInfoData names;
 	StringInfoData values;
-	int			i;
 
 	initStringInfo(&names);
 	initStringInfo(&values);
-	for (i = 0; i < row->fact->npk; i++)
+	for (int i = 0; i < row->fact->npk; i++)
 	{
 		int			column = row->fact->pk_attno[i] - 1;
 		Form_pg_attribute att = TupleDescAttr(desc, column);
@@ -193,12 +192,11 @@ bool
 key_fits(IndexDef *def, Datum *values, KeySize *size)
 {
 	Size		padded = 0;
-	int			i;
 
 	size->bytes = 0;
 	size->longest = NULL;
 	size->longest_bytes = 0;
-	for (i = 0; i < def->nident; i++)
+	for (int i = 0; i < def->nident; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(def->desc, def->ident[i] - 1);
 		Size		bytes = att->attlen > 0 ? (Size) att->attlen :

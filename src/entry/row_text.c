@@ -37,9 +37,8 @@ Datum
 key_texts(FactDef *def, Datum *key)
 {
 	Datum	   *texts = palloc(sizeof(Datum) * def->npk);
-	int			i;
 
-	for (i = 0; i < def->npk; i++)
+	for (int i = 0; i < def->npk; i++)
 		texts[i] = CStringGetTextDatum(value_text(TupleDescAttr(def->queue_desc, QUEUE_KEY - 1 + i)->atttypid,
 												  key[i]));
 	return PointerGetDatum(construct_array(texts, def->npk, TEXTOID, -1, false, TYPALIGN_INT));
@@ -60,13 +59,12 @@ key_from_texts(FactDef *def, ArrayType *array, Datum *key, MemoryContext cxt)
 	Caller		caller;
 	Datum	   *texts;
 	int			n;
-	int			i;
 
 	deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT, &texts, NULL, &n);
 	if (n != def->npk)
 		elog(ERROR, "a primary key of %d columns was written down, not of %d", n, def->npk);
 	become_owner(&caller, def->owner);
-	for (i = 0; i < n; i++)
+	for (int i = 0; i < n; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(def->queue_desc, QUEUE_KEY - 1 + i);
 		Oid			input;
@@ -96,13 +94,12 @@ columns_to_jsonb(Oid owner, TupleTableSlot *slot, AttrNumber *columns, int n)
 	JsonbInState state = {0};
 	Jsonb	   *result;
 	Caller		caller;
-	int			i;
 
 	if (OidIsValid(owner))
 		become_owner(&caller, owner);
 
 	pushJsonbValue(&state, WJB_BEGIN_OBJECT, NULL);
-	for (i = 0; i < n; i++)
+	for (int i = 0; i < n; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(slot->tts_tupleDescriptor, columns[i] - 1);
 		JsonbValue	value;

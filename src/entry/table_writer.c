@@ -133,11 +133,9 @@ open_writer(Writer *w, IndexDef *def, Relation rel)
 static bool
 same_columns(TupleDesc a, TupleDesc b)
 {
-	int			i;
-
 	if (a->natts != b->natts)
 		return false;
-	for (i = 0; i < a->natts; i++)
+	for (int i = 0; i < a->natts; i++)
 		if (TupleDescAttr(a, i)->atttypid != TupleDescAttr(b, i)->atttypid ||
 			TupleDescAttr(a, i)->attisdropped != TupleDescAttr(b, i)->attisdropped)
 			return false;
@@ -147,8 +145,6 @@ same_columns(TupleDesc a, TupleDesc b)
 void
 close_writer(Writer *w)
 {
-	int			i;
-
 	if (w->found != NULL)
 	{
 		key_search_end(&w->search);
@@ -159,9 +155,9 @@ close_writer(Writer *w)
 		key_search_end(&w->rival_search);
 		ExecDropSingleTupleTableSlot(w->rival);
 	}
-	for (i = 0; i < w->nslots; i++)
+	for (int i = 0; i < w->nslots; i++)
 		ExecDropSingleTupleTableSlot(w->slots[i]);
-	for (i = 0; i < w->nindexes; i++)
+	for (int i = 0; i < w->nindexes; i++)
 	{
 		index_insert_cleanup(w->indexes[i], w->infos[i]);
 		index_close(w->indexes[i], NoLock);
@@ -222,9 +218,8 @@ insert_index_entries(Writer *w, TupleTableSlot *slot, bool update, TU_UpdateInde
 					 bool defer)
 {
 	bool		is_new = true;
-	int			i;
 
-	for (i = 0; i < w->nindexes; i++)
+	for (int i = 0; i < w->nindexes; i++)
 	{
 		IndexInfo  *info = w->infos[i];
 		Datum		values[INDEX_MAX_KEYS];
@@ -260,9 +255,8 @@ insert_deferred(Writer *w)
 {
 	TupleTableSlot *slot = w->deferred == NULL ? NULL :
 		MakeSingleTupleTableSlot(RelationGetDescr(w->rel), &TTSOpsHeapTuple);
-	int			i;
 
-	for (i = 0; i < w->ndeferred; i++)
+	for (int i = 0; i < w->ndeferred; i++)
 	{
 		Deferred   *entry = &w->deferred[i];
 		Datum		values[INDEX_MAX_KEYS];
@@ -287,9 +281,8 @@ bulk_load_begin_sort(IndexDef *def)
 	Oid		   *operators = palloc(sizeof(Oid) * def->nident);
 	Oid		   *collations = palloc(sizeof(Oid) * def->nident);
 	bool	   *nulls_first = palloc0(sizeof(bool) * def->nident);
-	int			i;
 
-	for (i = 0; i < def->nident; i++)
+	for (int i = 0; i < def->nident; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(def->desc, def->ident[i] - 1);
 
@@ -316,7 +309,6 @@ bulk_load_write(IndexDef *def, Relation rel, Tuplesortstate *sorted)
 	HTAB	   *loads = hash_by_oid("partitions loaded", 16, sizeof(Load), CurrentMemoryContext);
 	HASH_SEQ_STATUS seq;
 	Load	   *load;
-	int			i;
 
 	while (tuplesort_gettupleslot(sorted, true, false, source, NULL))
 	{
@@ -336,7 +328,7 @@ bulk_load_write(IndexDef *def, Relation rel, Tuplesortstate *sorted)
 	while ((load = hash_seq_search(&seq)) != NULL)
 	{
 		flush_load(load, cid);
-		for (i = 0; i < load->nslots; i++)
+		for (int i = 0; i < load->nslots; i++)
 			ExecDropSingleTupleTableSlot(load->slots[i]);
 		if (load->state != NULL)
 			FreeBulkInsertState(load->state);
@@ -381,12 +373,10 @@ find_load(HTAB *loads, IndexDef *def, Relation rel, TupleTableSlot *entry)
 static void
 flush_load(Load *load, CommandId cid)
 {
-	int			i;
-
 	CHECK_FOR_INTERRUPTS();
 	if (load->n > 0)
 		table_multi_insert(load->rel, load->slots, load->n, cid, LOAD_OPTIONS, load->state);
-	for (i = 0; i < load->n; i++)
+	for (int i = 0; i < load->n; i++)
 		ExecClearTuple(load->slots[i]);
 	load->n = 0;
 	MemoryContextReset(load->cxt);

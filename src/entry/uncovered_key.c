@@ -213,12 +213,11 @@ refuse_wide_entry(IndexDef *def, OpList *list, const char *constraint, bool used
 	HeapTuple	widest = NULL;
 	const char *field = NULL;
 	Size		field_size = 0;
-	int			i;
 
-	for (i = 0; i < list->n; i++)
+	for (int i = 0; i < list->n; i++)
 		if (list->ops[i].kind != OP_DELETE && (widest == NULL || list->ops[i].tuple->t_len > widest->t_len))
 			widest = list->ops[i].tuple;
-	for (i = def->nkeys; i < def->nkeys + def->nincludes; i++)
+	for (int i = def->nkeys; i < def->nkeys + def->nincludes; i++)
 	{
 		Field	   *f = &def->fields[i];
 		bool		isnull;

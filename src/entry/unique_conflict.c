@@ -150,11 +150,10 @@ read_row_history(IndexDef *def, Relation fact, TupleTableSlot *entry, KeyHistory
 	LiveScan	scan;
 	TupleTableSlot *row;
 	SnapshotData dirty;
-	int			i;
 
 	memset(history, 0, sizeof(KeyHistory));
 	InitDirtySnapshot(dirty);
-	for (i = 0; i < factdef->npk; i++)
+	for (int i = 0; i < factdef->npk; i++)
 		key[i] = entry->tts_values[def->pk_attno[i] - 1];
 	live_scan_begin(&scan, factdef, fact, SnapshotAny);
 	row = live_scan_is_elsewhere(&scan, key) ? NULL : live_scan_first(&scan, key);
@@ -202,12 +201,11 @@ has_entry(IndexDef *def, TupleTableSlot *row, TupleTableSlot *entry)
 {
 	FactRow		factrow;
 	Entries		entries;
-	int			i;
 
 	factrow_init(&factrow, def->fact, row);
 	entries_init(&entries, def);
 	extract_entries(def, &factrow, false, &entries);
-	for (i = 0; i < entries.n; i++)
+	for (int i = 0; i < entries.n; i++)
 		if (compare_identity(def, ENTRY_VALUES(&entries, i), entry->tts_values) == 0)
 			return true;
 	return false;
@@ -226,7 +224,6 @@ note_shared_key(FactDef *def, TupleTableSlot *row, AttrNumber *columns)
 {
 	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
 	SharedKey  *key = palloc(sizeof(SharedKey));
-	int			i;
 
 	slot_getallattrs(row);
 	key->fact = def->relid;
@@ -234,7 +231,7 @@ note_shared_key(FactDef *def, TupleTableSlot *row, AttrNumber *columns)
 	key->attno = palloc(sizeof(AttrNumber) * key->n);
 	key->types = palloc(sizeof(Oid) * key->n);
 	key->values = palloc(sizeof(Datum) * key->n);
-	for (i = 0; i < key->n; i++)
+	for (int i = 0; i < key->n; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(row->tts_tupleDescriptor, columns[i] - 1);
 

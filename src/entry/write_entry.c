@@ -82,7 +82,6 @@ flush_inserts(Writer *w)
 {
 	TupleTableSlot *conflicts[CHUNK];
 	int			nconflicts = 0;
-	int			i;
 
 	if (w->nbuffered == 0)
 		return;
@@ -90,7 +89,7 @@ flush_inserts(Writer *w)
 		table_tuple_insert(w->rel, w->slots[0], command_id(w), 0, NULL);
 	else
 		table_multi_insert(w->rel, w->slots, w->nbuffered, command_id(w), 0, NULL);
-	for (i = 0; i < w->nbuffered; i++)
+	for (int i = 0; i < w->nbuffered; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (w->def->is_unique && !may_insert(w, w->slots[i]))
@@ -103,9 +102,9 @@ flush_inserts(Writer *w)
 			w->deferred[w->seqs[i]].tid = w->slots[i]->tts_tid;
 		}
 	}
-	for (i = 0; i < nconflicts; i++)
+	for (int i = 0; i < nconflicts; i++)
 		settle_conflict(w, conflicts[i]);
-	for (i = 0; i < w->nbuffered; i++)
+	for (int i = 0; i < w->nbuffered; i++)
 	{
 		/* insert_deferred() needs the tuple again. */
 		if (w->seqs[i] >= 0)
@@ -417,9 +416,8 @@ update_found(Writer *w, HeapTuple tuple)
 	TM_Result	result;
 	TupleTableSlot *slot;
 	bool		same = true;
-	int			i;
 
-	for (i = 0; i < w->def->desc->natts && same; i++)
+	for (int i = 0; i < w->def->desc->natts && same; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(w->def->desc, i);
 		Datum		was;
@@ -458,10 +456,9 @@ set_search_keys(Writer *w, HeapTuple tuple, ScanKey keys)
 {
 	IndexDef   *def = w->def;
 	bool		isnull;
-	int			i;
 
 	memcpy(keys, def->search_keys, sizeof(ScanKeyData) * def->nsearch);
-	for (i = 0; i < def->nsearch; i++)
+	for (int i = 0; i < def->nsearch; i++)
 		keys[i].sk_argument = heap_getattr(tuple, def->search[i], def->desc, &isnull);
 }
 
@@ -471,9 +468,8 @@ same_row(Writer *w, HeapTuple tuple, TupleTableSlot *slot)
 {
 	IndexDef   *def = w->def;
 	bool		isnull;
-	int			i;
 
-	for (i = def->nsearch; i < def->nident; i++)
+	for (int i = def->nsearch; i < def->nident; i++)
 		if (ApplySortComparator(heap_getattr(tuple, def->ident[i], def->desc, &isnull), false,
 								slot_getattr(slot, def->ident[i], &isnull), false,
 								&def->ident_sort[i]) != 0)

@@ -223,9 +223,8 @@ static bool
 is_key_of(SharedKey *key, FactDef *def, Relation fact)
 {
 	bool		same = def->npk == key->n;
-	int			i;
 
-	for (i = 0; same && i < key->n; i++)
+	for (int i = 0; same && i < key->n; i++)
 		same = def->pk_attno[i] == key->attno[i] &&
 			TupleDescAttr(RelationGetDescr(fact), def->pk_attno[i] - 1)->atttypid == key->types[i];
 	return same;

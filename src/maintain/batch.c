@@ -191,7 +191,6 @@ get_set(FactDef *fact)
 {
 	Batch	   *batch = get_batch(fact->relid);
 	OpSet	   *set = collecting(batch, fact) ? &batch->pending : &batch->now;
-	int			i;
 
 	refuse_reentry(batch);
 
@@ -207,7 +206,7 @@ get_set(FactDef *fact)
 		OpList	   *lists = MemoryContextAllocZero(set->cxt, sizeof(OpList) * Max(fact->nsync, 1));
 
 		set->deltas = MemoryContextAlloc(set->cxt, sizeof(Deltas *) * Max(fact->ntotals, 1));
-		for (i = 0; i < fact->ntotals; i++)
+		for (int i = 0; i < fact->ntotals; i++)
 			set->deltas[i] = deltas_begin(fact->totals[i], set->cxt);
 		set->lists = lists;
 		definition_pin(fact);
@@ -227,13 +226,12 @@ batch_row_done(FactDef *fact)
 {
 	Batch	   *batch = get_batch(fact->relid);
 	Size		bytes = 0;
-	int			i;
 
 	if (collecting(batch, fact))
 	{
-		for (i = 0; i < fact->nsync; i++)
+		for (int i = 0; i < fact->nsync; i++)
 			bytes += batch->pending.lists[i].bytes;
-		for (i = 0; i < fact->ntotals; i++)
+		for (int i = 0; i < fact->ntotals; i++)
 			bytes += batch->pending.deltas[i]->bytes;
 		if (bytes > MAX_BATCH_BYTES)
 			write_set(batch, &batch->pending, false);
@@ -385,10 +383,9 @@ void
 batch_add_row(FactDef *def, TupleTableSlot *row, bool insert, bool report, OpList *lists, MemoryContext cxt)
 {
 	FactRow		factrow;
-	int			i;
 
 	factrow_init(&factrow, def, row);
-	for (i = 0; i < def->nsync; i++)
+	for (int i = 0; i < def->nsync; i++)
 	{
 		Entries		none;
 		Entries		entries;
@@ -410,9 +407,7 @@ batch_add_row(FactDef *def, TupleTableSlot *row, bool insert, bool report, OpLis
 void
 batch_write_lists(FactDef *def, OpList *lists, bool keep)
 {
-	int			i;
-
-	for (i = 0; i < def->nsync; i++)
+	for (int i = 0; i < def->nsync; i++)
 	{
 		OpList	   *list = &lists[i];
 

@@ -135,9 +135,8 @@ static void
 copy_dropped_column_layout(Oid relid, Relation parent)
 {
 	Relation	attributes = table_open(AttributeRelationId, RowExclusiveLock);
-	int			i;
 
-	for (i = 0; i < RelationGetNumberOfAttributes(parent); i++)
+	for (int i = 0; i < RelationGetNumberOfAttributes(parent); i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(parent), i);
 		HeapTuple	tuple;

@@ -286,10 +286,9 @@ visit_entries(FactDef *def, int d, Relation partition, List *leaves)
 		else
 		{
 			Datum		key[INDEX_MAX_KEYS];
-			int			i;
 
 			slot_getallattrs(entry);
-			for (i = 0; i < def->npk; i++)
+			for (int i = 0; i < def->npk; i++)
 				key[i] = entry->tts_values[index->pk_attno[i] - 1];
 			queue_collect_key(def, NULL, key);
 		}
@@ -319,9 +318,8 @@ bounds_of_entries(FactDef *def, IndexDef *index, Relation partition)
 	AttrMap    *map = make_attrmap(RelationGetDescr(partition)->natts);
 	List	   *result;
 	bool		whole_row;
-	int			i;
 
-	for (i = 0; i < def->npk; i++)
+	for (int i = 0; i < def->npk; i++)
 	{
 		AttrNumber	attno = get_attnum(RelationGetRelid(partition),
 									   get_attname(def->relid, def->pk_attno[i], false));

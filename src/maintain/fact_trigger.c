@@ -366,8 +366,6 @@ nothing_changed(FactDef *def, TupleTableSlot *old, TupleTableSlot *new, Bitmapse
 static void
 no_version(FactDef *def, Version *version)
 {
-	int			i;
-
 	version->entries = version->few_entries;
 	version->skipped = version->few_skipped;
 	if (def->nsync > FEW)
@@ -375,7 +373,7 @@ no_version(FactDef *def, Version *version)
 		version->entries = palloc(sizeof(Entries) * def->nsync);
 		version->skipped = palloc(sizeof(int) * def->nsync);
 	}
-	for (i = 0; i < def->nsync; i++)
+	for (int i = 0; i < def->nsync; i++)
 	{
 		entries_init(&version->entries[i], def->defs[i]);
 		version->skipped[i] = 0;
@@ -393,11 +391,10 @@ extract_versions(FactDef *def, FactRow *old, FactRow *new, bool moved,
 				 Version *before, Version *after)
 {
 	bool		changed = moved;
-	int			i;
 
 	no_version(def, before);
 	no_version(def, after);
-	for (i = 0; i < def->nsync; i++)
+	for (int i = 0; i < def->nsync; i++)
 	{
 		IndexDef   *index = def->defs[i];
 
@@ -422,9 +419,8 @@ static void
 collect_deltas(FactDef *def, FactRow *old, FactRow *new)
 {
 	Deltas	  **deltas = def->ntotals > 0 ? batch_get_deltas(def) : NULL;
-	int			i;
 
-	for (i = 0; i < def->ntotals; i++)
+	for (int i = 0; i < def->ntotals; i++)
 		deltas_change_row(deltas[i], old, new);
 }
 
@@ -434,9 +430,8 @@ collect_differences(FactDef *def, Version *before, Version *after)
 {
 	MemoryContext cxt;
 	OpList	   *lists = batch_get_op_lists(def, &cxt);
-	int			i;
 
-	for (i = 0; i < def->nsync; i++)
+	for (int i = 0; i < def->nsync; i++)
 	{
 		if (before->entries[i].left_alone)
 			continue;
@@ -451,10 +446,9 @@ static void
 add_live_row(FactRow *row, void *arg)
 {
 	LiveRows   *live = arg;
-	int			i;
 
 	live->n++;
-	for (i = 0; i < live->def->nsync; i++)
+	for (int i = 0; i < live->def->nsync; i++)
 	{
 		Entries		entries;
 
@@ -476,13 +470,12 @@ extract_live_versions(FactDef *def, Relation fact, TupleTableSlot *row, Version 
 {
 	LiveRows	arg = {def, live, 0};
 	Relation	root = def->partitioned ? relation_open(def->relid, AccessShareLock) : fact;
-	int			i;
 
 	no_version(def, live);
 	visit_live_rows(def, root, row, add_live_row, &arg);
 	if (root != fact)
 		relation_close(root, NoLock);
-	for (i = 0; i < def->nsync; i++)
+	for (int i = 0; i < def->nsync; i++)
 		entries_confine(def->defs[i], &live->entries[i], &before->entries[i], &after->entries[i]);
 	return arg.n;
 }

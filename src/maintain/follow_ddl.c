@@ -188,14 +188,13 @@ update_definition(IndexDef *def, Relation fact, bool entries_changed)
 	FactDef    *factdef = def->fact;
 	bool		names_changed;
 	bool		renamed;
-	int			i;
 
 	if (stored == NULL)
 		return;
 	row = stored->row;
 	row.document = get_attname(factdef->relid, factdef->doc_attno[def->docno], false);
 	row.primary_key = NIL;
-	for (i = 0; i < factdef->npk; i++)
+	for (int i = 0; i < factdef->npk; i++)
 		row.primary_key = lappend(row.primary_key,
 								  get_attname(factdef->relid, factdef->pk_attno[i], false));
 	names_changed = !same_strings(stored->columns, get_column_names_by_number(fact));
@@ -222,9 +221,8 @@ static List *
 present_specs(Field *fields, int n, Relation fact, bool names_changed)
 {
 	List	   *result = NIL;
-	int			i;
 
-	for (i = 0; i < n; i++)
+	for (int i = 0; i < n; i++)
 	{
 		FieldSpec  *spec = fields[i].spec;
 

@@ -248,15 +248,13 @@ process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 static Written *
 written_table(Relation rel)
 {
-	int			i;
-
 	/* Most transactions write one table. */
 	if (written != NULL && written->relid == RelationGetRelid(rel))
 		return written;
 	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
 		return enter_written(RelationGetRelid(rel));
 	/* All fact tables, and all partitions of one, have the row trigger. */
-	for (i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
 		if (strcmp(rel->trigdesc->triggers[i].tgname, fact_triggers[0].name) == 0)
 			return enter_written(RelationGetRelid(rel));
 	return NULL;
@@ -344,13 +342,12 @@ static bool
 hand_over(int action)
 {
 	int			around = action - 1;
-	int			i;
 
 	while (around >= 0 && writers[around].is_action)
 		around--;
 	if (around < 0)
 		return false;
-	for (i = around; i >= 0 && writers[i].statement == writers[around].statement; i--)
+	for (int i = around; i >= 0 && writers[i].statement == writers[around].statement; i--)
 		if (writers[i].table == writers[action].table && writers[i].cid <= writers[action].cid)
 		{
 			memmove(&writers[action], &writers[action + 1], sizeof(Writing) * (--nwriters - action));
@@ -379,11 +376,10 @@ note_window(Written *table, CommandId after)
 {
 	CommandId	now = GetCurrentCommandId(false);
 	Window	   *last = table->nwindows > 0 ? &table->windows[table->nwindows - 1] : NULL;
-	int			i;
 
 	if (now <= after)
 		return;
-	for (i = 0; i < nwriters; i++)
+	for (int i = 0; i < nwriters; i++)
 		if (writers[i].table == table && writers[i].cid <= after)
 			return;
 	newest_window = GetCurrentCommandId(true);
@@ -507,7 +503,6 @@ out_of_step(IndexDef *def, Snapshot snapshot)
 {
 	FactDef    *fact = def->fact;
 	Written    *table;
-	int			i;
 
 	if (snapshot->snapshot_type != SNAPSHOT_MVCC)
 		return "not a snapshot of the kind that plans have";
@@ -525,7 +520,7 @@ out_of_step(IndexDef *def, Snapshot snapshot)
 	if (!def->active || fact->changed)
 		return "the index table has changed";
 
-	for (i = nwriters - 1; i >= 0; i--)
+	for (int i = nwriters - 1; i >= 0; i--)
 		if (writers[i].table != NULL && snapshot->curcid > writers[i].cid && concerns(writers[i].table, fact))
 			return "a statement that writes the fact table is under way";
 	if (snapshot->curcid <= newest_window || any_lost)
@@ -535,7 +530,7 @@ out_of_step(IndexDef *def, Snapshot snapshot)
 				continue;
 			if (table->lost)
 				return "this transaction has changed partitions of the fact table";
-			for (i = table->nwindows - 1; i >= 0 && snapshot->curcid <= table->windows[i].until; i--)
+			for (int i = table->nwindows - 1; i >= 0 && snapshot->curcid <= table->windows[i].until; i--)
 				if (snapshot->curcid > table->windows[i].after)
 					return "the snapshot was taken while a statement was writing the fact table";
 		}

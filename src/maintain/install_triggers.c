@@ -268,11 +268,10 @@ has_trigger(Oid relid, const char *name, char enabled)
 {
 	Relation	rel = try_relation_open(relid, AccessShareLock);
 	bool		found = false;
-	int			i;
 
 	if (rel == NULL)
 		return true;
-	for (i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
 	{
 		Trigger    *trigger = &rel->trigdesc->triggers[i];
 
@@ -290,11 +289,10 @@ is_own_trigger(Oid relid, const char *name)
 {
 	Relation	rel = try_relation_open(relid, AccessShareLock);
 	bool		found = false;
-	int			i;
 
 	if (rel == NULL)
 		return false;
-	for (i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
 		found |= strcmp(rel->trigdesc->triggers[i].tgname, name) == 0 && !rel->trigdesc->triggers[i].tgisclone;
 	relation_close(rel, AccessShareLock);
 	return found;

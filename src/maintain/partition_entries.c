@@ -361,7 +361,6 @@ maintain_truncate(Relation fact)
 	List	   *index_tables = NIL;
 	Oid			relid;
 	ListCell   *cell;
-	int			i;
 
 	truncating = InvalidOid;
 	/* A shard has this trigger, too, once Citus has moved or split it. */
@@ -374,9 +373,9 @@ maintain_truncate(Relation fact)
 	batch_discard(relid);
 	if (def->feed)
 		queue_collect_key(def, NULL, NULL);
-	for (i = 0; i < def->ndefs; i++)
+	for (int i = 0; i < def->ndefs; i++)
 		index_tables = lappend_oid(index_tables, def->defs[i]->relid);
-	for (i = 0; i < def->ntotals; i++)
+	for (int i = 0; i < def->ntotals; i++)
 		index_tables = lappend_oid(index_tables, def->totals[i]->relid);
 
 	/*

@@ -82,12 +82,11 @@ activity_of(Oid fact_table, Oid server, bool make)
 	static QueueActivity *own = NULL;
 	QueueActivity *queues;
 	QueueActivity *oldest = NULL;
-	int			i;
 
 	if (shared == NULL && own == NULL)
 		own = MemoryContextAllocZero(TopMemoryContext, sizeof(QueueActivity) * MAX_QUEUES);
 	queues = shared != NULL ? shared->queues : own;
-	for (i = 0; i < MAX_QUEUES; i++)
+	for (int i = 0; i < MAX_QUEUES; i++)
 	{
 		QueueActivity *queue = &queues[i];
 

@@ -112,10 +112,9 @@ void
 queue_collect(FactDef *def, Leaf *leaf, TupleTableSlot *row)
 {
 	Datum		key[INDEX_MAX_KEYS];
-	int			i;
 
 	slot_getsomeattrs(row, def->max_attno);
-	for (i = 0; i < def->npk; i++)
+	for (int i = 0; i < def->npk; i++)
 		key[i] = row->tts_values[def->pk_attno[i] - 1];
 	queue_collect_key(def, leaf, key);
 }
@@ -130,7 +129,6 @@ queue_collect_key(FactDef *def, Leaf *leaf, Datum *key)
 	Datum		values[INDEX_MAX_KEYS + 2];
 	bool		isnull[INDEX_MAX_KEYS + 2] = {0};
 	HeapTuple	tuple;
-	int			i;
 
 	/* An event trigger may write a fact table whose queue is being made. */
 	if (def->queue_desc == NULL)
@@ -140,7 +138,7 @@ queue_collect_key(FactDef *def, Leaf *leaf, Datum *key)
 	level = get_level(c, def);
 	values[QUEUE_AT - 1] = TimestampTzGetDatum(GetCurrentStatementStartTimestamp());
 	/* What is stored out of line may be deleted before the key is read. */
-	for (i = 0; i < def->npk && key != NULL; i++)
+	for (int i = 0; i < def->npk && key != NULL; i++)
 		values[QUEUE_KEY - 1 + i] =
 			TupleDescAttr(def->queue_desc, QUEUE_KEY - 1 + i)->attlen == -1 ?
 			PointerGetDatum(PG_DETOAST_DATUM_PACKED(key[i])) : key[i];
@@ -151,7 +149,7 @@ queue_collect_key(FactDef *def, Leaf *leaf, Datum *key)
 	if (key == NULL)
 		memset(&isnull[QUEUE_KEY - 1], true, def->npk * sizeof(bool));
 	tuple = heap_form_tuple(def->queue_desc, values, isnull);
-	for (i = 0; i < def->npk && key != NULL; i++)
+	for (int i = 0; i < def->npk && key != NULL; i++)
 		if (values[QUEUE_KEY - 1 + i] != key[i])
 			pfree(DatumGetPointer(values[QUEUE_KEY - 1 + i]));
 
@@ -227,11 +225,9 @@ get_level(Collected *c, FactDef *def)
 static bool
 same_keys(TupleDesc a, TupleDesc b)
 {
-	int			i;
-
 	if (a->natts != b->natts)
 		return false;
-	for (i = 0; i < a->natts; i++)
+	for (int i = 0; i < a->natts; i++)
 		if (TupleDescAttr(a, i)->atttypid != TupleDescAttr(b, i)->atttypid ||
 			TupleDescAttr(a, i)->atttypmod != TupleDescAttr(b, i)->atttypmod)
 			return false;
@@ -243,9 +239,8 @@ static void
 drop_level(Collected *c)
 {
 	Level	   *level = c->level;
-	int			i;
 
-	for (i = 0; i < level->n; i++)
+	for (int i = 0; i < level->n; i++)
 		heap_freetuple(level->tuples[i]);
 	if (level->tuples != NULL)
 		pfree(level->tuples);
@@ -264,7 +259,6 @@ write_level(Level *level, bool keep)
 {
 	FactDef    *def = level->def;
 	int			from = keep ? level->written : 0;
-	int			i;
 
 	if (level->n == from)
 		return;
@@ -273,7 +267,7 @@ write_level(Level *level, bool keep)
 	level->written = keep ? level->n : 0;
 	if (keep)
 		return;
-	for (i = 0; i < level->n; i++)
+	for (int i = 0; i < level->n; i++)
 		heap_freetuple(level->tuples[i]);
 	level->n = 0;
 	level->bytes = 0;
@@ -352,7 +346,6 @@ append(FactDef *def, Relation queue, HeapTuple *tuples, int n)
 	CommandId	cid = GetCurrentCommandId(true);
 	int			nslots = Min(n, CHUNK);
 	int			done;
-	int			i;
 
 	/* The block where this backend has found room before may be closed now. */
 	RelationSetTargetBlock(queue, InvalidBlockNumber);
@@ -364,7 +357,7 @@ append(FactDef *def, Relation queue, HeapTuple *tuples, int n)
 	 */
 	if (n == 1 || XLogLogicalInfoActive())
 	{
-		for (i = 0; i < n; i++)
+		for (int i = 0; i < n; i++)
 		{
 			CHECK_FOR_INTERRUPTS();
 			heap_insert(queue, tuples[i], cid, HEAP_INSERT_SKIP_FSM | HEAP_INSERT_NO_LOGICAL, NULL);
@@ -375,11 +368,11 @@ append(FactDef *def, Relation queue, HeapTuple *tuples, int n)
 	for (done = 0; done < n; done += nslots)
 	{
 		nslots = Min(nslots, n - done);
-		for (i = 0; i < nslots; i++)
+		for (int i = 0; i < nslots; i++)
 			ExecStoreHeapTuple(tuples[done + i], def->queue_slots[i], false);
 		heap_multi_insert(queue, def->queue_slots, nslots, cid, HEAP_INSERT_SKIP_FSM, NULL);
 		tuples[done + nslots - 1]->t_self = def->queue_slots[nslots - 1]->tts_tid;
-		for (i = 0; i < nslots; i++)
+		for (int i = 0; i < nslots; i++)
 			ExecClearTuple(def->queue_slots[i]);
 		CHECK_FOR_INTERRUPTS();
 	}

@@ -136,13 +136,11 @@ queue_growth(Oid fact_table, QueueEnds *ends)
 	FactTableRow row;
 	QueueEnds	now = {0};
 	int64		growth = 0;
-	int			i;
-	int			k;
 
 	if (!catalog_read_fact(fact_table, &row))
 		return 0;
 	(void) find_queue_tables(&row, NULL);
-	for (i = 0; i < 2; i++)
+	for (int i = 0; i < 2; i++)
 	{
 		Oid			relid = i == 0 ? row.queue : row.spare;
 		Relation	rel;
@@ -152,7 +150,7 @@ queue_growth(Oid fact_table, QueueEnds *ends)
 		now.relid[i] = relid;
 		now.bytes[i] = end_of(rel);
 		relation_close(rel, AccessShareLock);
-		for (k = 0; k < 2; k++)
+		for (int k = 0; k < 2; k++)
 			if (ends->relid[k] == relid)
 				growth += now.bytes[i] < ends->bytes[k] ? now.bytes[i] : now.bytes[i] - ends->bytes[k];
 	}
@@ -239,10 +237,9 @@ count_queue(FactTableRow *queue, QueueCount *count)
 	Oid			tables[2] = {queue->spare, queue->queue};
 	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	bool		known = true;
-	int			i;
 
 	count->oldest = DT_NOEND;
-	for (i = 0; i < 2 && known; i++)
+	for (int i = 0; i < 2 && known; i++)
 	{
 		Relation	rel;
 		BlockNumber position = 0;

@@ -116,9 +116,8 @@ void
 copy_key(Keys *keys, Datum *row)
 {
 	FactDef    *def = keys->def;
-	int			i;
 
-	for (i = 0; i < def->npk; i++)
+	for (int i = 0; i < def->npk; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(def->queue_desc, QUEUE_KEY - 1 + i);
 		Datum		value = row[QUEUE_KEY - 1 + i];
@@ -140,9 +139,8 @@ any_left(FactDef *def, Snapshot now, Snapshot start)
 {
 	Oid			tables[2] = {def->spare, def->queue};
 	OldChanges	rest = {start, false};
-	int			i;
 
-	for (i = 0; i < 2 && !rest.any; i++)
+	for (int i = 0; i < 2 && !rest.any; i++)
 	{
 		Relation	rel;
 		BlockNumber position = 0;
@@ -191,9 +189,8 @@ sort_keys(FactDef *def, Datum *values, int nvalues)
 	char	   *at = (char *) values;
 	KeyOrder	order = {def->npk, def->queue_desc, palloc0(sizeof(SortSupportData) * def->npk)};
 	int			n = Min(nvalues, 1);
-	int			i;
 
-	for (i = 0; i < def->npk; i++)
+	for (int i = 0; i < def->npk; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(def->queue_desc, QUEUE_KEY - 1 + i);
 
@@ -203,7 +200,7 @@ sort_keys(FactDef *def, Datum *values, int nvalues)
 										 &order.sort[i]);
 	}
 	qsort_arg(values, nvalues, size, compare_keys, &order);
-	for (i = 1; i < nvalues; i++)
+	for (int i = 1; i < nvalues; i++)
 		if (!same_key((Datum *) (at + (n - 1) * size), (Datum *) (at + i * size), &order))
 			memmove(at + n++ * size, at + i * size, size);
 	return n;
@@ -216,10 +213,9 @@ compare_keys(const void *a, const void *b, void *arg)
 	KeyOrder   *order = arg;
 	const Datum *x = a;
 	const Datum *y = b;
-	int			i;
 	int			c = 0;
 
-	for (i = 0; i < order->n && c == 0; i++)
+	for (int i = 0; i < order->n && c == 0; i++)
 		c = ApplySortComparator(x[i], false, y[i], false, &order->sort[i]);
 	return c;
 }
@@ -234,9 +230,7 @@ compare_keys(const void *a, const void *b, void *arg)
 static bool
 same_key(const Datum *a, const Datum *b, KeyOrder *order)
 {
-	int			i;
-
-	for (i = 0; i < order->n; i++)
+	for (int i = 0; i < order->n; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(order->desc, QUEUE_KEY - 1 + i);
 
@@ -257,9 +251,8 @@ delete_keys(Keys *keys)
 {
 	CommandId	cid = GetCurrentCommandId(true);
 	Relation	rel = NULL;
-	int			i;
 
-	for (i = 0; i < keys->n; i++)
+	for (int i = 0; i < keys->n; i++)
 	{
 		TM_FailureData failure;
 		TM_Result	result;

@@ -310,9 +310,7 @@ lock_queue(Oid fact_table, DrainLock lock, Relation *fact, FactDef **def)
 void
 check_row_indexes(FactDef *def)
 {
-	int			i;
-
-	for (i = def->nsync; i < def->ndefs; i++)
+	for (int i = def->nsync; i < def->ndefs; i++)
 	{
 		place_report_problem(def->defs[i]->name, def->defs[i]->misplaced);
 		if (!OidIsValid(def->defs[i]->row_index))
@@ -378,20 +376,19 @@ write_entries(void *arg)
 	Reconciliation *r = arg;
 	FactDef    *def = r->def;
 	Caller		caller;
-	int			i;
 
 	/* Expressions in indexes and in definitions run with the owner's rights. */
 	become_owner(&caller, def->owner);
 	r->rejected = NIL;
 	reconcile_rows(r);
-	for (i = r->from; i < r->to; i++)
+	for (int i = r->from; i < r->to; i++)
 	{
 		if (r->lists[i - r->from].n > 0)
 			def->place->entries->apply(def->defs[i], &r->lists[i - r->from]);
 	}
 	become_caller(&caller);
 
-	for (i = r->from; i < r->to; i++)
+	for (int i = r->from; i < r->to; i++)
 	{
 		if (r->lists[i - r->from].skipped > 0)
 			catalog_count_skipped(def->defs[i]->relid, r->lists[i - r->from].skipped);

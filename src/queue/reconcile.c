@@ -88,7 +88,6 @@ reconcile_rows(Reconciliation *r)
 	LiveScan	live;
 	RowContext	at = {.fact = r->def};
 	ErrorContextCallback context = {.previous = error_context_stack,.callback = row_context,.arg = &at};
-	int			i;
 
 	at.outputs = find_outputs(r->def);
 	error_context_stack = &context;
@@ -99,7 +98,7 @@ reconcile_rows(Reconciliation *r)
 		live_scan_in_leaves(&live, r->leaf_of, r);
 	prefetch_foreign(r, &live);
 	stored = r->tids == NULL ? NULL : table_slot_create(r->part, NULL);
-	for (i = r->from; i < r->to; i++)
+	for (int i = r->from; i < r->to; i++)
 	{
 		if (fetched != NULL)
 			fetched[i - r->from] = store->of_rows(r->def->defs[i], r->keys, r->n);
@@ -110,7 +109,7 @@ reconcile_rows(Reconciliation *r)
 		}
 	}
 	wait_point("citus drain has read the facts");
-	for (i = 0; i < r->n; i++)
+	for (int i = 0; i < r->n; i++)
 	{
 		Datum	   *key = r->keys + (Size) i * r->def->npk;
 		TupleTableSlot *row;
@@ -125,7 +124,7 @@ reconcile_rows(Reconciliation *r)
 		MemoryContextReset(row_cxt);
 	}
 	at.key = NULL;
-	for (i = r->from; i < r->to && fetched == NULL; i++)
+	for (int i = r->from; i < r->to && fetched == NULL; i++)
 		end_scan(&scans[i - r->from]);
 	live_scan_end(&live);
 	if (stored != NULL)
@@ -143,9 +142,8 @@ static FmgrInfo *
 find_outputs(FactDef *fact)
 {
 	FmgrInfo   *outputs = palloc0(sizeof(FmgrInfo) * fact->npk);
-	int			i;
 
-	for (i = 0; i < fact->npk && fact->queue_desc != NULL; i++)
+	for (int i = 0; i < fact->npk && fact->queue_desc != NULL; i++)
 	{
 		Oid			type = getBaseType(TupleDescAttr(fact->queue_desc, QUEUE_KEY - 1 + i)->atttypid);
 		Oid			output;
@@ -170,13 +168,12 @@ row_context(void *arg)
 	RowContext *at = arg;
 	StringInfoData names;
 	StringInfoData values;
-	int			i;
 
 	if (at->key == NULL || at->fact->queue_desc == NULL)
 		return;
 	initStringInfo(&names);
 	initStringInfo(&values);
-	for (i = 0; i < at->fact->npk; i++)
+	for (int i = 0; i < at->fact->npk; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(at->fact->queue_desc, QUEUE_KEY - 1 + i);
 
@@ -202,12 +199,11 @@ prefetch_foreign(Reconciliation *r, LiveScan *live)
 {
 	MemoryContext cxt = CurrentMemoryContext;
 	Datum	  **keys;
-	int			i;
 
 	if (r->tids != NULL || OidIsValid(r->def->pk_index))
 		return;
 	keys = palloc_extended(sizeof(Datum *) * Max(r->n, 1), MCXT_ALLOC_HUGE);
-	for (i = 0; i < r->n; i++)
+	for (int i = 0; i < r->n; i++)
 		keys[i] = r->keys + (Size) i * r->def->npk;
 	PG_TRY();
 	{
@@ -239,11 +235,10 @@ reconcile_row(Reconciliation *r, EntryScan *scans, void **fetched, Datum *key, T
 			  MemoryContext cxt, RowContext *at)
 {
 	FactRow		row;
-	int			i;
 
 	if (live != NULL)
 		factrow_init(&row, r->def, live);
-	for (i = r->from; i < r->to; i++)
+	for (int i = r->from; i < r->to; i++)
 	{
 		IndexDef   *def = r->def->defs[i];
 		OpList	   *list = &r->lists[i - r->from];
@@ -305,9 +300,7 @@ find_row(Reconciliation *r, LiveScan *live, Leaf *leaf, TupleTableSlot *stored, 
 static bool
 is_key_of(FactDef *def, TupleTableSlot *row, Datum *key)
 {
-	int			i;
-
-	for (i = 0; i < def->npk; i++)
+	for (int i = 0; i < def->npk; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(def->queue_desc, QUEUE_KEY - 1 + i);
 
@@ -350,7 +343,6 @@ have_no_entries(Reconciliation *r, int defno)
 	ScanKeyData bounds[2];
 	bool		none = true;
 	int			b;
-	int			i;
 
 	if (!OidIsValid(r->def->pk_index))
 		return false;
@@ -361,7 +353,7 @@ have_no_entries(Reconciliation *r, int defno)
 	 * The owner may have created the index again, in another order.  Keys of
 	 * several partitions are in the order of sort_keys().
 	 */
-	for (i = 0; i < npk; i++)
+	for (int i = 0; i < npk; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(r->def->queue_desc, QUEUE_KEY - 1 + i);
 
@@ -400,11 +392,10 @@ find_entries(EntryScan *scan, Datum *key, Entries *entries)
 	int			npk = def->fact->npk;
 	ScanKey		keys = palloc(sizeof(ScanKeyData) * npk);
 	TupleTableSlot *entry;
-	int			i;
 
 	entries_init(entries, def);
 	memcpy(keys, def->row_keys, sizeof(ScanKeyData) * npk);
-	for (i = 0; i < npk; i++)
+	for (int i = 0; i < npk; i++)
 		keys[i].sk_argument = key[i];
 	entry_scan_start(scan, keys);
 	while ((entry = entry_scan_next(scan)) != NULL)

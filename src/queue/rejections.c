@@ -115,14 +115,13 @@ rejections_delete_resolved(FactDef *def, int defno, Datum *keys, int n, List *re
 	Oid			output;
 	bool		varlena;
 	int			nresolved = 0;
-	int			i;
 
 	if (!catalog_has_rejections(def->defs[defno]->relid))
 		return;
 	getTypeOutputInfo(TEXTARRAYOID, &output, &varlena);
 	become_owner(&caller, def->owner);
 	resolved = palloc(sizeof(Datum) * n);
-	for (i = 0; i < n; i++)
+	for (int i = 0; i < n; i++)
 	{
 		Datum	   *key = keys + (Size) i * def->npk;
 
@@ -163,9 +162,8 @@ List *
 rejections_due(FactDef *def)
 {
 	List	   *keys = NIL;
-	int			i;
 
-	for (i = def->nsync; i < def->ndefs; i++)
+	for (int i = def->nsync; i < def->ndefs; i++)
 	{
 		ListCell   *cell;
 

@@ -223,9 +223,8 @@ revisit(QueueScanState *state, Relation rel, Snapshot snapshot, queue_visitor vi
 {
 	TransactionId ended = InvalidTransactionId;
 	TransactionId in_progress = InvalidTransactionId;
-	int			i;
 
-	for (i = 0; i < state->nrevisits; i++)
+	for (int i = 0; i < state->nrevisits; i++)
 	{
 		Revisit    *r = &state->revisits[i];
 		Findings	found;
@@ -300,7 +299,6 @@ close_blocks(QueueScanState *state, Relation rel)
 	int			nholders;
 	bool		all;
 	int			keep = 0;
-	int			i;
 
 	/* A standby does not know the locks of writers on its primary. */
 	if (state->nrevisits == 0 || RecoveryInProgress())
@@ -313,7 +311,7 @@ close_blocks(QueueScanState *state, Relation rel)
 		pfree(holders);
 		return;
 	}
-	for (i = 0; i < state->nrevisits; i++)
+	for (int i = 0; i < state->nrevisits; i++)
 	{
 		Revisit    *r = &state->revisits[i];
 
@@ -342,11 +340,8 @@ close_blocks(QueueScanState *state, Relation rel)
 static bool
 any_same(VirtualTransactionId *a, int na, VirtualTransactionId *b, int nb)
 {
-	int			i;
-	int			k;
-
-	for (i = 0; i < na; i++)
-		for (k = 0; k < nb; k++)
+	for (int i = 0; i < na; i++)
+		for (int k = 0; k < nb; k++)
 			if (VirtualTransactionIdEquals(a[i], b[k]))
 				return true;
 	return false;

@@ -196,7 +196,6 @@ make_queue_table(FactDef *def, Relation fact, int number)
 	StringInfoData key;
 	Oid			relid;
 	int			try;
-	int			i;
 
 	/* A table restored from a dump may have the name already. */
 	for (try = 0; name == NULL || OidIsValid(get_relname_relid(name, schema)); try++)
@@ -205,7 +204,7 @@ make_queue_table(FactDef *def, Relation fact, int number)
 
 	initStringInfo(&columns);
 	initStringInfo(&key);
-	for (i = 0; i < def->npk; i++)
+	for (int i = 0; i < def->npk; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(fact), def->pk_attno[i] - 1);
 
@@ -224,7 +223,7 @@ make_queue_table(FactDef *def, Relation fact, int number)
 	run_sql(get_extension_owner(), "CREATE TABLE %s (changed_at pg_catalog.timestamptz%s)"
 			" USING heap WITH (%svacuum_truncate = false) TABLESPACE %s",
 			table, columns.data, def->place->changes->ntables > 1 ? "autovacuum_enabled = false, " : "", quote_identifier(tablespace_of(fact)));
-	for (i = 0; i < def->npk; i++)
+	for (int i = 0; i < def->npk; i++)
 		if (TupleDescAttr(RelationGetDescr(fact), def->pk_attno[i] - 1)->attlen == -1)
 			run_sql(get_extension_owner(), "ALTER TABLE %s ALTER key%d SET STORAGE MAIN",
 					table, i + 1);
@@ -302,12 +301,11 @@ static bool
 drop_tables(FactTableRow *row, bool wait)
 {
 	Oid			tables[2];
-	int			i;
 
 	(void) find_queue_tables(row, NULL);
 	tables[0] = row->queue;
 	tables[1] = row->spare;
-	for (i = 0; i < 2; i++)
+	for (int i = 0; i < 2; i++)
 	{
 		if (!OidIsValid(tables[i]))
 			continue;
@@ -319,7 +317,7 @@ drop_tables(FactTableRow *row, bool wait)
 	row->queue = row->spare = InvalidOid;
 	catalog_write_fact(row);
 	CacheInvalidateRelcacheByRelid(row->fact_table);
-	for (i = 0; i < 2; i++)
+	for (int i = 0; i < 2; i++)
 		queue_table_drop(tables[i]);
 	return true;
 }

@@ -69,10 +69,9 @@ static bool
 wake_running_workers(void)
 {
 	bool		found = false;
-	int			i;
 
 	LWLockAcquire(shared->lock, LW_SHARED);
-	for (i = 0; i < MAX_WORKERS; i++)
+	for (int i = 0; i < MAX_WORKERS; i++)
 	{
 		WorkerSlot *slot = &shared->workers[i];
 
@@ -153,10 +152,9 @@ int
 count_workers(Oid database, bool wake)
 {
 	int			n = 0;
-	int			i;
 
 	LWLockAcquire(shared->lock, LW_SHARED);
-	for (i = 0; i < MAX_WORKERS; i++)
+	for (int i = 0; i < MAX_WORKERS; i++)
 	{
 		if (shared->workers[i].database != database || has_ended(&shared->workers[i]))
 			continue;
@@ -173,7 +171,6 @@ bool
 only_workers(List *pids)
 {
 	ListCell   *cell;
-	int			i;
 
 	if (shared == NULL)
 		return pids == NIL;
@@ -182,7 +179,7 @@ only_workers(List *pids)
 		bool		found = false;
 
 		LWLockAcquire(shared->lock, LW_SHARED);
-		for (i = 0; i < MAX_WORKERS; i++)
+		for (int i = 0; i < MAX_WORKERS; i++)
 			found |= shared->workers[i].latch != NULL && shared->workers[i].pid == lfirst_int(cell) &&
 				!has_ended(&shared->workers[i]);
 		LWLockRelease(shared->lock);
@@ -206,11 +203,9 @@ only_workers(List *pids)
 void
 register_launcher(void)
 {
-	int			i;
-
 	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
 	shared->launcher = MyLatch;
-	for (i = 0; i < MAX_WORKERS; i++)
+	for (int i = 0; i < MAX_WORKERS; i++)
 		if (shared->workers[i].latch == NULL)
 			shared->workers[i].database = InvalidOid;
 	LWLockRelease(shared->lock);
@@ -247,10 +242,9 @@ slot_reserve(Oid database, bool *enough, uint64 *use)
 	int			in_database = 0;
 	int			total = 0;
 	int			slot = -1;
-	int			i;
 
 	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
-	for (i = 0; i < MAX_WORKERS; i++)
+	for (int i = 0; i < MAX_WORKERS; i++)
 	{
 		if (!OidIsValid(shared->workers[i].database))
 			slot = slot < 0 ? i : slot;
@@ -317,9 +311,8 @@ int
 slots_free_ended(void)
 {
 	int			used = 0;
-	int			i;
 
-	for (i = 0; i < MAX_WORKERS; i++)
+	for (int i = 0; i < MAX_WORKERS; i++)
 	{
 		WorkerSlot *slot = &shared->workers[i];
 		Oid			database = InvalidOid;
@@ -427,14 +420,13 @@ worker_may_stay(bool idle)
 	int			total = 0;
 	int			in_database = 0;
 	bool		stay = true;
-	int			i;
 
 	if (my_slot < 0)
 		return true;
 	LWLockAcquire(shared->lock, LW_SHARED);
-	for (i = 0; i < shared->nstopped; i++)
+	for (int i = 0; i < shared->nstopped; i++)
 		stay &= shared->stopped[i] != MyDatabaseId;
-	for (i = 0; i < my_slot; i++)
+	for (int i = 0; i < my_slot; i++)
 	{
 		total += OidIsValid(shared->workers[i].database);
 		in_database += shared->workers[i].database == MyDatabaseId && !shared->workers[i].leaving;

@@ -39,9 +39,8 @@ void
 add_and_paths(PlannerInfo *root, RelOptInfo *rel, Served *served, List *found)
 {
 	List	   *candidates = in_one_order(root, rel, served, found);
-	int			i;
 
-	for (i = 0; i < list_length(candidates) - 1 && i < MAX_SEARCHES; i++)
+	for (int i = 0; i < list_length(candidates) - 1 && i < MAX_SEARCHES; i++)
 		add_and_path(root, rel, candidates, i);
 }
 
@@ -169,13 +168,12 @@ static bool
 same_order(Candidate *a, Candidate *b)
 {
 	int			ncolumns = a->def->nident - a->nequal;
-	int			i;
 
 	if (a->backward != b->backward || ncolumns != b->def->nident - b->nequal)
 		return false;
 	if (a->def == b->def)
 		return true;
-	for (i = 0; i < ncolumns; i++)
+	for (int i = 0; i < ncolumns; i++)
 	{
 		AttrNumber	x = a->def->ident[a->nequal + i];
 		AttrNumber	y = b->def->ident[b->nequal + i];

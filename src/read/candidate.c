@@ -263,9 +263,8 @@ static bool
 contains_name(Const *constant, IndexDef *def)
 {
 	struct varlena *value = (struct varlena *) DatumGetPointer(constant->constvalue);
-	int			i;
 
-	for (i = 0; i < def->nkeys; i++)
+	for (int i = 0; i < def->nkeys; i++)
 	{
 		Field	   *field = &def->fields[i];
 		PathStep   *step = field->spec->steps;

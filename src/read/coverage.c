@@ -96,12 +96,11 @@ is_key_not_null(Candidate *c, Node *clause)
 {
 	IndexDef   *def = c->def;
 	Node	   *arg;
-	int			i;
 
 	if (!IsA(clause, NullTest) || ((NullTest *) clause)->nulltesttype != IS_NOT_NULL || ((NullTest *) clause)->argisrow)
 		return false;
 	arg = (Node *) ((NullTest *) clause)->arg;
-	for (i = 0; i < def->nkeys; i++)
+	for (int i = 0; i < def->nkeys; i++)
 	{
 		Field	   *field = &def->fields[i];
 
@@ -199,7 +198,6 @@ expressions_of_query(PlannerInfo *root, RelOptInfo *rel)
 	List	   *result = list_make2(root->processed_tlist, root->parse->havingQual);
 	ListCell   *cell;
 	ListCell   *inner;
-	int			i;
 
 	foreach(cell, rel->joininfo)
 		result = lappend(result, ((RestrictInfo *) lfirst(cell))->clause);
@@ -219,7 +217,7 @@ expressions_of_query(PlannerInfo *root, RelOptInfo *rel)
 		result = lappend(result, ((SpecialJoinInfo *) lfirst(cell))->semi_rhs_exprs);
 	foreach(cell, root->append_rel_list)
 		result = lappend(result, ((AppendRelInfo *) lfirst(cell))->translated_vars);
-	for (i = 1; i < root->simple_rel_array_size; i++)
+	for (int i = 1; i < root->simple_rel_array_size; i++)
 	{
 		if (root->simple_rel_array[i] != NULL)
 			result = lappend(result, root->simple_rel_array[i]->lateral_vars);
@@ -238,7 +236,6 @@ cover_aggregates(PlannerInfo *root, Candidate *c, List *clauses, PathTarget *tar
 {
 	Query	   *parse = root->parse;
 	ListCell   *cell;
-	int			i;
 
 	c->exprs = NIL;
 	c->attnos = NIL;
@@ -260,7 +257,7 @@ cover_aggregates(PlannerInfo *root, Candidate *c, List *clauses, PathTarget *tar
 	}
 	if (not_covered((Node *) root->processed_tlist, c) || not_covered(parse->havingQual, c))
 		return false;
-	for (i = list_length(target->exprs); i < list_length(c->exprs); i++)
+	for (int i = list_length(target->exprs); i < list_length(c->exprs); i++)
 		add_column_to_pathtarget(target, list_nth(c->exprs, i), 0);
 	return clauses_covered(c, clauses);
 }

@@ -150,10 +150,9 @@ List *
 lateral_clauses(PlannerInfo *root, Index varno)
 {
 	List	   *result = NIL;
-	int			i;
 	ListCell   *cell;
 
-	for (i = 1; i < root->simple_rel_array_size; i++)
+	for (int i = 1; i < root->simple_rel_array_size; i++)
 	{
 		RelOptInfo *rel = root->simple_rel_array[i];
 

@@ -319,10 +319,9 @@ describe_conditions(IndexTableScan *scan, List *ancestors, ExplainState *es)
 	Plan	   *plan = scan->css.ss.ps.plan;
 	List	   *context = set_deparse_context_plan(es->deparse_cxt, plan, ancestors);
 	StringInfoData buf;
-	int			i;
 
 	initStringInfo(&buf);
-	for (i = 0; i < scan->plan.nconditions; i++)
+	for (int i = 0; i < scan->plan.nconditions; i++)
 	{
 		Condition  *condition = &scan->plan.conditions[i];
 		char	   *value = deparse_expression(list_nth(((CustomScan *) plan)->custom_exprs, i), context,

@@ -155,9 +155,7 @@ checks_of(FactDef *fact, Relation rel)
 static void
 read_not_null_columns(struct FactChecks *checks, Relation rel)
 {
-	int			i;
-
-	for (i = 0; i < RelationGetDescr(rel)->natts; i++)
+	for (int i = 0; i < RelationGetDescr(rel)->natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), i);
 		HeapTuple	tuple;

@@ -141,9 +141,8 @@ void
 key_of_entry(IndexDef *def, TupleTableSlot *entry, Datum *key)
 {
 	bool		isnull;
-	int			i;
 
-	for (i = 0; i < def->fact->npk; i++)
+	for (int i = 0; i < def->fact->npk; i++)
 		key[i] = slot_getattr(entry, def->pk_attno[i], &isnull);
 }
 
@@ -241,12 +240,11 @@ matches(Lookup *lookup, TupleTableSlot *row)
 {
 	FactRow		version;
 	Entries		entries;
-	int			i;
 
 	factrow_init(&version, lookup->factdef, row);
 	entries_init(&entries, lookup->def);
 	extract_entries(lookup->def, &version, false, &entries);
-	for (i = 0; i < entries.n; i++)
+	for (int i = 0; i < entries.n; i++)
 		if (key_set_has(lookup->def, &lookup->keys, ENTRY_VALUES(&entries, i)))
 			return true;
 	return false;
@@ -259,7 +257,6 @@ fetch_secured(Lookup *lookup, Datum *key)
 	FactDef    *factdef = lookup->factdef;
 	TupleDesc	desc = RelationGetDescr(lookup->fact);
 	uint64		n;
-	int			i;
 
 	SPI_connect();
 	if (lookup->plan == NULL)
@@ -270,7 +267,7 @@ fetch_secured(Lookup *lookup, Datum *key)
 		initStringInfo(&sql);
 		appendStringInfo(&sql, "SELECT f FROM %s%s f WHERE ",
 						 factdef->partitioned ? "" : "ONLY ", quoted_relation(factdef->relid));
-		for (i = 0; i < factdef->npk; i++)
+		for (int i = 0; i < factdef->npk; i++)
 		{
 			Form_pg_attribute att = TupleDescAttr(desc, factdef->pk_attno[i] - 1);
 			Oid			type = getBaseType(att->atttypid);
@@ -335,7 +332,6 @@ bool
 lookup_document(Lookup *lookup, TupleTableSlot *entry, Datum *document)
 {
 	Datum		key[INDEX_MAX_KEYS];
-	int			i;
 
 	if (lookup->keys.n == 0)
 	{
@@ -343,7 +339,7 @@ lookup_document(Lookup *lookup, TupleTableSlot *entry, Datum *document)
 		lookup->keys.ncolumns = lookup->def->nsearch;
 		lookup->keys.values = palloc(sizeof(Datum) * lookup->keys.ncolumns);
 	}
-	for (i = 0; i < lookup->keys.ncolumns; i++)
+	for (int i = 0; i < lookup->keys.ncolumns; i++)
 	{
 		bool		isnull;
 
@@ -442,10 +438,9 @@ seen_row(SeenRows *seen, TupleTableSlot *entry)
 	Datum	   *copy;
 	bool		found;
 	ListCell   *cell;
-	int			i;
 
 	key_of_entry(seen->def, entry, key);
-	for (i = 0; i < fact->npk; i++)
+	for (int i = 0; i < fact->npk; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(seen->def->desc, seen->def->pk_attno[i] - 1);
 
@@ -463,7 +458,7 @@ seen_row(SeenRows *seen, TupleTableSlot *entry)
 		}
 	}
 	copy = palloc(sizeof(Datum) * fact->npk);
-	for (i = 0; i < fact->npk; i++)
+	for (int i = 0; i < fact->npk; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(seen->def->desc, seen->def->pk_attno[i] - 1);
 
@@ -477,9 +472,7 @@ seen_row(SeenRows *seen, TupleTableSlot *entry)
 static bool
 same_key(SeenRows *seen, Datum *a, Datum *b)
 {
-	int			i;
-
-	for (i = 0; i < seen->def->fact->npk; i++)
+	for (int i = 0; i < seen->def->fact->npk; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(seen->def->desc, seen->def->pk_attno[i] - 1);
 

@@ -109,9 +109,7 @@ static bool match_name(PathStep *steps, int nsteps, int i, const char *name, int
 AttrNumber
 column_of_expression(IndexDef *def, Node *expr, Index varno)
 {
-	int			i;
-
-	for (i = 0; i < def->nkeys + def->nincludes; i++)
+	for (int i = 0; i < def->nkeys + def->nincludes; i++)
 	{
 		if (expression_is_field(def, &def->fields[i], expr, varno))
 			return def->fields[i].attno;
@@ -119,7 +117,7 @@ column_of_expression(IndexDef *def, Node *expr, Index varno)
 	expr = bare_value(expr);
 	if (!IsA(expr, Var))
 		return InvalidAttrNumber;
-	for (i = 0; i < def->fact->npk; i++)
+	for (int i = 0; i < def->fact->npk; i++)
 	{
 		if (is_column(expr, def->fact->pk_attno[i], varno))
 			return def->pk_attno[i];
@@ -140,9 +138,7 @@ values_read_otherwise(IndexDef *def, AttrNumber attno)
 Field *
 field_of_column(IndexDef *def, AttrNumber attno)
 {
-	int			i;
-
-	for (i = 0; i < def->nkeys + def->nincludes; i++)
+	for (int i = 0; i < def->nkeys + def->nincludes; i++)
 	{
 		if (def->fields[i].attno == attno)
 			return &def->fields[i];
@@ -360,13 +356,12 @@ below_cast(Node *chain, Node *expr)
 				{
 					FuncExpr   *a = (FuncExpr *) chain;
 					FuncExpr   *b = (FuncExpr *) expr;
-					int			i;
 
 					/* Or a user has made a cast of text to this type since. */
 					if (a->funcid != b->funcid || a->funcid >= FirstNormalObjectId ||
 						list_length(a->args) != list_length(b->args))
 						return NULL;
-					for (i = 1; i < list_length(a->args); i++)
+					for (int i = 1; i < list_length(a->args); i++)
 						if (!equal(list_nth(a->args, i), list_nth(b->args, i)))
 							return NULL;
 					chain = linitial(a->args);
@@ -549,10 +544,9 @@ match_array(PathStep *steps, int nsteps, int n, ArrayType *names)
 	Datum	   *elements;
 	bool	   *nulls;
 	int			count;
-	int			i;
 
 	deconstruct_array(names, TEXTOID, -1, false, TYPALIGN_INT, &elements, &nulls, &count);
-	for (i = 0; i < count && n >= 0; i++)
+	for (int i = 0; i < count && n >= 0; i++)
 		n = !nulls[i] && match_name(steps, nsteps, n, VARDATA_ANY(DatumGetPointer(elements[i])),
 									VARSIZE_ANY_EXHDR(DatumGetPointer(elements[i]))) ? n + 1 : -1;
 	return n;

@@ -244,7 +244,6 @@ plan_search(Query *statement, Index varno, ParamListInfo params)
 	FactDef    *fact = soft_definition(rte->relid);
 	Relation	rel;
 	Node	   *quals = copyObject(own_conditions(statement, varno));
-	int			i;
 
 	/* There may have been news since, and a lock that is not free. */
 	if (fact == NULL)
@@ -255,7 +254,7 @@ plan_search(Query *statement, Index varno, ParamListInfo params)
 	query->hasRowSecurity = statement->hasRowSecurity;
 	forget_permissions(query, rte, statement);
 	rel = relation_open(rte->relid, NoLock);
-	for (i = 0; i < fact->npk; i++)
+	for (int i = 0; i < fact->npk; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), fact->pk_attno[i] - 1);
 		Var		   *var = makeVar(1, att->attnum, att->atttypid, att->atttypmod, att->attcollation, 0);
@@ -441,10 +440,9 @@ add_row(Found *rows, FactDef *fact, Relation rel, TupleTableSlot *row)
 	Datum		values[INDEX_MAX_KEYS];
 	List	   *key = NIL;
 	Oid			leaf;
-	int			i;
 
 	slot_getallattrs(row);
-	for (i = 0; i < fact->npk; i++)
+	for (int i = 0; i < fact->npk; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(row->tts_tupleDescriptor, i);
 
@@ -466,7 +464,6 @@ add_key_conditions(Found *rows)
 	FromExpr   *from = rows->statement->jointree;
 	List	   *quals;
 	Relation	rel;
-	int			i;
 
 	if (rows->keys == NIL)
 	{
@@ -475,7 +472,7 @@ add_key_conditions(Found *rows)
 	}
 	quals = from->quals == NULL ? NIL : list_make1(from->quals);
 	rel = relation_open(rows->fact, NoLock);
-	for (i = 0; i < fact->npk; i++)
+	for (int i = 0; i < fact->npk; i++)
 		quals = lappend(quals, key_condition(rows->varno, TupleDescAttr(RelationGetDescr(rel), fact->pk_attno[i] - 1), rows->keys, i));
 	relation_close(rel, NoLock);
 	from->quals = (Node *) make_andclause(quals);

@@ -193,7 +193,6 @@ json_path_conditions(IndexDef *def, Node *clause, Index varno)
 	bool		match;
 	Const	   *path;
 	List	   *result = NIL;
-	int			i;
 	ListCell   *cell;
 
 	match = function == F_JSONB_PATH_MATCH_OPR || function == F_JSONB_PATH_MATCH;
@@ -202,7 +201,7 @@ json_path_conditions(IndexDef *def, Node *clause, Index varno)
 	path = lsecond(args);
 	if (!IsA(path, Const) || path->constisnull)
 		return NIL;
-	for (i = 0; i < def->nkeys && i < def->nsearch; i++)
+	for (int i = 0; i < def->nkeys && i < def->nsearch; i++)
 	{
 		Field	   *field = &def->fields[i];
 		Sought		sought = {.def = def,.position = i,.steps = field->spec->steps,.nsteps = field->spec->nsteps};
@@ -241,9 +240,7 @@ json_path_conditions(IndexDef *def, Node *clause, Index varno)
 static bool
 is_simple_after_wildcards(Field *field)
 {
-	int			i;
-
-	for (i = field->plain_steps + 2; i < field->spec->nsteps; i++)
+	for (int i = field->plain_steps + 2; i < field->spec->nsteps; i++)
 	{
 		if (!field->spec->steps[i].wildcard && !field->spec->steps[i - 1].wildcard)
 			return false;

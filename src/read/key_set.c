@@ -171,9 +171,7 @@ key_error(IndexDef *def, JsonbContainer *key)
 int
 find_key_column(IndexDef *def, const char *name)
 {
-	int			i;
-
-	for (i = 0; i < def->nkeys; i++)
+	for (int i = 0; i < def->nkeys; i++)
 		if (strcmp(name, key_column_name(def, i)) == 0)
 			return i;
 	ereport(ERROR,
@@ -222,15 +220,13 @@ add_column(KeySet *set, Values *values)
 	Datum	   *old = set->values;
 	int			ncolumns = set->ncolumns++;
 	Datum	   *next;
-	int			i;
-	int			k;
 
 	check_number((int64) set->n * values->n);
 	next = set->values = ncolumns == 0 ? values->values :
 		palloc(sizeof(Datum) * Max(set->n * values->n, 1) * set->ncolumns);
-	for (i = 0; i < set->n && ncolumns > 0; i++)
+	for (int i = 0; i < set->n && ncolumns > 0; i++)
 	{
-		for (k = 0; k < values->n; k++)
+		for (int k = 0; k < values->n; k++)
 		{
 			memcpy(next, &old[i * ncolumns], sizeof(Datum) * ncolumns);
 			next[ncolumns] = values->values[k];
@@ -326,9 +322,8 @@ compare_keys(const void *a, const void *b, void *order)
 {
 	KeyOrder   *by = order;
 	int			c = 0;
-	int			i;
 
-	for (i = 0; i < by->ncolumns && c == 0; i++)
+	for (int i = 0; i < by->ncolumns && c == 0; i++)
 		c = ApplySortComparator(((const Datum *) a)[i], false, ((const Datum *) b)[i], false, &by->sort[i]);
 	return c;
 }
@@ -344,10 +339,9 @@ char *
 key_columns(IndexDef *def)
 {
 	StringInfoData list;
-	int			i;
 
 	initStringInfo(&list);
-	for (i = 0; i < def->nkeys; i++)
+	for (int i = 0; i < def->nkeys; i++)
 		appendStringInfo(&list, "%s\"%s\"", i > 0 ? ", " : "", key_column_name(def, i));
 	return list.data;
 }
@@ -395,9 +389,8 @@ hint_for_key_column(IndexDef *def, const char *name)
 {
 	Nearest		nearest = {.written = name};
 	const char *meant = NULL;
-	int			i;
 
-	for (i = 0; i < def->nkeys && meant == NULL; i++)
+	for (int i = 0; i < def->nkeys && meant == NULL; i++)
 	{
 		FieldSpec  *spec = def->fields[i].spec;
 
@@ -421,9 +414,8 @@ operator_meant(const char *op)
 		{"prefix", "begins_with"}, {"like", "begins_with"}, {"begins", "begins_with"}, {"beginswith", "begins_with"},
 		{"BETWEEN", "between"}, {"range", "between"}
 	};
-	int			i;
 
-	for (i = 0; i < (int) lengthof(others); i++)
+	for (int i = 0; i < (int) lengthof(others); i++)
 		if (pg_strcasecmp(op + (*op == '$'), others[i][0]) == 0)
 			return others[i][1];
 	return NULL;

@@ -331,11 +331,10 @@ is_like_root(FactDef *fact, Relation leaf)
 	TupleDesc	a = RelationGetDescr(root);
 	TupleDesc	b = RelationGetDescr(leaf);
 	bool		result = a->natts == b->natts;
-	int			i;
 
-	for (i = 0; result && i < partitions->nparts; i++)
+	for (int i = 0; result && i < partitions->nparts; i++)
 		result = partitions->is_leaf[i];
-	for (i = 0; result && i < a->natts; i++)
+	for (int i = 0; result && i < a->natts; i++)
 	{
 		Form_pg_attribute of_root = TupleDescAttr(a, i);
 		Form_pg_attribute of_leaf = TupleDescAttr(b, i);

@@ -227,8 +227,6 @@ scan_entries(Lookup *lookup)
 	ScanKeyData keys[INDEX_MAX_KEYS];
 	EntryScan	scan;
 	TupleTableSlot *entry;
-	int			i;
-	int			k;
 
 	/* A row may have several entries: one for each element of an array. */
 	if ((lookup->ambiguous && !lookup->copies) || (def->multi && (set->n > 1 || set->ncolumns <= def->multi_field)))
@@ -237,10 +235,10 @@ scan_entries(Lookup *lookup)
 	entry_scan_begin(&scan, def, lookup->index_table, lookup->snapshot, false, set->ncolumns);
 	scan.counted = true;
 	entry_scan_want(&scan, lookup->copies ? bms_add_member(columns_to_fetch_by(def), def->doc_attno) : columns_to_fetch_by(def));
-	for (i = 0; i < set->n; i++)
+	for (int i = 0; i < set->n; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		for (k = 0; k < set->ncolumns; k++)
+		for (int k = 0; k < set->ncolumns; k++)
 			keys[k].sk_argument = KEY_VALUES(set, i)[k];
 		entry_scan_start(&scan, keys);
 		while ((entry = entry_scan_next(&scan)) != NULL)

@@ -126,9 +126,7 @@ may_be_loose(Candidate *c)
 static int
 position_of(Candidate *c, Node *expr, Oid operator, StrategyNumber strategy, Oid collation)
 {
-	int			i;
-
-	for (i = 0; i < c->def->nsearch; i++)
+	for (int i = 0; i < c->def->nsearch; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(c->def->desc, c->def->search[i] - 1);
 
@@ -211,12 +209,11 @@ depends_on_entry(Node *node, void *context)
 {
 	Candidate  *c = context;
 	AttrNumber	attno;
-	int			i;
 
 	if (node == NULL)
 		return false;
 	attno = column_of_candidate(c, node);
-	for (i = 0; attno != 0 && i < c->nequal + list_length(c->groups); i++)
+	for (int i = 0; attno != 0 && i < c->nequal + list_length(c->groups); i++)
 	{
 		if (c->def->search[i] == attno && is_same_in_group(c, i))
 			return false;
@@ -288,13 +285,12 @@ has_distinct_order(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
 {
 	List	   *pathkeys = list_copy(c->pathkeys);
 	int			position = c->nequal + list_length(c->groups);
-	int			i;
 
 	if (list_length(c->pathkeys) == list_length(root->query_pathkeys))
 		return true;
 	if (list_length(c->pathkeys) != list_length(c->groups))
 		return false;
-	for (i = list_length(c->pathkeys); i < list_length(root->query_pathkeys); i++, position++)
+	for (int i = list_length(c->pathkeys); i < list_length(root->query_pathkeys); i++, position++)
 	{
 		PathKey    *key = list_nth(root->query_pathkeys, i);
 

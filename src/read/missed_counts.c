@@ -155,9 +155,7 @@ missed_count(Oid fact, AttrNumber document, MissedKind kind, const char *field)
 static Place *
 place_of_condition(Place *set, uint32 hash, MissedCondition *condition)
 {
-	int			i;
-
-	for (i = 0; i < PLACES; i++)
+	for (int i = 0; i < PLACES; i++)
 	{
 		Place	   *place = &set[i];
 
@@ -174,12 +172,11 @@ static void
 take_place(Place *set, uint32 hash, MissedCondition *condition)
 {
 	Place	   *place = place_of_condition(set, hash, condition);
-	int			i;
 
 	if (place == NULL)
 	{
 		place = &set[0];
-		for (i = 0; i < PLACES && OidIsValid(place->database); i++)
+		for (int i = 0; i < PLACES && OidIsValid(place->database); i++)
 		{
 			if (!OidIsValid(set[i].database) ||
 				pg_atomic_read_u64(&set[i].last) < pg_atomic_read_u64(&place->last))
@@ -199,12 +196,10 @@ take_place(Place *set, uint32 hash, MissedCondition *condition)
 void
 missed_forget(Oid fact)
 {
-	int			i;
-
 	if (missed == NULL)
 		return;
 	LWLockAcquire(missed->lock, LW_EXCLUSIVE);
-	for (i = 0; i < SETS * PLACES; i++)
+	for (int i = 0; i < SETS * PLACES; i++)
 	{
 		Place	   *place = &missed->places[i / PLACES][i % PLACES];
 
@@ -246,13 +241,12 @@ indextable_missed_conditions(PG_FUNCTION_ARGS)
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	MissedCondition *found = palloc(sizeof(MissedCondition) * SETS * PLACES);
 	int			n = 0;
-	int			i;
 
 	InitMaterializedSRF(fcinfo, 0);
 	if (missed == NULL)
 		return (Datum) 0;
 	LWLockAcquire(missed->lock, LW_SHARED);
-	for (i = 0; i < SETS * PLACES; i++)
+	for (int i = 0; i < SETS * PLACES; i++)
 	{
 		Place	   *place = &missed->places[i / PLACES][i % PLACES];
 
@@ -262,7 +256,7 @@ indextable_missed_conditions(PG_FUNCTION_ARGS)
 		found[n++].planned = pg_atomic_read_u64(&place->planned);
 	}
 	LWLockRelease(missed->lock);
-	for (i = 0; i < n; i++)
+	for (int i = 0; i < n; i++)
 	{
 		char	   *document = get_attname(found[i].fact, found[i].document, true);
 		Datum		values[6];

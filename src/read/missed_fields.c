@@ -216,9 +216,7 @@ count_value(MissedQuery *query, MissedKind kind, MissedValue *value)
 static bool
 is_served(MissedQuery *query, MissedValue *value)
 {
-	int			i;
-
-	for (i = 0; query->fact != NULL && i < query->fact->ndefs; i++)
+	for (int i = 0; query->fact != NULL && i < query->fact->ndefs; i++)
 	{
 		IndexDef   *def = query->fact->defs[i];
 		FieldSpec  *spec = def->fields[0].spec;
@@ -295,10 +293,9 @@ static char *
 path_text(FieldSpec *spec, bool plain)
 {
 	StringInfoData path;
-	int			i;
 
 	initStringInfo(&path);
-	for (i = 0; i < spec->nsteps && !(plain && spec->steps[i].wildcard); i++)
+	for (int i = 0; i < spec->nsteps && !(plain && spec->steps[i].wildcard); i++)
 		append_path_step(&path, spec->steps[i].name, spec->steps[i].is_index);
 	return path.data;
 }

@@ -258,7 +258,6 @@ split_values(Node *clause, Arms *arms)
 	Node	   *array;
 	List	   *values;
 	ListCell   *cell;
-	int			i;
 
 	if (elements)
 		operator = OpernameGetOprid(list_make2(makeString("pg_catalog"), makeString("?")), JSONBOID, TEXTOID);
@@ -277,7 +276,7 @@ split_values(Node *clause, Arms *arms)
 	{
 		Expr	   *value = lfirst(cell);
 
-		for (i = 0; i < foreach_current_index(cell) && value != NULL; i++)
+		for (int i = 0; i < foreach_current_index(cell) && value != NULL; i++)
 			value = unless_equal(value, list_nth(values, i), operator, exprInputCollation(expr));
 		if (value == NULL)
 			return false;

@@ -274,11 +274,10 @@ cursor_identity(IndexDef *def, KeyRange *range, bool descending, CursorIdentity 
 {
 	StringInfoData what;
 	int			ncolumns = range->keys.ncolumns;
-	int			i;
 
 	initStringInfo(&what);
 	pq_sendint32(&what, def->relid);
-	for (i = 0; i < def->nsearch; i++)
+	for (int i = 0; i < def->nsearch; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(def->desc, def->search[i] - 1);
 
@@ -290,7 +289,7 @@ cursor_identity(IndexDef *def, KeyRange *range, bool descending, CursorIdentity 
 	resetStringInfo(&what);
 	pq_sendbyte(&what, descending);
 	pq_sendbyte(&what, ncolumns);
-	for (i = 0; i < range->keys.n * ncolumns; i++)
+	for (int i = 0; i < range->keys.n * ncolumns; i++)
 		add_text(&what, column_text(TupleDescAttr(def->desc, def->search[i % ncolumns] - 1), range->keys.values[i]));
 	if (ncolumns < def->nkeys)
 	{
@@ -325,13 +324,12 @@ cursor_make(CursorIdentity *identity, IndexDef *def, int from, TupleTableSlot *e
 	StringInfoData bytes;
 	char	   *cursor;
 	int			len;
-	int			i;
 
 	initStringInfo(&bytes);
 	pq_sendbyte(&bytes, CURSOR_VERSION);
 	pq_sendint64(&bytes, identity->index_table);
 	pq_sendint64(&bytes, identity->query);
-	for (i = from; i < def->nsearch; i++)
+	for (int i = from; i < def->nsearch; i++)
 	{
 		bool		isnull;
 		Datum		value = slot_getattr(entry, def->search[i], &isnull);
@@ -347,7 +345,7 @@ cursor_make(CursorIdentity *identity, IndexDef *def, int from, TupleTableSlot *e
 		elog(ERROR, "could not encode a cursor");
 	while (len > 0 && cursor[len - 1] == '=')
 		len--;
-	for (i = 0; i < len; i++)
+	for (int i = 0; i < len; i++)
 		cursor[i] = cursor[i] == '+' ? '-' : cursor[i] == '/' ? '_' : cursor[i];
 
 	return PointerGetDatum(cstring_to_text_with_len(cursor, len));
@@ -367,7 +365,6 @@ cursor_read(const char *cursor, CursorIdentity *identity, IndexDef *def, int fro
 	const char *end;
 	uint64		index_table;
 	uint64		query;
-	int			i;
 
 	initStringInfo(&bytes);
 	bytes.data = decode(cursor, &bytes.len);
@@ -395,7 +392,7 @@ cursor_read(const char *cursor, CursorIdentity *identity, IndexDef *def, int fro
 				 errhint("Use the key, condition and descending of the call that returned the cursor, or leave out cursor.")));
 
 	args.texts = palloc(sizeof(char *) * def->nsearch);
-	for (i = from; i < def->nsearch; i++)
+	for (int i = from; i < def->nsearch; i++)
 	{
 		char	   *value = bytes.data + bytes.cursor;
 		int			len = strnlen(value, end - value);
@@ -416,9 +413,8 @@ static void
 read_values(void *arg)
 {
 	ReadArgs   *args = arg;
-	int			i;
 
-	for (i = args->from; i < args->def->nsearch; i++)
+	for (int i = args->from; i < args->def->nsearch; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(args->def->desc, args->def->search[i] - 1);
 		int32		typmod = att->atttypmod;

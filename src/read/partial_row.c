@@ -57,12 +57,11 @@ Field *
 field_in_document(IndexDef *def, AttrNumber attno)
 {
 	Field	   *field = field_of_column(def, attno);
-	int			i;
 
 	if (field == NULL || field->fact_attno != 0 || field->is_hint || field->convert != NULL || field->spec->multi ||
 		field->spec->nsteps == 0)
 		return NULL;
-	for (i = 0; i < field->spec->nsteps; i++)
+	for (int i = 0; i < field->spec->nsteps; i++)
 	{
 		if (field->spec->steps[i].is_index)
 			return NULL;
@@ -101,11 +100,10 @@ static AttrNumber
 fact_column(IndexDef *def, AttrNumber attno)
 {
 	Field	   *field = field_of_column(def, attno);
-	int			i;
 
 	if (field != NULL)
 		return Max(field->fact_attno, 0);
-	for (i = 0; i < def->fact->npk; i++)
+	for (int i = 0; i < def->fact->npk; i++)
 	{
 		if (def->pk_attno[i] == attno)
 			return def->fact->pk_attno[i];
@@ -180,11 +178,9 @@ compare_steps(PathStep *a, PathStep *b)
 void
 partial_row_store(struct PartialRow *row, TupleTableSlot *entry, TupleTableSlot *slot)
 {
-	int			i;
-
 	ExecClearTuple(slot);
 	memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts * sizeof(bool));
-	for (i = 0; i < row->nparts && row->parts[i].field == NULL; i++)
+	for (int i = 0; i < row->nparts && row->parts[i].field == NULL; i++)
 	{
 		int			column = row->parts[i].fact_attno - 1;
 
@@ -205,10 +201,9 @@ make_document(struct PartialRow *row, TupleTableSlot *entry)
 	JsonbInState state = {0};
 	Field	   *last = NULL;
 	int			depth = 0;		/* objects that are open within the document */
-	int			i;
 
 	pushJsonbValue(&state, WJB_BEGIN_OBJECT, NULL);
-	for (i = 0; i < row->nparts; i++)
+	for (int i = 0; i < row->nparts; i++)
 	{
 		Part	   *part = &row->parts[i];
 		FieldSpec  *spec;

@@ -93,9 +93,8 @@ double
 estimate_share(PlannerInfo *root, Candidate *c, List *used)
 {
 	double		result = 1;
-	int			i;
 
-	for (i = 0; i < c->nequal; i++)
+	for (int i = 0; i < c->nequal; i++)
 	{
 		if (!is_used(list_nth(c->conditions, i), used))
 			result *= column_share(root, c, list_nth(c->conditions, i));
@@ -387,13 +386,12 @@ uses_document(RelOptInfo *rel, FactDef *fact, List *clauses, bool asked_for)
 {
 	Bitmapset  *columns = NULL;
 	ListCell   *cell;
-	int			i;
 
 	if (asked_for)
 		pull_varattnos((Node *) rel->reltarget->exprs, rel->relid, &columns);
 	foreach(cell, clauses)
 		pull_varattnos((Node *) ((RestrictInfo *) lfirst(cell))->clause, rel->relid, &columns);
-	for (i = 0; i < fact->ndocs; i++)
+	for (int i = 0; i < fact->ndocs; i++)
 	{
 		if (bms_is_member(fact->doc_attno[i] - FirstLowInvalidHeapAttributeNumber, columns))
 			return true;
@@ -460,11 +458,10 @@ static double
 distinct_keys(Candidate *c)
 {
 	double		result = 1;
-	int			i;
 
 	if (c->def == NULL)
 		return 1;
-	for (i = c->nequal; i < c->def->nkeys; i++)
+	for (int i = c->nequal; i < c->def->nkeys; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(c->def->desc, c->def->search[i] - 1);
 		VariableStatData column;

@@ -218,10 +218,8 @@ run_query(PageQuery *query, ReturnSetInfo *rsinfo)
 static void
 keep_row(TupleTableSlot *entry, Datum *values, bool *isnull, PageRow *row)
 {
-	int			i;
-
 	row->entry = ExecCopySlotMinimalTuple(entry);
-	for (i = 0; i < 3; i++)
+	for (int i = 0; i < 3; i++)
 	{
 		row->isnull[i] = isnull[i];
 		row->values[i] = isnull[i] ? (Datum) 0 : datumCopy(values[i], false, -1);
@@ -241,14 +239,13 @@ return_rows(PageQuery *query, PageRow *rows, bool fetch, ReturnSetInfo *rsinfo)
 {
 	TupleTableSlot *entry = MakeSingleTupleTableSlot(query->def->desc, &TTSOpsMinimalTuple);
 	MemoryContext row_cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable document", ALLOCSET_DEFAULT_SIZES);
-	int			i;
 
-	for (i = 0; fetch && i < query->found; i++)
+	for (int i = 0; fetch && i < query->found; i++)
 	{
 		ExecStoreMinimalTuple(row_of_page(query, rows, i)->entry, entry, false);
 		lookup_expect(&query->lookup, entry);
 	}
-	for (i = 0; i < query->found; i++)
+	for (int i = 0; i < query->found; i++)
 	{
 		PageRow    *row = row_of_page(query, rows, i);
 
@@ -375,9 +372,8 @@ static void
 set_key(PageQuery *query)
 {
 	Datum	   *values = KEY_VALUES(&query->range.keys, query->key);
-	int			i;
 
-	for (i = 0; i < query->range.keys.ncolumns; i++)
+	for (int i = 0; i < query->range.keys.ncolumns; i++)
 		query->keys[i].sk_argument = values[i];
 }
 
@@ -526,17 +522,16 @@ choose_columns(PageQuery *query)
 {
 	IndexDef   *def = query->def;
 	Bitmapset  *wanted = query->lookup.copies ? bms_make_singleton(def->doc_attno) : NULL;
-	int			i;
 
 	query->columns = palloc(sizeof(AttrNumber) * (def->nident + def->nincludes));
-	for (i = 0; i < def->nident; i++)
+	for (int i = 0; i < def->nident; i++)
 		query->columns[query->ncolumns++] = def->ident[i];
-	for (i = def->nkeys; i < def->nkeys + def->nincludes; i++)
+	for (int i = def->nkeys; i < def->nkeys + def->nincludes; i++)
 	{
 		if (!def->fields[i].is_hint)
 			query->columns[query->ncolumns++] = def->fields[i].attno;
 	}
-	for (i = 0; i < query->ncolumns; i++)
+	for (int i = 0; i < query->ncolumns; i++)
 		wanted = bms_add_member(wanted, query->columns[i]);
 	if (def->hint_attno != 0)
 		wanted = bms_add_member(wanted, def->hint_attno);

@@ -238,7 +238,6 @@ open_served(PlannerInfo *root, Index rti, bool totals, Served *served)
 	const char *reason;
 	FactDef    *fact;
 	int			n;
-	int			i;
 
 	if (!is_considered(rte))
 		return false;
@@ -261,7 +260,7 @@ open_served(PlannerInfo *root, Index rti, bool totals, Served *served)
 	}
 	served->fact = fact;
 	served->defs = NIL;
-	for (i = 0; i < n; i++)
+	for (int i = 0; i < n; i++)
 	{
 		IndexDef   *def = totals ? fact->totals[i] : fact->defs[i];
 

@@ -219,7 +219,6 @@ share_of_key(Estimate *e, Node *key)
 	Jsonb	   *json;
 	double		result = 0;
 	int			n;
-	int			i;
 
 	if (IsA(key, FuncExpr) && ((FuncExpr *) key)->funcid == F_JSONB_BUILD_OBJECT_ANY)
 		return share_of_built_object(e, (FuncExpr *) key);
@@ -234,7 +233,7 @@ share_of_key(Estimate *e, Node *key)
 		return -1;
 	n = JB_ROOT_COUNT(json);
 	e->searches = 0;
-	for (i = 0; i < n && i < MAX_ELEMENTS; i++)
+	for (int i = 0; i < n && i < MAX_ELEMENTS; i++)
 	{
 		JsonbValue *value = getIthJsonbValueFromContainer(&json->root, i);
 		double		searches = 1;
@@ -287,9 +286,8 @@ static double
 share_of_built_object(Estimate *e, FuncExpr *call)
 {
 	double		result = 1;
-	int			i;
 
-	for (i = 0; i < list_length(call->args) && !call->funcvariadic; i += 2)
+	for (int i = 0; i < list_length(call->args) && !call->funcvariadic; i += 2)
 	{
 		Const	   *name = list_nth(call->args, i);
 		double		share = -1;
@@ -364,13 +362,12 @@ share_of_value(Column *column, JsonbValue *value, double *searches)
 	JsonbContainer *array = value->type == jbvBinary ? value->val.binary.data : NULL;
 	double		result = 0;
 	int			n;
-	int			i;
 
 	if (array == NULL || !JsonContainerIsArray(array) || column->type == JSONBOID)
 		return equal_to(column, value);
 	n = JsonContainerSize(array);
 	*searches *= n;
-	for (i = 0; i < n && i < MAX_ELEMENTS; i++)
+	for (int i = 0; i < n && i < MAX_ELEMENTS; i++)
 		result += equal_to(column, getIthJsonbValueFromContainer(array, i));
 	return Min(n > MAX_ELEMENTS ? result * n / MAX_ELEMENTS : result, 1);
 }

@@ -41,11 +41,9 @@ static Size values_end(IndexTableScan *scan);
 void
 make_keys(IndexTableScan *scan)
 {
-	int			i;
-
 	scan->array_key = -1;
 	scan->keys = palloc0(sizeof(ScanKeyData) * Max(nkeys_of_scan(scan), 1));
-	for (i = 0; i < scan->plan.nconditions; i++)
+	for (int i = 0; i < scan->plan.nconditions; i++)
 	{
 		Condition  *condition = &scan->plan.conditions[i];
 		Oid			collation = TupleDescAttr(scan->def->desc, condition->attno - 1)->attcollation;
@@ -63,12 +61,11 @@ set_keys(IndexTableScan *scan)
 {
 	ExprContext *econtext = scan->css.ss.ps.ps_ExprContext;
 	MemoryContext old;
-	int			i;
 
 	MemoryContextReset(scan->cxt);
 	scan->nothing = false;
 	scan->seen = scan->plan.distinct ? seen_rows_begin(scan->def, scan->cxt) : NULL;
-	for (i = 0; i < scan->plan.nconditions; i++)
+	for (int i = 0; i < scan->plan.nconditions; i++)
 	{
 		Condition  *condition = &scan->plan.conditions[i];
 		bool		isnull;
@@ -182,9 +179,8 @@ static Size
 values_end(IndexTableScan *scan)
 {
 	Size		size = offsetof(SharedScan, values);
-	int			i;
 
-	for (i = 0; i < scan->plan.nconditions; i++)
+	for (int i = 0; i < scan->plan.nconditions; i++)
 	{
 		int16		len;
 		bool		byval;
@@ -224,7 +220,6 @@ share_scan(IndexTableScan *scan, SharedScan *shared)
 	Size		needed = shared_scan_size(scan, true);
 	char	   *value = shared->values;
 	Relation	index;
-	int			i;
 
 	scan->shared_size = available;
 	/* The leader's scan of the index, once begun, has the place of the server's part. */
@@ -237,7 +232,7 @@ share_scan(IndexTableScan *scan, SharedScan *shared)
 		shared->index_scan = values_end(scan);
 	}
 	shared->index = scan->def->primary_index;
-	for (i = 0; i < scan->plan.nconditions; i++)
+	for (int i = 0; i < scan->plan.nconditions; i++)
 	{
 		int16		len;
 		bool		byval;
@@ -280,9 +275,8 @@ set_shared_keys(IndexTableScan *scan)
 {
 	char	   *value = scan->shared->values;
 	bool		isnull;
-	int			i;
 
-	for (i = 0; i < scan->plan.nconditions; i++)
+	for (int i = 0; i < scan->plan.nconditions; i++)
 	{
 		scan->keys[i].sk_argument = datumRestore(&value, &isnull);
 		if (scan->plan.conditions[i].array)

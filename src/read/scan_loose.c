@@ -66,14 +66,13 @@ loose_next(IndexTableScan *scan)
 {
 	LooseScan  *loose = scan->loose;
 	TupleTableSlot *entry;
-	int			i;
 
 	for (;;)
 	{
 		if (loose->last_is_next)
 		{
 			loose->last_is_next = false;
-			for (i = 0; i < loose->ngroups; i++)
+			for (int i = 0; i < loose->ngroups; i++)
 			{
 				scan->keys[scan->plan.nconditions + i] = scan->def->search_keys[scan->plan.nequal + i];
 				scan->keys[scan->plan.nconditions + i].sk_argument = loose->values[i];
@@ -114,9 +113,7 @@ search(IndexTableScan *scan, bool backward)
 static void
 search_all(IndexTableScan *scan, int from)
 {
-	int			i;
-
-	for (i = from; i < nkeys_of_scan(scan); i++)
+	for (int i = from; i < nkeys_of_scan(scan); i++)
 		ScanKeyEntryInitialize(&scan->keys[i], SK_ISNULL | SK_SEARCHNOTNULL, scan->plan.nequal + 1, InvalidStrategy,
 							   InvalidOid, InvalidOid, InvalidOid, (Datum) 0);
 }

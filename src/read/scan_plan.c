@@ -318,7 +318,6 @@ fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, 
 	int			nlevels = list_length(rte->securityQuals);
 	List	  **quals = palloc0((nlevels + 1) * sizeof(List *));
 	int			last = nlevels;
-	int			i;
 	ListCell   *cell;
 
 	rte->inh = rte->relkind == RELKIND_PARTITIONED_TABLE;
@@ -347,7 +346,7 @@ fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, 
 			quals[level] = lappend(quals[level], clause);
 	}
 	rte->securityQuals = NIL;
-	for (i = 0; i < nlevels; i++)
+	for (int i = 0; i < nlevels; i++)
 		rte->securityQuals = lappend(rte->securityQuals, replace_values((Node *) make_ands_explicit(quals[i]), &replacing));
 	add_sort(query, c, rel);
 	query->jointree->quals = replace_values((Node *) make_ands_explicit(quals[nlevels]), &replacing);
@@ -363,9 +362,8 @@ fallback_columns(RangeTblEntry *rte, Index varno, List *columns)
 	Relation	fact = relation_open(rte->relid, NoLock);
 	TupleDesc	desc = RelationGetDescr(fact);
 	List	   *result = NIL;
-	int			i;
 
-	for (i = 0; i < desc->natts; i++)
+	for (int i = 0; i < desc->natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
 		Expr	   *expr;

@@ -131,7 +131,6 @@ implied_by_operator(IndexDef *def, Oid operator, Oid collation, Node *expr, Node
 	StrategyNumber strategy = array ? BTEqualStrategyNumber : number_strategy(operator);
 	Oid			function;
 	List	   *result = NIL;
-	int			i;
 
 	if (!OidIsValid(operator))
 		return NIL;
@@ -146,7 +145,7 @@ implied_by_operator(IndexDef *def, Oid operator, Oid collation, Node *expr, Node
 			return list_make1(condition);
 	}
 	function = get_opcode(operator);
-	for (i = 0; i < def->nkeys && i < def->nsearch; i++)
+	for (int i = 0; i < def->nkeys && i < def->nsearch; i++)
 	{
 		Field	   *field = &def->fields[i];
 		Condition  *condition = NULL;
@@ -200,7 +199,6 @@ boolean_condition(IndexDef *def, Node *expr, bool value, Index varno)
 	Node	   *constant = makeBoolConst(value, false);
 	int			position = index_position_of(def, expr, varno);
 	FuncExpr   *cast = (FuncExpr *) expr;
-	int			i;
 
 	if (exprType(expr) != BOOLOID)
 		return NULL;
@@ -208,7 +206,7 @@ boolean_condition(IndexDef *def, Node *expr, bool value, Index varno)
 		return comparison(def, position, BooleanEqualOperator, InvalidOid, constant, false);
 	if (!IsA(expr, FuncExpr) || cast->funcid != F_BOOL_JSONB)
 		return NULL;
-	for (i = 0; i < def->nkeys && i < def->nsearch; i++)
+	for (int i = 0; i < def->nkeys && i < def->nsearch; i++)
 	{
 		Field	   *field = &def->fields[i];
 		Condition  *condition;
@@ -229,7 +227,6 @@ int
 index_position_of(IndexDef *def, Node *operand, Index varno)
 {
 	AttrNumber	attno = column_of_expression(def, operand, varno);
-	int			i;
 
 	/* The same bytes, called another type: a varchar is compared as text. */
 	if (attno == 0 && IsA(operand, RelabelType))
@@ -244,7 +241,7 @@ index_position_of(IndexDef *def, Node *operand, Index varno)
 		return def->multi_field;
 	if (attno == 0)
 		return -1;
-	for (i = 0; i < def->nsearch; i++)
+	for (int i = 0; i < def->nsearch; i++)
 	{
 		if (def->search[i] == attno)
 			return i;
@@ -478,11 +475,10 @@ static List *
 contained_values(PlannerInfo *root, IndexDef *def, Node *whole, Node *json, Index varno, bool *unknown)
 {
 	List	   *result = NIL;
-	int			i;
 
 	if (!is_value(json, varno) || (IsA(json, Const) && ((Const *) json)->constisnull))
 		return NIL;
-	for (i = 0; i < def->nkeys && i < def->nsearch; i++)
+	for (int i = 0; i < def->nkeys && i < def->nsearch; i++)
 	{
 		Field	   *field = &def->fields[i];
 		int			nsteps;

@@ -97,10 +97,9 @@ take_values(Field *field, Condition *condition, Datum array, Datum **values, int
 {
 	bool	   *nulls;
 	int			nelements = array_elements(DatumGetArrayTypeP(array), values, &nulls);
-	int			i;
 
 	*n = 0;
-	for (i = 0; i < nelements; i++)
+	for (int i = 0; i < nelements; i++)
 	{
 		Taken		taken = nulls[i] ? TAKEN_NONE : take_value(field, condition, (*values)[i], &(*values)[*n]);
 
@@ -137,10 +136,9 @@ array_constants(Const *constant)
 	Datum	   *elements;
 	bool	   *nulls;
 	int			n = array_elements(array, &elements, &nulls);
-	int			i;
 
 	get_typlenbyval(type, &len, &byval);
-	for (i = 0; i < n; i++)
+	for (int i = 0; i < n; i++)
 		result = lappend(result, makeConst(type, -1, get_typcollation(type), len, elements[i], nulls[i], byval));
 	return result;
 }
@@ -182,7 +180,6 @@ leads_to_value(Field *field, Node *json, PathStep *steps, int nsteps)
 {
 	FuncExpr   *call = (FuncExpr *) json;
 	Node	   *member = NULL;
-	int			i;
 
 	if (IsA(json, Const))
 	{
@@ -204,7 +201,7 @@ leads_to_value(Field *field, Node *json, PathStep *steps, int nsteps)
 	else if (call->funcid == F_JSONB_BUILD_OBJECT_ANY && !steps[0].wildcard && !steps[0].is_index)
 	{
 		/* Of members with the same name, the last one counts. */
-		for (i = 0; i + 1 < list_length(call->args); i += 2)
+		for (int i = 0; i + 1 < list_length(call->args); i += 2)
 		{
 			if (is_name(list_nth(call->args, i), &steps[0]))
 				member = list_nth(call->args, i + 1);
@@ -290,7 +287,6 @@ static bool
 find_contained(Field *field, JsonbContainer *container, PathStep *steps, int nsteps, int *before, Datum *result)
 {
 	JsonbValue *value;
-	int			i;
 
 	if (nsteps == 0)
 		return false;
@@ -298,7 +294,7 @@ find_contained(Field *field, JsonbContainer *container, PathStep *steps, int nst
 	{
 		if (!JsonContainerIsArray(container))
 			return false;
-		for (i = 0; i < (int) JsonContainerSize(container); i++)
+		for (int i = 0; i < (int) JsonContainerSize(container); i++)
 		{
 			value = getIthJsonbValueFromContainer(container, i);
 			if (value->type == jbvBinary ? find_contained(field, value->val.binary.data, steps + 1, nsteps - 1, before, result) :

@@ -207,9 +207,8 @@ has_fact_trigger(Oid relid)
 {
 	Relation	rel = table_open(relid, NoLock);
 	bool		result = false;
-	int			i;
 
-	for (i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers && !result; i++)
+	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers && !result; i++)
 	{
 		const char *name = rel->trigdesc->triggers[i].tgname;
 

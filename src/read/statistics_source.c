@@ -91,16 +91,14 @@ List *
 lenders_of(FactDef *fact, Node *expr, Index varno)
 {
 	List	   *result = NIL;
-	int			i;
-	int			j;
 
-	for (i = 0; i < fact->ndefs; i++)
+	for (int i = 0; i < fact->ndefs; i++)
 	{
 		IndexDef   *def = fact->defs[i];
 
 		if (!def->active || def->filter != NULL || def->multi)
 			continue;
-		for (j = 0; j < def->nkeys + def->nincludes; j++)
+		for (int j = 0; j < def->nkeys + def->nincludes; j++)
 		{
 			if (expression_resembles_field(def, &def->fields[j], expr, varno))
 				add_lender(&result, fact, def, j);
@@ -247,13 +245,12 @@ scale(HeapTuple statistics, Lender *lender)
 	{
 		AttStatsSlot common;
 		Datum	   *shares;
-		int			i;
 
 		if ((&form->stakind1)[slot] != STATISTIC_KIND_MCV ||
 			!get_attstatsslot(&common, statistics, STATISTIC_KIND_MCV, InvalidOid, ATTSTATSSLOT_NUMBERS))
 			continue;
 		shares = palloc(sizeof(Datum) * common.nnumbers);
-		for (i = 0; i < common.nnumbers; i++)
+		for (int i = 0; i < common.nnumbers; i++)
 			shares[i] = Float4GetDatum(common.numbers[i] * lender->common);
 		REPLACE(Anum_pg_statistic_stanumbers1 + slot,
 				PointerGetDatum(construct_array(shares, common.nnumbers, FLOAT4OID, sizeof(float4), true, TYPALIGN_INT)));

@@ -70,13 +70,12 @@ totals_query(IndexDef *def, Jsonb *key)
 	StringInfoData group;
 	StringInfoData names;
 	int			nmembers = 0;
-	int			i;
 
 	initStringInfo(&sql);
 	initStringInfo(&group);
 	initStringInfo(&names);
 	appendStringInfoString(&sql, "SELECT pg_catalog.jsonb_build_object(");
-	for (i = 0; i < def->nkeys; i++)
+	for (int i = 0; i < def->nkeys; i++)
 	{
 		const char *name = column_name(def, def->fields[i].attno);
 
@@ -86,19 +85,19 @@ totals_query(IndexDef *def, Jsonb *key)
 	}
 	appendStringInfo(&sql, "), coalesce(pg_catalog.sum(t.%1$s), 0)::bigint, pg_catalog.jsonb_build_object(",
 					 quote_identifier(column_name(def, def->rows_attno)));
-	for (i = 0; i < def->nincludes; i++)
+	for (int i = 0; i < def->nincludes; i++)
 		appendStringInfo(&sql, "%s%s, coalesce(pg_catalog.sum(t.%s), 0)", i > 0 ? ", " : "",
 						 quote_literal_cstr(def->fields[def->nkeys + i].spec->name),
 						 quote_identifier(column_name(def, def->count_attno[i])));
 	appendStringInfoString(&sql, "), pg_catalog.jsonb_build_object(");
-	for (i = 0; i < def->nincludes; i++)
+	for (int i = 0; i < def->nincludes; i++)
 		if (SUM_ATTNO(def, i) != 0)
 			appendStringInfo(&sql, "%s%s, CASE WHEN pg_catalog.sum(t.%s) OPERATOR(pg_catalog.>) 0 THEN pg_catalog.sum(t.%s) END",
 							 sql.data[sql.len - 1] == '(' ? "" : ", ", quote_literal_cstr(def->fields[def->nkeys + i].spec->name),
 							 quote_identifier(column_name(def, def->count_attno[i])),
 							 quote_identifier(column_name(def, SUM_ATTNO(def, i))));
 	appendStringInfo(&sql, ") FROM %s t WHERE true", quoted_relation(def->relid));
-	for (i = 0; key != NULL && i < def->nkeys; i++)
+	for (int i = 0; key != NULL && i < def->nkeys; i++)
 	{
 		const char *name = column_name(def, def->fields[i].attno);
 		JsonbValue	value;

@@ -388,9 +388,8 @@ unnests_elements(IndexDef *def, RangeTblEntry *rte, Index varno)
 {
 	Field	   *field = &def->fields[def->multi_field];
 	FuncExpr   *call = (FuncExpr *) linitial_node(RangeTblFunction, rte->functions)->funcexpr;
-	int			i;
 
-	for (i = field->plain_steps + 1; i < field->spec->nsteps; i++)
+	for (int i = field->plain_steps + 1; i < field->spec->nsteps; i++)
 		if (field->spec->steps[i].wildcard)
 			return false;
 	return !depends_on_json_path((Node *) call->args, NULL) &&

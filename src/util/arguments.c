@@ -80,7 +80,6 @@ field_list(FunctionCallInfo fcinfo, int arg, const char *name)
 	Datum	   *elems;
 	bool	   *nulls;
 	int			n;
-	int			i;
 	List	   *result = NIL;
 
 	if (ARR_NDIM(array) > 1)
@@ -92,7 +91,7 @@ field_list(FunctionCallInfo fcinfo, int arg, const char *name)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("%s must not have more than %d elements", name, MAX_ELEMENTS)));
-	for (i = 0; i < n; i++)
+	for (int i = 0; i < n; i++)
 	{
 		if (nulls[i])
 			ereport(ERROR,
@@ -126,17 +125,16 @@ check_allowed_value(const char *what, const char *value, const char *const *allo
 {
 	StringInfoData list;
 	int			nearest = 0;
-	int			i;
 
-	for (i = 0; allowed[i] != NULL; i++)
+	for (int i = 0; allowed[i] != NULL; i++)
 		if (strcmp(value, allowed[i]) == 0)
 			return i;
-	for (i = 1; allowed[i] != NULL; i++)
+	for (int i = 1; allowed[i] != NULL; i++)
 		if (name_distance(value, allowed[i]) < name_distance(value, allowed[nearest]))
 			nearest = i;
 	initStringInfo(&list);
 	appendStringInfo(&list, "\"%s\"", allowed[nearest]);
-	for (i = 0; allowed[i] != NULL; i++)
+	for (int i = 0; allowed[i] != NULL; i++)
 		if (i != nearest)
 			appendStringInfo(&list, ", \"%s\"", allowed[i]);
 	ereport(ERROR,

@@ -290,14 +290,13 @@ tree_snapshot(Relation root)
 	for (;;)
 	{
 		int			n = list_length(inner);
-		int			i;
 
 		snapshot = RegisterSnapshot(GetLatestSnapshot());
 		if (root->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
 			break;
 		AcceptInvalidationMessages();
 		PushActiveSnapshot(snapshot);
-		for (i = 0; i < list_length(inner); i++)
+		for (int i = 0; i < list_length(inner); i++)
 			inner = refresh_partition_list(list_nth_oid(inner, i), snapshot, inner);
 		PopActiveSnapshot();
 
@@ -324,14 +323,13 @@ refresh_partition_list(Oid relid, Snapshot snapshot, List *inner)
 {
 	Relation	rel = relation_open(relid, NoLock);
 	PartitionDesc desc;
-	int			i;
 
 	if (!RecoveryInProgress() && ConditionalLockRelationOid(relid, ShareUpdateExclusiveLock))
 		UnlockRelationOid(relid, ShareUpdateExclusiveLock);
 	else
 		compare_partition_list(rel, snapshot);
 	desc = RelationGetPartitionDesc(rel, true);
-	for (i = 0; i < desc->nparts; i++)
+	for (int i = 0; i < desc->nparts; i++)
 		if (!desc->is_leaf[i] && !list_member_oid(inner, desc->oids[i]) &&
 			lock_if_exists(desc->oids[i], AccessShareLock))
 			inner = lappend_oid(inner, desc->oids[i]);
@@ -351,9 +349,8 @@ compare_partition_list(Relation rel, Snapshot snapshot)
 	List	   *seen = children(RelationGetRelid(rel), snapshot, false);
 	List	   *cached = NIL;
 	ListCell   *cell;
-	int			i;
 
-	for (i = 0; i < desc->nparts; i++)
+	for (int i = 0; i < desc->nparts; i++)
 		cached = lappend_oid(cached, desc->oids[i]);
 	list_sort(cached, list_oid_cmp);
 	foreach(cell, list_minus(seen, cached))

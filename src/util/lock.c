@@ -229,13 +229,12 @@ lock_all(void *arg)
 {
 	LockAttempt *attempt = arg;
 	int			nestlevel;
-	int			i;
 
 	attempt->current = attempt->first;
 	lock_one(&attempt->locks[attempt->first]);
 	nestlevel = NewGUCNestLevel();
 	set_timeouts(Max(Min(LOCK_TIMEOUT, DeadlockTimeout / 2), 1));
-	for (i = 0; i < attempt->n; i++)
+	for (int i = 0; i < attempt->n; i++)
 	{
 		if (i == attempt->first)
 			continue;
@@ -332,9 +331,7 @@ lock_tree_now(Oid relid, LOCKMODE mode)
 bool
 lock_tables_now(List *tables, LOCKMODE mode)
 {
-	int			i;
-
-	for (i = 0; i < list_length(tables); i++)
+	for (int i = 0; i < list_length(tables); i++)
 	{
 		if (ConditionalLockRelationOid(list_nth_oid(tables, i), mode))
 			continue;
@@ -368,11 +365,10 @@ lock_blockers(Oid relid)
 	LockData   *data = GetLockStatusData();
 	LOCKTAG		tag;
 	LOCKMASK	conflicts;
-	int			i;
 
 	SET_LOCKTAG_RELATION(tag, MyDatabaseId, relid);
 	conflicts = GetLockTagsMethodTable(&tag)->conflictTab[ShareUpdateExclusiveLock];
-	for (i = 0; i < data->nelements; i++)
+	for (int i = 0; i < data->nelements; i++)
 	{
 		LockInstanceData *l = &data->locks[i];
 

@@ -253,7 +253,6 @@ static bool
 sums_differ(Verify *v)
 {
 	bool		differ = false;
-	int			i;
 
 	v->buckets = palloc0(sizeof(Bucket) * BUCKETS);
 	if (!sum_up_in_parallel(v))
@@ -261,7 +260,7 @@ sums_differ(Verify *v)
 		read_fact_table(v);
 		read_index_table(v);
 	}
-	for (i = 0; i < BUCKETS; i++)
+	for (int i = 0; i < BUCKETS; i++)
 		differ |= v->buckets[i].expected != v->buckets[i].found;
 	return differ;
 }
@@ -391,13 +390,12 @@ report_discrepancy(Verify *v, TupleTableSlot *expected, TupleTableSlot *found)
 	Discrepancy d = {.def = v->def,.expected = expected,.found = found};
 	Datum		key[INDEX_MAX_KEYS];
 	uint64		hash;
-	int			i;
 
 	slot_getallattrs(entry);
 	hash = hash_primary_key(v, entry->tts_values, entry->tts_isnull);
 	if (v->queued_rows != NULL && hash_search(v->queued_rows, &hash, HASH_FIND, NULL) != NULL)
 		return;
-	for (i = 0; i < v->factdef->npk; i++)
+	for (int i = 0; i < v->factdef->npk; i++)
 		key[i] = entry->tts_values[v->def->pk_attno[i] - 1];
 	if (is_fed(v, key, hash))
 		return;

@@ -176,9 +176,7 @@ wanted_workers(Verify *v)
 static bool
 entries_are_parallel_safe(IndexDef *def)
 {
-	int			i;
-
-	for (i = 0; i < def->nkeys + def->nincludes; i++)
+	for (int i = 0; i < def->nkeys + def->nincludes; i++)
 	{
 		Field	   *field = &def->fields[i];
 
@@ -214,7 +212,6 @@ sum_up_with_workers(void *arg)
 	Size		index_size = shared_block_scan_size(v->index_table, v->snapshot);
 	Oid		   *index_table;
 	Share	   *shares;
-	int			i;
 
 	EnterParallelMode();
 	pcxt = CreateParallelContext("indextable", "indextable_sum_up", attempt->nworkers);
@@ -242,7 +239,7 @@ sum_up_with_workers(void *arg)
 	if (parallel_leader_participation || pcxt->nworkers_launched == 0)
 		sum_up_share(v);
 	WaitForParallelWorkersToFinish(pcxt);
-	for (i = 0; i < pcxt->nworkers_launched; i++)
+	for (int i = 0; i < pcxt->nworkers_launched; i++)
 		add_share(v, &shares[i]);
 	DestroyParallelContext(pcxt);
 	ExitParallelMode();
@@ -260,13 +257,11 @@ sum_up_share(Verify *v)
 static void
 add_share(Verify *v, Share *share)
 {
-	int			i;
-
 	v->any_rejected |= share->any_rejected;
 	v->misplaced += share->misplaced;
 	v->lacking |= share->lacking;
 	v->lacking_queued |= share->lacking_queued;
-	for (i = 0; i < BUCKETS; i++)
+	for (int i = 0; i < BUCKETS; i++)
 	{
 		v->buckets[i].expected += share->buckets[i].expected;
 		v->buckets[i].found += share->buckets[i].found;

@@ -318,7 +318,6 @@ note_suspect(Discrepancy *d, void *arg)
 	MemoryContext old;
 	FactDef    *fact;
 	Suspect    *suspect;
-	int			i;
 
 	if (d->by_hand)
 	{
@@ -349,7 +348,7 @@ note_suspect(Discrepancy *d, void *arg)
 	suspect = &r->suspects[r->nsuspects++];
 	fact = d->def->fact;
 	suspect->key = palloc(sizeof(Datum) * fact->npk);
-	for (i = 0; i < fact->npk; i++)
+	for (int i = 0; i < fact->npk; i++)
 	{
 		AttrNumber	attno = d->def->pk_attno[i];
 		Form_pg_attribute att = TupleDescAttr(d->def->desc, attno - 1);
@@ -411,9 +410,8 @@ queue_rows(Repair *r, FactDef *factdef)
 	Oid			fact_table = factdef->relid;
 	DrainPosition position = {0};
 	int64		changes = 0;
-	int			i;
 
-	for (i = 0; i < r->nsuspects; i++)
+	for (int i = 0; i < r->nsuspects; i++)
 		queue_collect_key(factdef, NULL, r->suspects[i].key);
 	position.start = RegisterSnapshot(GetLatestSnapshot());
 	while (drain_batch(fact_table, setting_batch_size, DRAIN_WAIT, &position, &changes))
@@ -439,7 +437,6 @@ repair_rows(Repair *r, FactDef *factdef, IndexDef *def, int from, int to)
 	LiveScan	rows;
 	Caller		caller;
 	bool		alone;
-	int			i;
 
 	live_scan_begin(&rows, factdef, fact, SnapshotSelf);
 	rows.lock = RowExclusiveLock;
@@ -449,18 +446,17 @@ repair_rows(Repair *r, FactDef *factdef, IndexDef *def, int from, int to)
 	{
 		Datum	  **keys = palloc(sizeof(Datum *) * (to - from));
 
-		for (i = from; i < to; i++)
+		for (int i = from; i < to; i++)
 			keys[i - from] = r->suspects[i].key;
 		factdef->place->leaves->expect(&rows, keys, to - from);
 	}
-	for (i = from; i < to; i++)
+	for (int i = from; i < to; i++)
 	{
 		Suspect    *suspect = &r->suspects[i];
 		TupleTableSlot *row;
 		Entries		before;
 		Entries		after;
 		int			n;
-		int			k;
 
 		CHECK_FOR_INTERRUPTS();
 		if (!lock_row(&rows, suspect->key, alone, &row))
@@ -487,7 +483,7 @@ repair_rows(Repair *r, FactDef *factdef, IndexDef *def, int from, int to)
 		}
 		n = list.n;
 		diff_entries(def, &before, &after, &list, cxt);
-		for (k = n; k < list.n; k++)
+		for (int k = n; k < list.n; k++)
 		{
 			/* Those entries of the row that are right exist already. */
 			if (list.ops[k].kind == OP_INSERT)

@@ -200,11 +200,10 @@ refuses_truncate(Oid relid)
 {
 	Relation	rel = try_relation_open(relid, AccessShareLock);
 	bool		result = false;
-	int			i;
 
 	if (rel == NULL)
 		return false;
-	for (i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
 	{
 		Trigger    *trigger = &rel->trigdesc->triggers[i];
 
@@ -430,7 +429,6 @@ restore_owners(Oid fact_table)
 static void
 restore_persistence(Oid index_table, Oid fact_table)
 {
-
 	if (get_rel_persistence(index_table) == get_rel_persistence(fact_table) || get_rel_relkind(index_table) != RELKIND_RELATION)
 		return;
 	lock_tree(fact_table, ShareRowExclusiveLock);

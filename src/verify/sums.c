@@ -69,7 +69,6 @@ void
 read_fact_table(Verify *v)
 {
 	ErrorData  *error;
-	int			i;
 
 	if (v->reading == READ_SUMS)
 	{
@@ -78,7 +77,7 @@ read_fact_table(Verify *v)
 			return;
 		FreeErrorData(error);
 		v->catch_errors = true;
-		for (i = 0; i < BUCKETS; i++)
+		for (int i = 0; i < BUCKETS; i++)
 			v->buckets[i].expected = 0;
 	}
 	read_fact_rows(v);
@@ -101,7 +100,6 @@ read_fact_rows(void *verify)
 	{
 		MemoryContext old = MemoryContextSwitchTo(v->cxt);
 		Row			row = {.v = v,.slot = slot};
-		int			i;
 
 		CHECK_FOR_INTERRUPTS();
 		if (scan.foreign != NULL && !in_bounds(v->factdef, v->fact, RelationGetRelid(scan.rel), slot))
@@ -118,7 +116,7 @@ read_fact_rows(void *verify)
 			if ((scan.foreign != NULL || v->shard != NULL) && v->reading == READ_ENTRIES)
 				note_foreign_row(v, slot);
 		}
-		for (i = 0; i < row.entries.n && v->reading != READ_REJECTED; i++)
+		for (int i = 0; i < row.entries.n && v->reading != READ_REJECTED; i++)
 		{
 			Datum	   *values = ENTRY_VALUES(&row.entries, i);
 			TupleTableSlot *found;
@@ -198,9 +196,8 @@ static uint64
 hash_row_key(Verify *v, TupleTableSlot *row)
 {
 	uint64		hash = 0;
-	int			i;
 
-	for (i = 0; i < v->factdef->npk; i++)
+	for (int i = 0; i < v->factdef->npk; i++)
 	{
 		bool		isnull;
 		Datum		value = slot_getattr(row, v->factdef->pk_attno[i], &isnull);
@@ -319,16 +316,15 @@ look_up_expected_entry(Verify *v, TupleTableSlot *entry)
 	Row			row = {.v = v};
 	Datum		key[INDEX_MAX_KEYS];
 	Caller		caller;
-	int			i;
 
-	for (i = 0; i < v->factdef->npk; i++)
+	for (int i = 0; i < v->factdef->npk; i++)
 		key[i] = entry->tts_values[v->def->pk_attno[i] - 1];
 	row.slot = live_scan_first(&v->rows, key);
 	if (row.slot == NULL)
 		return;
 	become_owner(&caller, v->factdef->owner);
 	make_entries_or_reject(&row);
-	for (i = 0; i < row.entries.n; i++)
+	for (int i = 0; i < row.entries.n; i++)
 		if (compare_identity(v->def, ENTRY_VALUES(&row.entries, i), entry->tts_values) == 0)
 			sum_or_keep_entry(v, ENTRY_VALUES(&row.entries, i), ENTRY_NULLS(&row.entries, i), true);
 	become_caller(&caller);
@@ -339,11 +335,10 @@ static void
 find_other_columns(Verify *v)
 {
 	TupleDesc	desc = v->def->desc;
-	int			i;
 	int			k;
 
 	v->others = MemoryContextAlloc(MemoryContextGetParent(v->cxt), sizeof(int) * desc->natts);
-	for (i = 0; i < desc->natts; i++)
+	for (int i = 0; i < desc->natts; i++)
 	{
 		for (k = 0; k < v->factdef->npk && v->def->pk_attno[k] != i + 1; k++)
 			;
@@ -363,7 +358,6 @@ sum_or_keep_entry(Verify *v, Datum *values, bool *isnull, bool expected)
 	IndexDef   *def = v->def;
 	uint64		entry = v->buckets == NULL ? 0 : hash_primary_key(v, values, isnull);
 	Bucket	   *bucket = v->buckets == NULL ? NULL : &v->buckets[entry % BUCKETS];
-	int			i;
 
 	if (v->reading != READ_SUMS)
 	{
@@ -379,7 +373,7 @@ sum_or_keep_entry(Verify *v, Datum *values, bool *isnull, bool expected)
 	}
 	if (v->others == NULL)
 		find_other_columns(v);
-	for (i = 0; i < v->nothers; i++)
+	for (int i = 0; i < v->nothers; i++)
 		entry = hash_column(values[v->others[i]], isnull[v->others[i]],
 							TupleDescAttr(def->desc, v->others[i]), entry);
 	*(expected ? &bucket->expected : &bucket->found) += entry;
@@ -390,9 +384,8 @@ uint64
 hash_primary_key(Verify *v, Datum *values, bool *isnull)
 {
 	uint64		hash = 0;
-	int			i;
 
-	for (i = 0; i < v->factdef->npk; i++)
+	for (int i = 0; i < v->factdef->npk; i++)
 	{
 		AttrNumber	attno = v->def->pk_attno[i];
 
@@ -411,12 +404,11 @@ void
 note_queued_rows(Verify *v)
 {
 	Oid			tables[2] = {v->shard != NULL ? v->shard->queue : v->factdef->queue, v->factdef->spare};
-	int			i;
 
 	if (v->queued_rows != NULL)
 		return;
 	v->queued_rows = new_set(v, "queued rows");
-	for (i = 0; i < 2; i++)
+	for (int i = 0; i < 2; i++)
 	{
 		Relation	rel;
 		TableScanDesc scan;
@@ -430,11 +422,10 @@ note_queued_rows(Verify *v)
 		while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
 		{
 			uint64		hash = 0;
-			int			k;
 
 			CHECK_FOR_INTERRUPTS();
 			slot_getallattrs(slot);
-			for (k = 0; k < v->factdef->npk; k++)
+			for (int k = 0; k < v->factdef->npk; k++)
 				hash = hash_column(slot->tts_values[QUEUE_KEY - 1 + k],
 								   slot->tts_isnull[QUEUE_KEY - 1 + k],
 								   TupleDescAttr(slot->tts_tupleDescriptor, QUEUE_KEY - 1 + k), hash);
@@ -490,7 +481,6 @@ note_fed_rows(Verify *v)
 		AllocSetContextCreate(cxt, "indextable changes", ALLOCSET_DEFAULT_SIZES)};
 		ErrorData  *error = run_catching_errors(take_changes, &take);
 		int64		i;
-		int			k;
 
 		if (error != NULL && ERRCODE_TO_CATEGORY(error->sqlerrcode) != ERRCODE_SYNTAX_ERROR_OR_ACCESS_RULE_VIOLATION &&
 			ERRCODE_TO_CATEGORY(error->sqlerrcode) != ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE)
@@ -503,7 +493,7 @@ note_fed_rows(Verify *v)
 		{
 			uint64		hash = 0;
 
-			for (k = 0; k < v->factdef->npk; k++)
+			for (int k = 0; k < v->factdef->npk; k++)
 				hash = hash_column(take.batch.keys[i * v->factdef->npk + k], false,
 								   TupleDescAttr(v->factdef->queue_desc, QUEUE_KEY - 1 + k), hash);
 			hash_search(v->fed_rows, &hash, HASH_ENTER, NULL);

@@ -162,9 +162,8 @@ take_requests(void)
 {
 	Oid			databases[MAX_REQUESTS];
 	int			n = take_worker_requests(databases);
-	int			i;
 
-	for (i = 0; i < n; i++)
+	for (int i = 0; i < n; i++)
 		add_waiting(databases[i]);
 	if (n < 0)
 		add_all_databases();

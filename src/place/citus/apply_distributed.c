@@ -101,12 +101,11 @@ fetch_distributed_entries(IndexDef *def, Datum *keys, int n)
 	StringInfoData columns;
 	char	   *shards;
 	uint64		i;
-	int			k;
 
 	fetched->def = def;
 	prepare_order(fetched);
 	init_parameters(&p, def, def->pk_attno, npk);
-	for (k = 0; k < npk; k++)
+	for (int k = 0; k < npk; k++)
 	{
 		for (i = 0; i < (uint64) n; i++)
 			values[i] = keys[i * npk + k];
@@ -114,7 +113,7 @@ fetch_distributed_entries(IndexDef *def, Datum *keys, int n)
 	}
 	shards = citus_shard_numbers(def->relid);
 	initStringInfo(&columns);
-	for (k = 0; k < def->desc->natts; k++)
+	for (int k = 0; k < def->desc->natts; k++)
 		if (!TupleDescAttr(def->desc, k)->attisdropped)
 			appendStringInfo(&columns, "%s%s", columns.len > 0 ? ", " : "",
 							 quote_identifier(NameStr(TupleDescAttr(def->desc, k)->attname)));
@@ -134,7 +133,7 @@ fetch_distributed_entries(IndexDef *def, Datum *keys, int n)
 
 		/* The table may have dropped columns, which the result has not. */
 		memset(nulls, true, sizeof(bool) * def->desc->natts);
-		for (k = 0; k < def->desc->natts; k++)
+		for (int k = 0; k < def->desc->natts; k++)
 		{
 			if (TupleDescAttr(def->desc, k)->attisdropped)
 				continue;
@@ -275,14 +274,12 @@ write_tuples(IndexDef *def, OpList *list, bool delete)
 static void
 init_parameters(Parameters *p, IndexDef *def, AttrNumber *columns, int n)
 {
-	int			i;
-
 	p->def = def;
 	p->columns = columns;
 	p->n = n;
 	p->types = palloc(sizeof(Oid) * n);
 	p->values = palloc(sizeof(Datum) * n);
-	for (i = 0; i < n; i++)
+	for (int i = 0; i < n; i++)
 	{
 		Oid			type = TupleDescAttr(def->desc, columns[i] - 1)->atttypid;
 
@@ -311,10 +308,9 @@ static char *
 column_list(Parameters *p)
 {
 	StringInfoData list;
-	int			i;
 
 	initStringInfo(&list);
-	for (i = 0; i < p->n; i++)
+	for (int i = 0; i < p->n; i++)
 		appendStringInfo(&list, "%s%s", i > 0 ? ", " : "",
 						 quote_identifier(NameStr(TupleDescAttr(p->def->desc, p->columns[i] - 1)->attname)));
 	return list.data;
@@ -325,10 +321,9 @@ static char *
 unnest(Parameters *p)
 {
 	StringInfoData list;
-	int			i;
 
 	initStringInfo(&list);
-	for (i = 0; i < p->n; i++)
+	for (int i = 0; i < p->n; i++)
 		appendStringInfo(&list, "%s$%d", i > 0 ? ", " : "unnest(", i + 1);
 	appendStringInfoString(&list, ") p");
 	return list.data;
@@ -350,10 +345,9 @@ static void
 prepare_order(FetchedEntries *fetched)
 {
 	IndexDef   *def = fetched->def;
-	int			i;
 
 	fetched->order = palloc0(sizeof(SortSupportData) * def->fact->npk);
-	for (i = 0; i < def->fact->npk; i++)
+	for (int i = 0; i < def->fact->npk; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(def->desc, def->pk_attno[i] - 1);
 
@@ -372,9 +366,8 @@ compare_tuples(const void *a, const void *b, void *arg)
 	HeapTuple	x = *(HeapTuple *) a;
 	HeapTuple	y = *(HeapTuple *) b;
 	int			c = 0;
-	int			i;
 
-	for (i = 0; i < fetched->def->fact->npk && c == 0; i++)
+	for (int i = 0; i < fetched->def->fact->npk && c == 0; i++)
 	{
 		bool		null;
 
@@ -390,9 +383,8 @@ static int
 compare_to_key(FetchedEntries *fetched, HeapTuple tuple, Datum *key)
 {
 	int			c = 0;
-	int			i;
 
-	for (i = 0; i < fetched->def->fact->npk && c == 0; i++)
+	for (int i = 0; i < fetched->def->fact->npk && c == 0; i++)
 	{
 		bool		null;
 

@@ -64,7 +64,6 @@ check_distributed(DefinitionRow *row, FactDef *factdef, Relation fact, bool popu
 {
 	CitusTable	table;
 	bool		found = false;
-	int			i;
 
 	citus_read_table(row->fact_table, &table);
 	if (citus_local_group() != 0)
@@ -90,7 +89,7 @@ check_distributed(DefinitionRow *row, FactDef *factdef, Relation fact, bool popu
 	if (IsolationUsesXactSnapshot())
 		refuse(fact, "It is distributed, and rows that are newer than the transaction would be missed.",
 			   "Run create() with the isolation level READ COMMITTED.");
-	for (i = 0; i < factdef->npk; i++)
+	for (int i = 0; i < factdef->npk; i++)
 		found |= strcmp(get_attname(row->fact_table, factdef->pk_attno[i], false), table.column) == 0;
 	if (!found)
 		refuse(fact, "The column by which it is distributed does not belong to the primary key.", NULL);

@@ -290,14 +290,13 @@ shard_append(FactDef *def, Oid queue, HeapTuple *rows, int n)
 	Relation	rel = try_relation_open(queue, RowExclusiveLock);
 	CatalogIndexState indexes;
 	bool		pushed;
-	int			i;
 
 	if (rel == NULL)
 		return false;
 	/* A long key goes to a TOAST table, if there is one, with a snapshot. */
 	pushed = OidIsValid(rel->rd_rel->reltoastrelid) && push_missing_snapshot();
 	indexes = CatalogOpenIndexes(rel);
-	for (i = 0; i < n; i++)
+	for (int i = 0; i < n; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
 		CatalogTupleInsertWithInfo(rel, rows[i], indexes);

@@ -83,13 +83,12 @@ distributed_scan_start(EntryScan *search)
 	DestReceiver *dest = CreateDestReceiver(DestTuplestore);
 	TupleDesc	desc;
 	Statement	statement;
-	int			i;
 
 	make_statement(search, &statement);
 	result->columns = statement.columns;
 	result->ncolumns = statement.ncolumns;
 	desc = CreateTemplateTupleDesc(statement.ncolumns);
-	for (i = 0; i < statement.ncolumns; i++)
+	for (int i = 0; i < statement.ncolumns; i++)
 		TupleDescCopyEntry(desc, i + 1, search->def->desc, statement.columns[i]);
 	TupleDescFinalize(desc);
 	result->row = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
@@ -108,14 +107,13 @@ TupleTableSlot *
 distributed_scan_next(void *search)
 {
 	DistributedScan *scan = search;
-	int			i;
 
 	ExecClearTuple(scan->entry);
 	if (!tuplestore_gettupleslot(scan->rows, true, false, scan->row))
 		return NULL;
 	slot_getallattrs(scan->row);
 	memset(scan->entry->tts_isnull, true, sizeof(bool) * scan->entry->tts_tupleDescriptor->natts);
-	for (i = 0; i < scan->ncolumns; i++)
+	for (int i = 0; i < scan->ncolumns; i++)
 	{
 		scan->entry->tts_values[scan->columns[i] - 1] = scan->row->tts_values[i];
 		scan->entry->tts_isnull[scan->columns[i] - 1] = scan->row->tts_isnull[i];
@@ -142,7 +140,6 @@ make_statement(EntryScan *search, Statement *statement)
 	IndexDef   *def = search->def;
 	EntryFilter *filter = &search->filter;
 	Relation	index = index_open(search->by_row ? def->row_index : def->primary_index, AccessShareLock);
-	int			i;
 
 	initStringInfo(&statement->sql);
 	statement->nparams = 0;
@@ -151,7 +148,7 @@ make_statement(EntryScan *search, Statement *statement)
 	statement->types = palloc(sizeof(Oid) * statement->max_params);
 	statement->columns = palloc(sizeof(AttrNumber) * def->desc->natts);
 	statement->ncolumns = 0;
-	for (i = 0; i < def->desc->natts; i++)
+	for (int i = 0; i < def->desc->natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(def->desc, i);
 
@@ -162,7 +159,7 @@ make_statement(EntryScan *search, Statement *statement)
 		statement->columns[statement->ncolumns++] = att->attnum;
 	}
 	appendStringInfo(&statement->sql, " FROM %s e", quoted_relation(def->relid));
-	for (i = 0; i < search->nkeys; i++)
+	for (int i = 0; i < search->nkeys; i++)
 	{
 		appendStringInfoString(&statement->sql, i == 0 ? " WHERE " : " AND ");
 		if (search->keys[i].sk_flags & SK_ROW_HEADER)
@@ -181,7 +178,7 @@ make_statement(EntryScan *search, Statement *statement)
 						 filter->hash_min, filter->hash_max);
 	if (!search->by_row)
 	{
-		for (i = 0; i < def->nsearch; i++)
+		for (int i = 0; i < def->nsearch; i++)
 			appendStringInfo(&statement->sql, "%s e.%s%s", i == 0 ? " ORDER BY" : ",",
 							 quote_identifier(NameStr(TupleDescAttr(def->desc, def->search[i] - 1)->attname)),
 							 search->backward ? " DESC" : "");
@@ -216,7 +213,6 @@ add_row_comparison(EntryScan *search, Statement *statement, Relation index, Scan
 	Oid			schema = InvalidOid;
 	bool		one_schema = true;
 	int			n;
-	int			i;
 
 	for (n = 0;; n++)
 	{
@@ -242,12 +238,10 @@ add_row_comparison(EntryScan *search, Statement *statement, Relation index, Scan
 	}
 	add_columns_comparison(search, statement, index, member, 1, loose);
 	appendStringInfoString(&statement->sql, " AND (");
-	for (i = 0; i < n; i++)
+	for (int i = 0; i < n; i++)
 	{
-		int			k;
-
 		appendStringInfoString(&statement->sql, i > 0 ? " OR (" : "(");
-		for (k = 0; k < i; k++)
+		for (int k = 0; k < i; k++)
 		{
 			add_columns_comparison(search, statement, index, &member[k], 1, BTEqualStrategyNumber);
 			appendStringInfoString(&statement->sql, " AND ");
@@ -267,10 +261,9 @@ add_columns_comparison(EntryScan *search, Statement *statement, Relation index, 
 	Oid			operator = InvalidOid;
 	Oid			type;
 	HeapTuple	tuple;
-	int			i;
 
 	appendStringInfoString(sql, n > 1 ? "ROW(" : "");
-	for (i = 0; i < n; i++)
+	for (int i = 0; i < n; i++)
 	{
 		Form_pg_attribute att = attribute_of(search, &first[i]);
 
@@ -285,7 +278,7 @@ add_columns_comparison(EntryScan *search, Statement *statement, Relation index, 
 					 quote_identifier(get_namespace_name(((Form_pg_operator) GETSTRUCT(tuple))->oprnamespace)),
 					 NameStr(((Form_pg_operator) GETSTRUCT(tuple))->oprname), n > 1 ? "ROW(" : "");
 	ReleaseSysCache(tuple);
-	for (i = 0; i < n; i++)
+	for (int i = 0; i < n; i++)
 	{
 		(void) comparison_operator(index, &first[i], strategy, &type);
 		if (IsPolymorphicType(type))
@@ -346,9 +339,8 @@ run_statement(EntryScan *search, Statement *statement, DestReceiver *dest)
 	ParamListInfo params = makeParamList(statement->nparams);
 	SPIExecuteOptions options = {.dest = dest};
 	int			result;
-	int			i;
 
-	for (i = 0; i < statement->nparams; i++)
+	for (int i = 0; i < statement->nparams; i++)
 	{
 		params->params[i].value = statement->values[i];
 		params->params[i].isnull = false;

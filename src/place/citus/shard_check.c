@@ -158,9 +158,8 @@ verify_locked(FactDef *def, Relation fact, void *arg)
 	VerifiedShard shard;
 	Caller		caller;
 	ShardPair  *pair = find_shard(def, task->shard);
-	int			i;
 
-	for (i = 0; i < def->ndefs; i++)
+	for (int i = 0; i < def->ndefs; i++)
 		if (def->defs[i]->relid == task->index_table)
 			v.def = def->defs[i];
 	if (v.def == NULL || !def->place->in_parts)
@@ -226,10 +225,9 @@ distribution_column(IndexDef *def)
 {
 	FactDef    *fact = def->fact;
 	CitusTable	table;
-	int			i;
 
 	citus_read_table(fact->relid, &table);
-	for (i = 0; i < fact->npk; i++)
+	for (int i = 0; i < fact->npk; i++)
 		if (strcmp(get_attname(fact->relid, fact->pk_attno[i], false), table.column) == 0)
 			return def->pk_attno[i];
 	elog(ERROR, "table \"%s\" is not distributed by a column of its primary key", fact->name);

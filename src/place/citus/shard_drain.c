@@ -206,9 +206,8 @@ lock_shards(FactDef *def)
 	bool		due = false;
 	ListCell   *cell;
 	ListCell   *inner;
-	int			i;
 
-	for (i = 0; i < def->ndefs; i++)
+	for (int i = 0; i < def->ndefs; i++)
 		due |= catalog_has_rejections(def->defs[i]->relid);
 	foreach(cell, shards)
 	{
@@ -317,7 +316,6 @@ prepared_transactions(FactDef *def, bool all_nodes)
 	Datum		value;
 	List	   *result = NIL;
 	Rows		rows;
-	int			i;
 
 	initStringInfo(&query);
 	appendStringInfoString(&query, "SELECT pg_catalog.string_agg(DISTINCT p.gid, ',') FROM pg_catalog.pg_prepared_xacts p"
@@ -330,7 +328,7 @@ prepared_transactions(FactDef *def, bool all_nodes)
 	else
 		appendStringInfo(&query, " AND p.gid LIKE 'citus\\_%d\\_%%'", citus_local_group());
 	appendStringInfoString(&query, " AND (false");
-	for (i = -1; i < def->ndefs; i++)
+	for (int i = -1; i < def->ndefs; i++)
 	{
 		char	   *name = get_rel_name(i < 0 ? def->queue : def->defs[i]->relid);
 
@@ -447,10 +445,9 @@ static int
 unite_equal_keys(FactDef *def, Datum *keys, int n)
 {
 	int			left = 1;
-	int			i;
 	int			k;
 
-	for (i = 1; i < n; i++)
+	for (int i = 1; i < n; i++)
 	{
 		Datum	   *a = keys + (Size) (left - 1) * def->npk;
 		Datum	   *b = keys + (Size) i * def->npk;
@@ -482,9 +479,7 @@ use_two_phases(FactDef *def, Datum *key, int column)
 static void
 finish_building(FactDef *def, bool *again)
 {
-	int			i;
-
-	for (i = 0; i < def->ndefs; i++)
+	for (int i = 0; i < def->ndefs; i++)
 	{
 		Caller		caller;
 		bool		applied;

@@ -187,10 +187,9 @@ static char *
 remote_columns(FactDef *def, Oid relid)
 {
 	StringInfoData list;
-	int			i;
 
 	initStringInfo(&list);
-	for (i = 0; i < def->npk; i++)
+	for (int i = 0; i < def->npk; i++)
 	{
 		const char *name = get_attname(def->relid, def->pk_attno[i], false);
 		AttrNumber	attno = get_attnum(relid, name);

@@ -226,7 +226,6 @@ order_columns(FactDef *def, ArrayType *names, int *order)
 	Datum	   *elems;
 	bool	   *nulls;
 	int			n;
-	int			i;
 	int			k;
 	bool		seen[INDEX_MAX_KEYS] = {0};
 	bool		same;
@@ -234,7 +233,7 @@ order_columns(FactDef *def, ArrayType *names, int *order)
 
 	deconstruct_array(names, NAMEOID, NAMEDATALEN, false, TYPALIGN_CHAR, &elems, &nulls, &n);
 	same = n == def->npk;
-	for (i = 0; i < n && same; i++)
+	for (int i = 0; i < n && same; i++)
 	{
 		for (k = 0; k < def->npk; k++)
 			if (!nulls[i] && strcmp(NameStr(*DatumGetName(elems[i])), get_attname(def->relid, def->pk_attno[k], false)) == 0)
@@ -262,10 +261,9 @@ in_order(ArrayType *texts, int *order)
 	Datum	   *elems;
 	Datum		sorted[INDEX_MAX_KEYS];
 	int			n;
-	int			i;
 
 	deconstruct_array(texts, TEXTOID, -1, false, TYPALIGN_INT, &elems, NULL, &n);
-	for (i = 0; i < n; i++)
+	for (int i = 0; i < n; i++)
 		sorted[i] = elems[order[i]];
 	return PointerGetDatum(construct_array(sorted, n, TEXTOID, -1, false, TYPALIGN_INT));
 }
@@ -304,7 +302,6 @@ indextable_feed_ack(PG_FUNCTION_ARGS)
 	FeedItem   *items;
 	int			n = read_items(PG_GETARG_ARRAYTYPE_P(1), def, &items);
 	int64		deleted = 0;
-	int			i;
 
 	PreventCommandIfReadOnly("ack()");
 	if (def->queue_lost)
@@ -312,7 +309,7 @@ indextable_feed_ack(PG_FUNCTION_ARGS)
 	LockRelationOid(Min(def->queue, def->spare), ShareUpdateExclusiveLock);
 	LockRelationOid(Max(def->queue, def->spare), RowExclusiveLock);
 	snapshot = RegisterSnapshot(GetLatestSnapshot());
-	for (i = 0; i < n; i++)
+	for (int i = 0; i < n; i++)
 	{
 		TM_FailureData failure;
 		TM_Result	result;
@@ -353,11 +350,10 @@ read_items(ArrayType *array, FactDef *def, FeedItem **items)
 	bool	   *nulls;
 	int			nelems;
 	int			n = 0;
-	int			i;
 
 	deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT, &elems, &nulls, &nelems);
 	*items = palloc(sizeof(FeedItem) * Max(nelems, 1));
-	for (i = 0; i < nelems; i++)
+	for (int i = 0; i < nelems; i++)
 	{
 		Oid			queue;
 		BlockNumber block;

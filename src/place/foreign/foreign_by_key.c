@@ -118,7 +118,6 @@ foreign_by_key_fetch(RowRequest *request, Oid *partitions, Datum *keys, int n,
 	{
 		Oid			role = request->as_owner ? owner_of(parts[from].relid) : InvalidOid;
 		Caller		caller;
-		int			i;
 
 		for (to = from + 1; to < nparts && (!request->as_owner || owner_of(parts[to].relid) == role); to++)
 			;
@@ -131,7 +130,7 @@ foreign_by_key_fetch(RowRequest *request, Oid *partitions, Datum *keys, int n,
 				become_caller(&caller);
 			continue;
 		}
-		for (i = from; i < to; i++)
+		for (int i = from; i < to; i++)
 		{
 			RowRequest	one = *request;
 
@@ -149,16 +148,15 @@ by_partition(FactDef *def, Oid *partitions, Datum *keys, int n, int *nparts)
 	PlacedKey  *placed = palloc_extended(sizeof(PlacedKey) * n, MCXT_ALLOC_HUGE);
 	Datum	   *sorted = palloc_extended(sizeof(Datum) * def->npk * n, MCXT_ALLOC_HUGE);
 	PartitionKeys *parts = palloc_extended(sizeof(PartitionKeys) * n, MCXT_ALLOC_HUGE);
-	int			i;
 
-	for (i = 0; i < n; i++)
+	for (int i = 0; i < n; i++)
 	{
 		placed[i].relid = partitions[i];
 		placed[i].at = i;
 	}
 	qsort(placed, n, sizeof(PlacedKey), compare_partitions);
 	*nparts = 0;
-	for (i = 0; i < n; i++)
+	for (int i = 0; i < n; i++)
 	{
 		memcpy(sorted + (Size) i * def->npk, keys + (Size) placed[i].at * def->npk, sizeof(Datum) * def->npk);
 		if (i == 0 || placed[i].relid != placed[i - 1].relid)
@@ -202,19 +200,17 @@ fetch_planned(RowRequest *request, Oid role, Datum *keys, int n,
 	bool		differs[INDEX_MAX_KEYS];
 	bool		as_list;
 	int			step = n;
-	int			i;
-	int			k;
 
 	/*
 	 * If at most one column differs between the keys, the condition is column
 	 * = ANY (values); else it is (a = 1 AND b = 2) OR (...) ...
 	 */
 	as_list = differing_columns(def, keys, n, differs) <= 1;
-	for (k = 0; k < def->npk; k++)
+	for (int k = 0; k < def->npk; k++)
 		as_list &= !differs[k] || OidIsValid(get_array_type(TupleDescAttr(def->desc, def->pk_attno[k] - 1)->atttypid));
 	if (!as_list)
 		step = MAX_CONDITIONS;
-	for (i = 0; i < n; i += step)
+	for (int i = 0; i < n; i += step)
 		fetch_some(request, role, keys + (Size) i * def->npk, Min(step, n - i), as_list, each, arg);
 }
 
@@ -240,16 +236,14 @@ fetch_some(RowRequest *request, Oid role, Datum *keys, int n, bool as_list,
 	Caller		caller;
 	int			nestlevel;
 	uint64		row;
-	int			i;
-	int			k;
 
 	initStringInfo(&sql);
 	appendStringInfo(&sql, "%s WHERE ", select_rows(request, &columns, &ncolumns));
 	(void) differing_columns(def, keys, n, differs);
-	for (i = 0; i < (as_list ? 1 : n); i++)
+	for (int i = 0; i < (as_list ? 1 : n); i++)
 	{
 		appendStringInfoString(&sql, i > 0 ? " OR (" : "(");
-		for (k = 0; k < def->npk; k++)
+		for (int k = 0; k < def->npk; k++)
 		{
 			Form_pg_attribute att = TupleDescAttr(def->desc, def->pk_attno[k] - 1);
 			bool		list = as_list && differs[k];
@@ -305,15 +299,13 @@ static int
 differing_columns(FactDef *def, Datum *keys, int n, bool *differs)
 {
 	int			count = 0;
-	int			i;
-	int			k;
 
-	for (k = 0; k < def->npk; k++)
+	for (int k = 0; k < def->npk; k++)
 	{
 		Form_pg_attribute att = TupleDescAttr(def->desc, def->pk_attno[k] - 1);
 
 		differs[k] = false;
-		for (i = 1; i < n && !differs[k]; i++)
+		for (int i = 1; i < n && !differs[k]; i++)
 			differs[k] = !datum_image_eq(keys[k], keys[(Size) i * def->npk + k], att->attbyval, att->attlen);
 		count += differs[k];
 	}
@@ -334,12 +326,11 @@ ForeignBatch *
 foreign_batch_begin(RowRequest *request)
 {
 	ForeignBatch *batch = palloc0(sizeof(ForeignBatch));
-	int			i;
 
 	batch->request = *request;
 	batch->cxt = CurrentMemoryContext;
 	batch->types = palloc(sizeof(TypeCacheEntry *) * request->def->npk);
-	for (i = 0; i < request->def->npk; i++)
+	for (int i = 0; i < request->def->npk; i++)
 		batch->types[i] = lookup_type_cache(TupleDescAttr(request->def->desc, request->def->pk_attno[i] - 1)->atttypid,
 											TYPECACHE_EQ_OPR_FINFO | TYPECACHE_HASH_PROC_FINFO);
 	return batch;
@@ -356,13 +347,12 @@ foreign_batch_add(ForeignBatch *batch, Datum *key, Oid partition)
 	MemoryContext old = MemoryContextSwitchTo(batch->cxt);
 	FactDef    *def = batch->request.def;
 	Wanted	   *wanted;
-	int			i;
 
 	if (batch->n == batch->max)
 		batch->wanted = grow_array(batch->wanted, &batch->max, 16, sizeof(Wanted), batch->cxt);
 	wanted = &batch->wanted[batch->n++];
 	wanted->key = palloc(sizeof(Datum) * def->npk);
-	for (i = 0; i < def->npk; i++)
+	for (int i = 0; i < def->npk; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(def->desc, def->pk_attno[i] - 1);
 
@@ -384,14 +374,13 @@ foreign_batch_run(ForeignBatch *batch)
 	Datum	   *keys = palloc_extended(sizeof(Datum) * npk * batch->nforeign, MCXT_ALLOC_HUGE);
 	Oid		   *partitions = palloc_extended(sizeof(Oid) * batch->nforeign, MCXT_ALLOC_HUGE);
 	int			n = 0;
-	int			i;
 
 	for (batch->mask = 1; batch->mask < (uint32) batch->nforeign; batch->mask *= 2)
 		;
 	batch->buckets = palloc_extended(sizeof(int) * batch->mask, MCXT_ALLOC_HUGE);
 	memset(batch->buckets, -1, sizeof(int) * batch->mask);
 	batch->mask--;
-	for (i = 0; i < batch->n; i++)
+	for (int i = 0; i < batch->n; i++)
 	{
 		Wanted	   *wanted = &batch->wanted[i];
 
@@ -433,9 +422,8 @@ bool
 foreign_batch_find(ForeignBatch *batch, Datum *key, List **rows)
 {
 	uint32		hash = hash_key(batch, key);
-	int			i;
 
-	for (i = batch->buckets[hash & batch->mask]; i >= 0; i = batch->wanted[i].next)
+	for (int i = batch->buckets[hash & batch->mask]; i >= 0; i = batch->wanted[i].next)
 		if (batch->wanted[i].hash == hash && same_key(batch, batch->wanted[i].key, key))
 		{
 			*rows = batch->wanted[i].rows;
@@ -453,16 +441,15 @@ take_row(TupleTableSlot *row, void *arg)
 	MinimalTuple tuple = NULL;
 	Datum		key[INDEX_MAX_KEYS];
 	uint32		hash;
-	int			i;
 
-	for (i = 0; i < def->npk; i++)
+	for (int i = 0; i < def->npk; i++)
 	{
 		bool		isnull;
 
 		key[i] = slot_getattr(row, def->pk_attno[i], &isnull);
 	}
 	hash = hash_key(batch, key);
-	for (i = batch->buckets[hash & batch->mask]; i >= 0; i = batch->wanted[i].next)
+	for (int i = batch->buckets[hash & batch->mask]; i >= 0; i = batch->wanted[i].next)
 	{
 		if (batch->wanted[i].hash != hash || !same_key(batch, batch->wanted[i].key, key))
 			continue;
@@ -481,9 +468,8 @@ static uint32
 hash_key(ForeignBatch *batch, Datum *key)
 {
 	uint32		hash = 0;
-	int			i;
 
-	for (i = 0; i < batch->request.def->npk; i++)
+	for (int i = 0; i < batch->request.def->npk; i++)
 		if (OidIsValid(batch->types[i]->hash_proc_finfo.fn_oid))
 			hash = hash * 31 +
 				DatumGetUInt32(FunctionCall1Coll(&batch->types[i]->hash_proc_finfo,
@@ -495,9 +481,7 @@ hash_key(ForeignBatch *batch, Datum *key)
 static bool
 same_key(ForeignBatch *batch, Datum *a, Datum *b)
 {
-	int			i;
-
-	for (i = 0; i < batch->request.def->npk; i++)
+	for (int i = 0; i < batch->request.def->npk; i++)
 		if (!DatumGetBool(FunctionCall2Coll(&batch->types[i]->eq_opr_finfo,
 											batch->request.def->pk_keys[i].sk_collation, a[i], b[i])))
 			return false;

@@ -73,18 +73,15 @@ static bool receive_row(TupleTableSlot *slot, DestReceiver *self);
 bool
 foreign_plan_fits(FactDef *def, PartitionKeys *parts, int nparts)
 {
-	int			i;
-	int			k;
-
-	for (k = 0; k < def->npk; k++)
+	for (int k = 0; k < def->npk; k++)
 		if (!OidIsValid(get_array_type(TupleDescAttr(def->desc, def->pk_attno[k] - 1)->atttypid)))
 			return false;
-	for (i = 0; i < nparts && def->npk > 1; i++)
+	for (int i = 0; i < nparts && def->npk > 1; i++)
 	{
 		Datum	   *values = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(Datum) * parts[i].n);
 		double		combinations = 1;
 
-		for (k = 0; k < def->npk; k++)
+		for (int k = 0; k < def->npk; k++)
 			combinations *= distinct_values(def, k, &parts[i], values);
 		pfree(values);
 		if (combinations > 4.0 * parts[i].n + 16)
@@ -102,9 +99,7 @@ void
 foreign_plan_fetch(FactDef *def, Bitmapset *columns, PartitionKeys *parts, int nparts,
 				   void (*each) (TupleTableSlot *row, void *arg), void *arg)
 {
-	int			i;
-
-	for (i = 0; i < nparts; i += MAX_PARTITIONS)
+	for (int i = 0; i < nparts; i += MAX_PARTITIONS)
 		fetch_from(def, columns, parts + i, Min(nparts - i, MAX_PARTITIONS), each, arg);
 }
 
@@ -117,9 +112,8 @@ fetch_from(FactDef *def, Bitmapset *columns, PartitionKeys *parts, int nparts,
 	ForeignPlan *volatile plan;
 	QueryDesc  *query;
 	double		nkeys = 0;
-	int			i;
 
-	for (i = 0; i < nparts; i++)
+	for (int i = 0; i < nparts; i++)
 		nkeys += parts[i].n;
 	plan = find_plan(def, columns, nparts > 1 && nkeys <= MAX_KEYS_JOINED, parts, nparts);
 	receiver.plan = plan;
@@ -166,9 +160,8 @@ find_plan(FactDef *def, Bitmapset *columns, bool joined, PartitionKeys *parts, i
 	Oid		   *sorted;
 	ListCell   *cell;
 	bool		kept;
-	int			i;
 
-	for (i = 0; i < nparts; i++)
+	for (int i = 0; i < nparts; i++)
 		relids = lappend_oid(relids, parts[i].relid);
 	while (!def->stale && (plan = *link) != NULL)
 	{
@@ -193,7 +186,7 @@ find_plan(FactDef *def, Bitmapset *columns, bool joined, PartitionKeys *parts, i
 	{
 		ForeignPlan *other = lfirst(cell);
 
-		for (i = 0; i < other->n; i++)
+		for (int i = 0; i < other->n; i++)
 			relids = list_append_unique_oid(relids, other->relids[i]);
 	}
 	kept = !def->stale && list_length(relids) <= largest_plan(nparts);
@@ -201,7 +194,7 @@ find_plan(FactDef *def, Bitmapset *columns, bool joined, PartitionKeys *parts, i
 		relids = list_truncate(relids, nparts);
 	list_sort(relids, list_oid_cmp);
 	sorted = palloc(sizeof(Oid) * list_length(relids));
-	for (i = 0; i < list_length(relids); i++)
+	for (int i = 0; i < list_length(relids); i++)
 		sorted[i] = list_nth_oid(relids, i);
 
 	/* If something changes while the plan is made, it is not used again. */
@@ -238,9 +231,8 @@ covers(ForeignPlan *plan, PartitionKeys *parts, int nparts, bool *overlaps)
 {
 	int			found = 0;
 	int			i = 0;
-	int			k;
 
-	for (k = 0; k < nparts; k++)
+	for (int k = 0; k < nparts; k++)
 	{
 		while (i < plan->n && plan->relids[i] < parts[k].relid)
 			i++;
@@ -259,12 +251,11 @@ leave_out_others(ForeignPlan *plan, PartitionKeys *parts, int nparts)
 	Append	   *append;
 	bool	   *used;
 	int			i = 0;
-	int			k;
 
 	if (nparts == plan->n)
 		return plan->stmt;
 	used = palloc0(sizeof(bool) * plan->njoins);
-	for (k = 0; k < nparts; k++)
+	for (int k = 0; k < nparts; k++)
 	{
 		while (plan->relids[i] != parts[k].relid)
 			i++;
@@ -276,7 +267,7 @@ leave_out_others(ForeignPlan *plan, PartitionKeys *parts, int nparts)
 	*append = *plan->append;
 	append->appendplans = NIL;
 	append->nasyncplans = 0;
-	for (k = 0; k < plan->njoins; k++)
+	for (int k = 0; k < plan->njoins; k++)
 	{
 		if (!used[k])
 			continue;
@@ -294,14 +285,12 @@ bind_keys(FactDef *def, ForeignPlan *plan, PartitionKeys *parts, int nparts)
 {
 	ParamListInfo params = makeParamList(plan->n * def->npk);
 	int			part = 0;
-	int			i;
-	int			k;
 
-	for (i = 0; i < plan->n; i++)
+	for (int i = 0; i < plan->n; i++)
 	{
 		bool		asked = part < nparts && parts[part].relid == plan->relids[i];
 
-		for (k = 0; k < def->npk; k++)
+		for (int k = 0; k < def->npk; k++)
 		{
 			Form_pg_attribute att = TupleDescAttr(def->desc, def->pk_attno[k] - 1);
 			ParamExternData *param = &params->params[i * def->npk + k];
@@ -353,7 +342,6 @@ distinct_values(FactDef *def, int column, PartitionKeys *part, Datum *values)
 	Form_pg_attribute att = TupleDescAttr(def->desc, def->pk_attno[column] - 1);
 	HashedValue *hashed;
 	int			n = 0;
-	int			i;
 
 	if (def->npk == 1)
 	{
@@ -361,13 +349,13 @@ distinct_values(FactDef *def, int column, PartitionKeys *part, Datum *values)
 		return part->n;
 	}
 	hashed = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(HashedValue) * part->n);
-	for (i = 0; i < part->n; i++)
+	for (int i = 0; i < part->n; i++)
 	{
 		hashed[i].hash = datum_image_hash(part->keys[(Size) i * def->npk + column], att->attbyval, att->attlen);
 		hashed[i].at = i;
 	}
 	qsort(hashed, part->n, sizeof(HashedValue), compare_hashes);
-	for (i = 0; i < part->n; i++)
+	for (int i = 0; i < part->n; i++)
 	{
 		Datum		value = part->keys[(Size) hashed[i].at * def->npk + column];
 
@@ -388,7 +376,6 @@ receive_row(TupleTableSlot *slot, DestReceiver *self)
 	TupleTableSlot *row = receiver->row;
 	MemoryContext old = MemoryContextSwitchTo(receiver->cxt);
 	int			first;
-	int			i;
 
 	slot_getallattrs(slot);
 	for (first = 0; first < plan->width * plan->nattnos; first += plan->nattnos)
@@ -397,7 +384,7 @@ receive_row(TupleTableSlot *slot, DestReceiver *self)
 			continue;
 		ExecClearTuple(row);
 		memset(row->tts_isnull, true, sizeof(bool) * receiver->def->desc->natts);
-		for (i = 0; i < plan->nattnos; i++)
+		for (int i = 0; i < plan->nattnos; i++)
 		{
 			row->tts_values[plan->attnos[i] - 1] = slot->tts_values[first + i];
 			row->tts_isnull[plan->attnos[i] - 1] = slot->tts_isnull[first + i];

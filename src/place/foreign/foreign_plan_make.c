@@ -63,7 +63,6 @@ foreign_plan_make(FactDef *def, MemoryContext parent, Bitmapset *columns, bool j
 	Oid		   *types;
 	Query	   *query;
 	PlannedStmt *stmt;
-	int			i;
 
 	if (changes == 0)
 	{
@@ -84,7 +83,7 @@ foreign_plan_make(FactDef *def, MemoryContext parent, Bitmapset *columns, bool j
 	MemoryContextSwitchTo(old);
 
 	types = palloc(sizeof(Oid) * n * def->npk);
-	for (i = 0; i < n * def->npk; i++)
+	for (int i = 0; i < n * def->npk; i++)
 		types[i] = get_array_type(TupleDescAttr(def->desc, def->pk_attno[i % def->npk] - 1)->atttypid);
 	query = linitial_node(Query, pg_analyze_and_rewrite_fixedparams(linitial_node(RawStmt, pg_parse_query(plan->sql)),
 																	plan->sql, types, n * def->npk, NULL));
@@ -109,7 +108,6 @@ choose_joins(FactDef *def, ForeignPlan *plan)
 	Oid		   *servers = palloc0(sizeof(Oid) * plan->n);
 	int		   *sizes = palloc0(sizeof(int) * plan->n);
 	bool		joinable = plan->joined;
-	int			i;
 	int			k;
 
 	for (k = 0; k < def->npk; k++)
@@ -121,7 +119,7 @@ choose_joins(FactDef *def, ForeignPlan *plan)
 	plan->joins = palloc(sizeof(int) * plan->n);
 	plan->njoins = 0;
 	plan->width = 1;
-	for (i = 0; i < plan->n; i++)
+	for (int i = 0; i < plan->n; i++)
 	{
 		Oid			server;
 		bool		sent = is_of_postgres_fdw(plan->relids[i], &server) && joinable;
@@ -147,8 +145,6 @@ plan_sql(FactDef *def, ForeignPlan *plan)
 	StringInfoData from;
 	StringInfoData list;
 	int			join;
-	int			i;
-	int			k;
 
 	initStringInfo(&sql);
 	for (join = 0; join < plan->njoins; join++)
@@ -158,21 +154,21 @@ plan_sql(FactDef *def, ForeignPlan *plan)
 
 		initStringInfo(&from);
 		initStringInfo(&list);
-		for (i = 0; i < plan->n; i++)
+		for (int i = 0; i < plan->n; i++)
 		{
 			RowRequest	request = {.def = def,.relid = plan->relids[i],.columns = plan->columns};
 
 			if (plan->joins[i] != join)
 				continue;
 			appendStringInfo(&from, "%s(%s WHERE ", size > 0 ? " FULL JOIN " : "", select_rows(&request, &plan->attnos, &plan->nattnos));
-			for (k = 0; k < def->npk; k++)
+			for (int k = 0; k < def->npk; k++)
 				appendStringInfo(&from, "%sf.%s %s ANY ($%d)", k > 0 ? " AND " : "", key_column(def, k),
 								 qualified_equality(TupleDescAttr(def->desc, def->pk_attno[k] - 1)->atttypid),
 								 i * def->npk + k + 1);
 			appendStringInfo(&from, ") t%d", i);
 			if (first < 0)
 				first = i;
-			for (k = 0; k < def->npk && size > 0; k++)
+			for (int k = 0; k < def->npk && size > 0; k++)
 				appendStringInfo(&from, " %s t%d.%s %s t%d.%s", k > 0 ? "AND" : "ON", first, key_column(def, k),
 								 qualified_equality(TupleDescAttr(def->desc, def->pk_attno[k] - 1)->atttypid),
 								 i, key_column(def, k));
@@ -181,7 +177,7 @@ plan_sql(FactDef *def, ForeignPlan *plan)
 		}
 		/* All members of a UNION ALL have the same number of columns. */
 		for (; size < plan->width; size++)
-			for (k = 0; k < plan->nattnos; k++)
+			for (int k = 0; k < plan->nattnos; k++)
 			{
 				Form_pg_attribute att = TupleDescAttr(def->desc, plan->attnos[k] - 1);
 
@@ -208,12 +204,11 @@ find_members(ForeignPlan *plan)
 		ForeignScan *scan = lfirst(cell);
 		int			rti = -1;
 		int			join = -1;
-		int			i;
 
 		if (!IsA(scan, ForeignScan))
 			return;
 		while (join < 0 && (rti = bms_next_member(scan->fs_relids, rti)) >= 0)
-			for (i = 0; i < plan->n; i++)
+			for (int i = 0; i < plan->n; i++)
 				if (rt_fetch(rti, plan->stmt->rtable)->relid == plan->relids[i])
 					join = plan->joins[i];
 		if (join < 0 || plan->members[join] != NULL)

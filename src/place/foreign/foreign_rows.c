@@ -193,9 +193,8 @@ foreign_keys_in_order(FactDef *def, Relation leaf)
 {
 	Oid			server;
 	bool		result = is_of_postgres_fdw(RelationGetRelid(leaf), &server);
-	int			i;
 
-	for (i = 0; i < def->npk; i++)
+	for (int i = 0; i < def->npk; i++)
 	{
 		Oid			type = TupleDescAttr(def->desc, def->pk_attno[i] - 1)->atttypid;
 
@@ -232,13 +231,12 @@ foreign_scan_keys(FactDef *def, Relation root, Relation leaf, Datum *after, int 
 	ForeignPartitionScan *scan;
 	Datum	   *keys;
 	int			max = Max(limit, FETCH_ROWS);
-	int			i;
 
 	initStringInfo(&sql);
 	appendStringInfoString(&sql, select_rows(&request, &columns, n));
 	if (after != NULL)
 		append_after(&sql, def);
-	for (i = 0; i < def->npk && limit > 0; i++)
+	for (int i = 0; i < def->npk && limit > 0; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(def->desc, def->pk_attno[i] - 1);
 
@@ -256,7 +254,7 @@ foreign_scan_keys(FactDef *def, Relation root, Relation leaf, Datum *after, int 
 		require_in_bounds(def, root, RelationGetRelid(leaf), row, true);
 		if (*n == max)
 			keys = repalloc_huge(keys, sizeof(Datum) * def->npk * (max *= 2));
-		for (i = 0; i < def->npk; i++)
+		for (int i = 0; i < def->npk; i++)
 		{
 			Form_pg_attribute att = TupleDescAttr(def->desc, def->pk_attno[i] - 1);
 			Datum		value = row->tts_values[att->attnum - 1];
@@ -278,13 +276,10 @@ foreign_scan_keys(FactDef *def, Relation root, Relation leaf, Datum *after, int 
 static void
 append_after(StringInfo sql, FactDef *def)
 {
-	int			i;
-	int			k;
-
 	appendStringInfo(sql, " WHERE f.%s OPERATOR(pg_catalog.>=) $1 AND (", key_column(def, 0));
-	for (i = 0; i < def->npk; i++)
+	for (int i = 0; i < def->npk; i++)
 	{
-		for (k = 0; k < i; k++)
+		for (int k = 0; k < i; k++)
 			appendStringInfo(sql, "%sf.%s OPERATOR(pg_catalog.=) $%d AND ", k == 0 ? " OR " : "", key_column(def, k), k + 1);
 		appendStringInfo(sql, "f.%s OPERATOR(pg_catalog.>) $%d", key_column(def, i), i + 1);
 	}
@@ -310,12 +305,11 @@ select_rows(RowRequest *request, AttrNumber **columns, int *n)
 {
 	TupleDesc	desc = request->def->desc;
 	StringInfoData sql;
-	int			i;
 
 	*n = 0;
 	initStringInfo(&sql);
 	*columns = palloc(sizeof(AttrNumber) * desc->natts);
-	for (i = 0; i < desc->natts; i++)
+	for (int i = 0; i < desc->natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
 		int			member = att->attnum - FirstLowInvalidHeapAttributeNumber;
@@ -339,11 +333,9 @@ select_rows(RowRequest *request, AttrNumber **columns, int *n)
 void
 store_row(FactDef *def, HeapTuple tuple, TupleDesc desc, AttrNumber *columns, TupleTableSlot *slot)
 {
-	int			i;
-
 	ExecClearTuple(slot);
 	memset(slot->tts_isnull, true, sizeof(bool) * def->desc->natts);
-	for (i = 0; i < desc->natts; i++)
+	for (int i = 0; i < desc->natts; i++)
 		slot->tts_values[columns[i] - 1] = heap_getattr(tuple, i + 1, desc, &slot->tts_isnull[columns[i] - 1]);
 	ExecStoreVirtualTuple(slot);
 }
@@ -359,9 +351,8 @@ bool
 in_bounds(FactDef *def, Relation root, Oid leaf, TupleTableSlot *row)
 {
 	Datum		key[INDEX_MAX_KEYS];
-	int			i;
 
-	for (i = 0; i < def->npk; i++)
+	for (int i = 0; i < def->npk; i++)
 	{
 		bool		isnull;
 
@@ -415,7 +406,6 @@ expect_rows(LiveScan *scan, Datum **keys, int n)
 {
 	RowRequest	request = {.def = scan->def,.relid = scan->def->relid,.as_owner = true};
 	MemoryContext old;
-	int			i;
 
 	scan->fetched = NULL;
 	if (scan->leaves == NULL)
@@ -424,7 +414,7 @@ expect_rows(LiveScan *scan, Datum **keys, int n)
 		scan->fetched_cxt = AllocSetContextCreate(scan->cxt, "indextable rows fetched", ALLOCSET_DEFAULT_SIZES);
 	MemoryContextReset(scan->fetched_cxt);
 	old = MemoryContextSwitchTo(scan->fetched_cxt);
-	for (i = 0; i < n; i++)
+	for (int i = 0; i < n; i++)
 	{
 		if (!live_scan_is_elsewhere(scan, keys[i]))
 			continue;

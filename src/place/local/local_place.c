@@ -84,9 +84,8 @@ begin_batch(Drain *drain)
 	Reconciliation *r = &drain->rows;
 	FactDef    *def = r->def;
 	DrainPosition *position = drain->arg;
-	int			i;
 
-	for (i = def->nsync; i < def->ndefs && position->retry_rejected; i++)
+	for (int i = def->nsync; i < def->ndefs && position->retry_rejected; i++)
 		rejections_retry_now(def->defs[i]->relid, false);
 	rejections_queue_due(def);
 	queue_write();
@@ -179,10 +178,8 @@ wait_here(FactTableRow *queue, int64 max_lag, TimestampTz until)
 	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	for (;;)
 	{
-		int			i;
-
 		search.found = false;
-		for (i = 0; i < 2 && !search.found; i++)
+		for (int i = 0; i < 2 && !search.found; i++)
 		{
 			Relation	rel;
 
