@@ -159,9 +159,20 @@ add_partial_aggregate(PlannerInfo *root, Path *scan, RelOptInfo *grouped, GroupP
 	double		partial_groups = 1;
 	double		rows;
 	Path	   *path;
+	ListCell   *cell;
 
 	if (partial->reltarget->exprs == NIL || (strategy == AGG_HASHED && !grouping_is_hashable(parse->groupClause)))
 		return;
+
+	/*
+	 * From PostgreSQL 16 on, a key that a condition makes constant is
+	 * computed by the leader, of columns that entries lack.
+	 */
+	foreach(cell, partial->reltarget->exprs)
+	{
+		if (!IsA(lfirst(cell), Aggref) && !list_member(scan->pathtarget->exprs, lfirst(cell)))
+			return;
+	}
 	if (keys != NIL)
 		partial_groups = estimate_num_groups(root, get_sortgrouplist_exprs(keys, root->processed_tlist), scan->rows, NULL, NULL);
 	path = (Path *) create_agg_path(root, partial, scan, partial->reltarget, strategy, AGGSPLIT_INITIAL_SERIAL, keys, NIL,
