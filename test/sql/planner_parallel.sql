@@ -74,7 +74,7 @@ SELECT pg_temp.look('SELECT doc ->> ''town'' AS t, count(DISTINCT (doc ->> ''n''
 SET indextable.planner = force;
 EXPLAIN (VERBOSE, COSTS OFF) SELECT doc ->> 'town', count(DISTINCT (doc ->> 'n')::int) FROM q GROUP BY 1;
 -- There is nothing to merge by where a condition leaves one group; the planner considers workers, too.
-EXPLAIN (COSTS OFF) SELECT doc ->> 'town', sum((doc ->> 'v')::numeric) FROM q WHERE doc ->> 'town' = 't2' GROUP BY 1;
+SELECT doc ->> 'town', sum((doc ->> 'v')::numeric) FROM q WHERE doc ->> 'town' = 't2' GROUP BY 1;
 
 -- Scanned again and again, and left early
 SET indextable.planner = force;
