@@ -222,7 +222,11 @@ share_scan(IndexTableScan *scan, SharedScan *shared)
 	Relation	index;
 
 	scan->shared_size = available;
-	/* The leader's scan of the index, once begun, has the place of the server's part. */
+
+	/*
+	 * The leader's scan of the index, once begun, has the place of the
+	 * server's part.
+	 */
 	if (needed > available || (scan->shared != NULL && values_end(scan) > shared->index_scan))
 		return false;
 	if (scan->shared == NULL)
