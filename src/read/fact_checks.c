@@ -23,9 +23,7 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/htup_details.h"
-#include "access/table.h"
 #include "access/transam.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_operator.h"
@@ -40,6 +38,7 @@
 #include "utils/syscache.h"
 
 #include "../definition/tree_age.h"
+#include "../util/relation.h"
 #include "fact_checks.h"
 #include "field_match.h"
 
@@ -129,9 +128,7 @@ checks_of(FactDef *fact, Relation rel)
 {
 	struct FactChecks *checks;
 	MemoryContext old;
-	Relation	catalog;
-	ScanKeyData key;
-	SysScanDesc scan;
+	CatalogScan scan;
 	HeapTuple	tuple;
 
 	if (fact->checks != NULL)
@@ -139,14 +136,11 @@ checks_of(FactDef *fact, Relation rel)
 	old = MemoryContextSwitchTo(fact->cxt);
 	checks = palloc0(sizeof(struct FactChecks));
 	read_not_null_columns(checks, rel);
-	catalog = table_open(ConstraintRelationId, AccessShareLock);
-	ScanKeyInit(&key, Anum_pg_constraint_conrelid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(RelationGetRelid(rel)));
-	scan = systable_beginscan(catalog, ConstraintRelidTypidNameIndexId, true, NULL, 1, &key);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-		read_constraint(checks, rel, catalog, tuple);
-	systable_endscan(scan);
-	table_close(catalog, AccessShareLock);
+	scan = catalog_scan_begin(ConstraintRelationId, ConstraintRelidTypidNameIndexId, Anum_pg_constraint_conrelid,
+							  RelationGetRelid(rel), NULL);
+	while (HeapTupleIsValid(tuple = catalog_scan_next(&scan)))
+		read_constraint(checks, rel, scan.rel, tuple);
+	catalog_scan_end(&scan);
 	MemoryContextSwitchTo(old);
 	return fact->checks = checks;
 }

@@ -35,6 +35,7 @@
 #include "../indextable.h"
 #include "../place/foreign/foreign_rows.h"
 #include "../place/place.h"
+#include "../util/memory.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
 #include "fetch.h"
@@ -418,11 +419,10 @@ SeenRows *
 seen_rows_begin(IndexDef *def, MemoryContext cxt)
 {
 	SeenRows   *seen = MemoryContextAlloc(cxt, sizeof(SeenRows));
-	HASHCTL		control = {.keysize = sizeof(uint32),.entrysize = sizeof(SeenKey),.hcxt = cxt};
 
 	seen->cxt = cxt;
 	seen->def = def;
-	seen->keys = hash_create("indextable seen rows", 256, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	seen->keys = new_hash("indextable seen rows", 256, sizeof(uint32), sizeof(SeenKey), cxt);
 	return seen;
 }
 

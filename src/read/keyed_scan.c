@@ -40,6 +40,7 @@
 #include "../entry/fact_fetch.h"
 #include "../indextable.h"
 #include "../util/compat.h"
+#include "../util/memory.h"
 #include "../util/relation.h"
 #include "explain.h"
 #include "hooks.h"
@@ -194,11 +195,7 @@ is_planned_again(CustomScan *owner)
 	KeptPlan   *kept;
 
 	if (kept_plans == NULL)
-	{
-		HASHCTL		control = {.keysize = sizeof(CustomScan *),.entrysize = sizeof(KeptPlan)};
-
-		kept_plans = hash_create("indextable kept plans", 16, &control, HASH_ELEM | HASH_BLOBS);
-	}
+		kept_plans = new_hash("indextable kept plans", 16, sizeof(CustomScan *), sizeof(KeptPlan), NULL);
 	kept = hash_search(kept_plans, &owner, HASH_FIND, NULL);
 	if (kept == NULL)
 	{
