@@ -39,6 +39,10 @@
 #define IS_MEMBER_CHAR(c)	(IS_MEMBER_START(c) || isdigit((unsigned char) (c)) || (c) == '$')
 #define IS_SPACE(c)			(scanner_isspace(c))
 
+/* What a field is, for whoever has written none. */
+#define FIELD_HINT \
+	"A field is a path such as address.city or tags[*], a column such as @town, or an expression in parentheses, such as (lower(doc ->> 'city')) AS city. A path may have a type, as in age::int. Write members that have other characters than letters, digits and \"_\" in double quotes."
+
 pg_noreturn static void spec_error(const char *text, const char *at, const char *what, const char *hint);
 static const char *parse_column(FieldSpec *spec, const char *p);
 static const char *parse_expression(FieldSpec *spec, const char *p);
@@ -122,7 +126,7 @@ parse_field_spec(const char *text, bool with_type)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("field must not be empty"),
-				 errhint("A field is a path into the document, such as \"address.city\", or \"@column\".")));
+				 errhint(FIELD_HINT)));
 
 	if (*p == '(')
 	{
@@ -132,8 +136,7 @@ parse_field_spec(const char *text, bool with_type)
 	p = (*p == '@') ? parse_column(spec, p + 1) : parse_path(spec, p);
 
 	if (*p != '\0' && !IS_SPACE(*p) && strncmp(p, "::", 2) != 0)
-		spec_error(spec->text, p, "expected \".\", \"[\", \"::\" or the end of the path",
-				   "A field is a path such as address.city, tags[*] or @column, and no SQL. Write members that have other characters than letters, digits and \"_\" in double quotes.");
+		spec_error(spec->text, p, "expected \".\", \"[\", \"::\" or the end of the path", NULL);
 	spec->tail = p - spec->text;
 	if (with_type)
 		parse_tail(spec, p);
@@ -151,7 +154,7 @@ spec_error(const char *text, const char *at, const char *what, const char *hint)
 			 errmsg("invalid field \"%s\": %s", text, what),
 			 *at == '\0' ? errdetail("The text ends at character %d.", position) :
 			 errdetail("The error is at character %d, \"%s\".", position, at),
-			 errhint("%s", hint != NULL ? hint : "A field is a path into the document, such as address.city or tags[*], or @column; then comes a type, as in age::int.")));
+			 errhint("%s", hint != NULL ? hint : FIELD_HINT)));
 }
 
 /*
@@ -275,8 +278,7 @@ parse_member(FieldSpec *spec, const char *p)
 	else
 	{
 		if (!IS_MEMBER_START(*p))
-			spec_error(spec->text, p, "expected the name of a member",
-					   "A field is a path such as address.city, tags[*] or @column, and no SQL. Write members that have other characters than letters, digits and \"_\" in double quotes.");
+			spec_error(spec->text, p, "expected the name of a member", NULL);
 		while (IS_MEMBER_CHAR(*p))
 			p++;
 		name = pnstrdup(start, p - start);
