@@ -21,6 +21,7 @@
 #include "optimizer/tlist.h"
 #include "rewrite/rewriteManip.h"
 
+#include "../util/compat.h"
 #include "coverage.h"
 #include "field_match.h"
 #include "partial_row.h"
@@ -389,7 +390,8 @@ columns_not_covered(Node *node, Candidate *c)
 /*
  * target_covered
  *		Returns whether entries have what grouping_planner() will ask a query's only table for.
- *		With grouping these are the grouping columns, and the plain columns in everything else.
+ *		With grouping these are the grouping columns, and the plain columns in everything else.  Since
+ *		16 a column that a condition makes constant is no grouping column.
  */
 static bool
 target_covered(PlannerInfo *root, Candidate *c)
@@ -408,7 +410,7 @@ target_covered(PlannerInfo *root, Candidate *c)
 
 		if (grouping)
 			plain_columns = tle->ressortgroupref == 0 ||
-				get_sortgroupref_clause_noerr(tle->ressortgroupref, parse->groupClause) == NULL;
+				get_sortgroupref_clause_noerr(tle->ressortgroupref, grouping_keys(root)) == NULL;
 		else
 			plain_columns = is_postponed(root, tle);
 		if (plain_columns ? columns_not_covered((Node *) tle->expr, c) : not_covered((Node *) tle->expr, c))

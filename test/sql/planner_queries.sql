@@ -291,6 +291,11 @@ BEGIN
 END $$;
 SELECT * FROM pg_temp.first_is_fallback();
 
+-- ---- sorted groups by a field that a condition makes constant: since 16 it is no grouping column
+SET enable_hashagg = off;
+SELECT d AS difference FROM pg_temp.both($$SELECT doc ->> 'town', doc ->> 'name', count(*) FROM fact WHERE doc ->> 'town' = 't1' GROUP BY 1, 2 ORDER BY 2 DESC$$, 'only fact_t1') d;
+RESET enable_hashagg;
+
 -- ---- rows may have changed since asynchronous entries were written, which come in order
 CREATE TABLE late (id int PRIMARY KEY, doc jsonb, note text DEFAULT 'note');
 INSERT INTO late SELECT i, jsonb_build_object('k', 'k' || i % 3) FROM generate_series(1, 12) i;
