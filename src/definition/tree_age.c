@@ -85,7 +85,7 @@ static void read_changed(Tree *tree);
 static bool read_table(Tree *tree, Oid relid);
 static List *read_partitions(Tree *tree, Oid parent);
 static bool is_deleted(HeapTuple tuple);
-static bool was_partition(Oid relid, Snapshot snapshot);
+static bool was_emptied(HeapTuple seen, Snapshot snapshot);
 static bool has_happened(TransactionId xid);
 static void add_xid(Tree *tree, TransactionId xid);
 static bool lost_rows(Oid relid, Snapshot snapshot);
@@ -421,10 +421,13 @@ lock_leaves_to_read(Oid relid, Snapshot snapshot)
 
 /*
  * refuse_truncated
- *		Raises an error if another transaction has emptied a partition of a table since a query's
- *		snapshot was taken, or has written it anew without counting its rows.
+ *		Raises an error if a partition of a table was emptied since a query's snapshot was taken, or
+ *		written anew without counting its rows.
  *
- * Nobody but TRUNCATE and ALTER TABLE forgets how many rows an old partition had.
+ * Nobody but TRUNCATE and ALTER TABLE forgets how many rows an old partition had.  A REPEATABLE
+ * READ transaction sees natively, too, what others have done since its snapshot was taken.  What
+ * our own transaction does to a partition that a query of it reads natively, also DROP TABLE, the
+ * server refuses at once, since the query has opened the partition.
  */
 void
 refuse_truncated(Oid relid, Snapshot snapshot)
@@ -433,25 +436,20 @@ refuse_truncated(Oid relid, Snapshot snapshot)
 
 	if (snapshot->snapshot_type != SNAPSHOT_MVCC || tree_is_older(relid, snapshot))
 		return;
-	foreach(cell, list_with_partitions(relid))
+	foreach(cell, tree_of(relid, snapshot, NoLock, true))
 	{
-		HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(lfirst_oid(cell)));
-		TransactionId xid;
-		bool		unknown;
+		CatalogScan scan = catalog_scan_begin(RelationRelationId, ClassOidIndexId, Anum_pg_class_oid,
+											  lfirst_oid(cell), snapshot);
+		HeapTuple	seen = catalog_scan_next(&scan);
 
-		if (!HeapTupleIsValid(tuple))
-			continue;
-		xid = HeapTupleHeaderGetXmin(tuple->t_data);
-		unknown = ((Form_pg_class) GETSTRUCT(tuple))->reltuples < 0 &&
-			((Form_pg_class) GETSTRUCT(tuple))->relkind == RELKIND_RELATION;
-		ReleaseSysCache(tuple);
-		if (unknown && TransactionIdIsNormal(xid) && !TransactionIdIsCurrentTransactionId(xid) &&
-			XidInMVCCSnapshot(xid, snapshot) && was_partition(lfirst_oid(cell), snapshot))
+		if (HeapTupleIsValid(seen) && was_emptied(seen, snapshot))
 			ereport(ERROR,
 					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-					 errmsg("partition \"%s\" was truncated after the query had begun", get_rel_name(lfirst_oid(cell))),
+					 errmsg("partition \"%s\" was truncated after the query had begun",
+							NameStr(((Form_pg_class) GETSTRUCT(seen))->relname)),
 					 errhint("Run the query again.")));
-		if (was_rewritten(lfirst_oid(cell), relid, snapshot))
+		catalog_scan_end(&scan);
+		if (!IsolationUsesXactSnapshot() && was_rewritten(lfirst_oid(cell), relid, snapshot))
 			ereport(ERROR,
 					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 					 errmsg("partition \"%s\" was rewritten after the query had begun", get_rel_name(lfirst_oid(cell))),
@@ -459,16 +457,26 @@ refuse_truncated(Oid relid, Snapshot snapshot)
 	}
 }
 
-/* was_partition: returns whether a table was a partition already when a snapshot was taken */
+/* was_emptied: returns whether refuse_truncated() refuses a table, given its row in pg_class as the snapshot sees it */
 static bool
-was_partition(Oid relid, Snapshot snapshot)
+was_emptied(HeapTuple seen, Snapshot snapshot)
 {
-	CatalogScan scan = catalog_scan_begin(InheritsRelationId, InheritsRelidSeqnoIndexId, Anum_pg_inherits_inhrelid,
-										  relid, snapshot);
-	bool		found = HeapTupleIsValid(catalog_scan_next(&scan));
+	Oid			relid = ((Form_pg_class) GETSTRUCT(seen))->oid;
+	HeapTuple	current;
+	TransactionId xid;
+	bool		unknown;
 
-	catalog_scan_end(&scan);
-	return found;
+	if (is_deleted(seen) && TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(seen->t_data)))
+		return has_other_file(relid, snapshot);
+	current = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	if (!HeapTupleIsValid(current))
+		return false;
+	xid = HeapTupleHeaderGetXmin(current->t_data);
+	unknown = ((Form_pg_class) GETSTRUCT(current))->reltuples < 0 &&
+		((Form_pg_class) GETSTRUCT(current))->relkind == RELKIND_RELATION;
+	ReleaseSysCache(current);
+	return unknown && !IsolationUsesXactSnapshot() && TransactionIdIsNormal(xid) &&
+		!TransactionIdIsCurrentTransactionId(xid) && XidInMVCCSnapshot(xid, snapshot);
 }
 
 /*

@@ -413,8 +413,7 @@ next_row(ScanState *node)
 			node->ss_ScanTupleSlot->tts_tableOid = RelationGetRelid(node->ss_currentRelation);
 			return node->ss_ScanTupleSlot;
 		}
-		if (!IsolationUsesXactSnapshot())
-			refuse_truncated(scan->fact->relid, node->ps.state->es_snapshot);
+		refuse_truncated(scan->fact->relid, node->ps.state->es_snapshot);
 		CHECK_FOR_INTERRUPTS();
 	}
 	return ExecClearTuple(node->ss_ScanTupleSlot);

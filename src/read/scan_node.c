@@ -397,13 +397,12 @@ fetch_row(IndexTableScan *scan, TupleTableSlot *entry)
  * A native plan has locked the partitions before that, and TRUNCATE waits for its end.  Here
  * they are not locked, if the fact table was not expanded, until they are read: by a fetch, or by
  * a fallback.  Then the snapshot would see neither the old rows nor what the same transaction
- * has put into other partitions.  A REPEATABLE READ transaction sees that natively, too, where
- * its snapshot is older than its query.
+ * has put into other partitions.
  */
 static void
 check_not_truncated(IndexTableScan *scan)
 {
-	if (scan->fact != NULL && scan->fact->partitioned && !scan->plan.async && !IsolationUsesXactSnapshot())
+	if (scan->fact != NULL && scan->fact->partitioned && !scan->plan.async)
 		refuse_truncated(scan->fact->relid, scan->css.ss.ps.state->es_snapshot);
 }
 

@@ -119,7 +119,7 @@ start_query(TotalsScan *scan)
 	scan->why = why_not_totals(scan);
 	if (scan->why != NULL)
 	{
-		if (scan->fact != NULL && scan->fact->partitioned && !IsolationUsesXactSnapshot())
+		if (scan->fact != NULL && scan->fact->partitioned)
 			refuse_truncated(scan->fact->relid, estate->es_snapshot);
 		if (scan->fallback == NULL)
 			scan->fallback = plan_fallback(estate, list_nth(plan->custom_private, TOTALS_FALLBACK), NULL);

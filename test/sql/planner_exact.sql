@@ -128,6 +128,22 @@ SELECT * FROM walks WHERE answer IS DISTINCT FROM native;
 SELECT count(*), count(*) FILTER (WHERE array_to_string(answer, ' ') ~ 'undo') AS "without errors" FROM walks WHERE planner = 'force';
 SET indextable.planner = force;
 SELECT fact_table, index_table, used, reason FROM (VALUES ('DECLARE c CURSOR FOR SELECT id FROM plain WHERE doc ->> ''town'' = ''t1'''), ('DECLARE c CURSOR FOR SELECT id FROM part WHERE doc ->> ''town'' = ''t1'''), ('DECLARE c CURSOR FOR SELECT count(*) FROM part WHERE doc ->> ''town'' = ''t1'''), ('DECLARE c SCROLL CURSOR WITH HOLD FOR SELECT doc FROM part WHERE doc ->> ''town'' = ''t1'' ORDER BY id LIMIT 3')) q (query), indextable.explain(query) WHERE used OR (index_table IS NULL AND reason !~ '^each');
+-- a cursor that has yet to read a partition which its own transaction has emptied, or dropped: an error, as the server would not have let it
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+DECLARE rows CURSOR FOR SELECT id, note FROM part WHERE doc ->> 'town' = 't1' ORDER BY id;
+DECLARE groups CURSOR FOR SELECT count(*) FROM part WHERE doc ->> 'town' = 't1';
+DECLARE others CURSOR FOR SELECT count(*) FROM part WHERE doc ->> 'town' = 't1';
+SAVEPOINT s;
+TRUNCATE part_a;
+DECLARE later CURSOR FOR SELECT count(*) FROM part WHERE doc ->> 'town' = 't1' AND note IS NULL;
+FETCH later \gset
+FETCH rows;
+ROLLBACK TO s;
+DROP TABLE part_a;
+FETCH groups;
+ROLLBACK TO s;
+FETCH others \gset
+ROLLBACK;
 SET indextable.planner = off;
 -- own writes, at all levels of isolation, and after a rollback to a savepoint
 BEGIN ISOLATION LEVEL REPEATABLE READ;
