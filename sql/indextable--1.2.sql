@@ -421,6 +421,43 @@ AS 'MODULE_PATHNAME', 'indextable_repair';
 COMMENT ON PROCEDURE indextable.repair(regclass, integer, bigint, bigint, bigint, bigint) IS
 'Mends what verify() finds in an index table, or in all index tables of a fact table, row by row against the row as it is then, and commits after every batch_size of them; puts back what is missing of the setup, warns of what only the user can decide, with the SQL to run, and has an index table that was invalid active again. Shows how many entries were missing, dangling and stale, and how many such remain, because others kept their rows locked. In a transaction block all is one transaction. Only for the owner';
 
+-- What workers call for the periodic check.
+CREATE FUNCTION indextable_internal.due_for_check(check_interval float8) RETURNS SETOF regclass
+LANGUAGE sql STABLE PARALLEL RESTRICTED ROWS 20 SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+    SELECT d.index_table FROM indextable_internal.definition d
+    WHERE d.replaces IS NULL AND d.state <> 'building'
+      AND NOT EXISTS (SELECT FROM indextable_internal.checked c
+                      WHERE c.index_table = d.index_table AND c.checked_at > clock_timestamp() - make_interval(secs => check_interval))
+    ORDER BY d.index_table::oid;
+END;
+COMMENT ON FUNCTION indextable_internal.due_for_check(float8) IS 'The index tables whose last check began longer ago than so many seconds';
+
+CREATE FUNCTION indextable_internal.report_of_check(index_table regclass, sample float8, error text) RETURNS indextable_internal.checked
+LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+    SELECT index_table, statement_timestamp(), clock_timestamp() - statement_timestamp(), sample,
+           count(*) FILTER (WHERE kind = 'missing'), count(*) FILTER (WHERE kind = 'dangling'), count(*) FILTER (WHERE kind = 'stale'),
+           count(*) FILTER (WHERE kind = 'rejected'), count(*) FILTER (WHERE kind = 'setup'),
+           max(kind || coalesce(' ' || coalesce(primary_key, key)::text, '') || coalesce(': ' || problem, '')) FILTER (WHERE ordinality = 1),
+           error, NULL::timestamptz
+    FROM indextable.verify(CASE WHEN error IS NULL THEN index_table END, sample) WITH ORDINALITY;
+END;
+COMMENT ON FUNCTION indextable_internal.report_of_check(regclass, float8, text) IS
+'Checks an index table as verify() does, and returns the report on it; with an error, the report on a check that has failed with it';
+
+CREATE FUNCTION indextable_internal.keep_report(report indextable_internal.checked) RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+    INSERT INTO indextable_internal.checked SELECT (report).*;
+    DELETE FROM indextable_internal.checked
+    WHERE index_table = (report).index_table
+      AND checked_at < (SELECT checked_at FROM indextable_internal.checked
+                        WHERE index_table = (report).index_table ORDER BY checked_at DESC OFFSET 99 LIMIT 1);
+END;
+COMMENT ON FUNCTION indextable_internal.keep_report(indextable_internal.checked) IS
+'Keeps a report on an index table, and deletes the oldest if there are more than 100';
+
 -- Online build ---------------------------------------------------------------
 
 CREATE PROCEDURE indextable.build(index_table regclass, batch_size integer DEFAULT NULL, pause interval DEFAULT NULL)

@@ -37,7 +37,6 @@
 #include "storage/lockdefs.h"
 #include "utils/guc.h"
 #include "utils/hsearch.h"
-#include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * discrepancy.c
- *	  Tells which row a discrepancy is about, and what to run for one of the setup; adds
- *	  discrepancies to the result of verify().
+ *	  Adds discrepancies to the result of verify(), and tells what to run for one of the
+ *	  setup.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,7 +14,6 @@
 #include "nodes/execnodes.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
-#include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/tuplestore.h"
@@ -26,25 +25,6 @@
 #include "../entry/row_text.h"
 #include "../indextable.h"
 #include "discrepancy.h"
-
-/*
- * discrepancy_key
- *		Returns the primary key of the row that a discrepancy is about, or NULL if it
- *		is about no row.
- */
-Jsonb *
-discrepancy_key(Discrepancy *d)
-{
-	TupleTableSlot *entry = d->expected != NULL ? d->expected : d->found;
-
-	if (d->columns != NULL)
-		return d->isnull[VERIFY_PRIMARY_KEY] ? NULL : DatumGetJsonbP(d->columns[VERIFY_PRIMARY_KEY]);
-	if (entry != NULL)
-		return DatumGetJsonbP(columns_to_jsonb(d->def->fact->owner, entry, d->def->pk_attno, d->def->fact->npk));
-	if (d->row != NULL)
-		return DatumGetJsonbP(columns_to_jsonb(d->def->fact->owner, d->row, d->def->fact->pk_attno, d->def->fact->npk));
-	return NULL;
-}
 
 /* problem_to_repair: returns the text of a problem that repair() mends, with the SQL to run */
 char *
@@ -104,8 +84,10 @@ put_discrepancy(Discrepancy *d, void *arg)
 	PUT(VERIFY_KIND, CStringGetTextDatum(d->kind));
 	if (entry != NULL)
 		PUT(VERIFY_KEY, columns_to_jsonb(d->def->fact->owner, entry, d->def->ident, d->def->nkeys));
-	if ((entry != NULL && !is_totals(d->def)) || d->row != NULL)
-		PUT(VERIFY_PRIMARY_KEY, JsonbPGetDatum(discrepancy_key(d)));
+	if (entry != NULL && !is_totals(d->def))
+		PUT(VERIFY_PRIMARY_KEY, columns_to_jsonb(d->def->fact->owner, entry, d->def->pk_attno, d->def->fact->npk));
+	if (d->row != NULL)
+		PUT(VERIFY_PRIMARY_KEY, columns_to_jsonb(d->def->fact->owner, d->row, d->def->fact->pk_attno, d->def->fact->npk));
 	if (d->expected != NULL)
 		PUT(VERIFY_EXPECTED, columns_to_jsonb(d->def->fact->owner, d->expected, payload, npayload));
 	if (d->found != NULL)

@@ -10,7 +10,6 @@
 #define INDEXTABLE_DISCREPANCY_H
 
 #include "executor/tuptable.h"
-#include "utils/jsonb.h"
 
 #include "../indextable.h"
 
@@ -62,8 +61,6 @@ typedef struct VerifyResult
 
 extern void verify_require_owner(Oid relid);
 extern void put_discrepancy(Discrepancy *d, void *arg);
-
-extern Jsonb *discrepancy_key(Discrepancy *discrepancy);
 extern char *problem_to_repair(const char *problem, Oid index_table);
 
 #endif							/* INDEXTABLE_DISCREPANCY_H */

@@ -1,11 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * periodic_check.c
- *	  Verifies index tables periodically, writes reports to the table checked and, if
- *	  the setting check_repair is on, has the index tables repaired.
+ *	  Has index tables checked periodically and, if the setting check_repair is on,
+ *	  repaired.
  *
- * A worker does that between two batches, outside of any transaction.  The lock on
- * the table checked lets only one worker of a database check at a time.
+ * A worker does that between two batches, outside of any transaction.  What is due, what is
+ * found and which reports are kept is SQL (see "Checks" in the install script); here is what
+ * SQL cannot do: a transaction for each index table, errors that end it, and the CALL of a
+ * procedure that commits.  The lock on the table checked lets only one worker of a database
+ * check at a time.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,7 +17,6 @@
 #include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "datatype/timestamp.h"
-#include "executor/spi.h"
 #include "nodes/pg_list.h"
 #include "pgstat.h"
 #include "storage/lmgr.h"
@@ -22,7 +24,6 @@
 #include "tcop/pquery.h"
 #include "tcop/tcopprot.h"
 #include "utils/builtins.h"
-#include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/portal.h"
@@ -37,34 +38,14 @@
 #include "../util/settings.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
-#include "compare.h"
-#include "discrepancy.h"
 #include "periodic_check.h"
 
 /* The worker looks once in so many ms whether a check is due. */
 #define LOOK_INTERVAL		10000
 
-/* So many reports on each index table are kept. */
-#define MAX_REPORTS			100
-
-typedef struct Report
-{
-	TimestampTz began;
-	int64		missing;
-	int64		dangling;
-	int64		stale;
-	int64		rejected;
-	int64		setup;
-	char	   *example;		/* the first discrepancy; NULL if none was
-								 * found */
-	char	   *error;			/* why the check failed; NULL if it did not */
-} Report;
-
 static List *find_due(MemoryContext cxt);
-static bool check_one(Oid index_table, MemoryContext cxt);
+static bool report_one(Oid index_table, const char *error);
 static bool is_no_conflict(ErrorData *error, void *arg);
-static void count_discrepancy(Discrepancy *d, void *arg);
-static void write_report(Oid index_table, Report *report);
 static void repair_one(Oid index_table, MemoryContext cxt);
 
 /*
@@ -93,21 +74,16 @@ run_periodic_checks(void)
 
 		PG_TRY();
 		{
-			if (check_one(index_table, cxt) && setting_check_repair)
+			if (report_one(index_table, NULL) && setting_check_repair)
 				repair_one(index_table, cxt);
 		}
 		PG_CATCH();
 		{
 			ErrorData  *error = recover_from_error(caller, is_no_conflict, NULL);
-			Report		report = {.began = GetCurrentTimestamp(),.error = error->message};
 
-			StartTransactionCommand();
-			PushActiveSnapshot(GetTransactionSnapshot());
 			/* Where another session was in the way, it is still due. */
-			if (!is_conflict(error) && OidIsValid(catalog_fact_of(index_table)))
-				write_report(index_table, &report);
-			PopActiveSnapshot();
-			CommitTransactionCommand();
+			if (!is_conflict(error))
+				(void) report_one(index_table, error->message);
 			MemoryContextSwitchTo(caller);
 			FreeErrorData(error);
 		}
@@ -127,7 +103,7 @@ is_no_conflict(ErrorData *error, void *arg)
 /*
  * find_due
  *		Returns the OIDs of the index tables that are due; none if the database does
- *		not have the extension.
+ *		not have the extension, or that of 1.1, which cannot report.
  */
 static List *
 find_due(MemoryContext cxt)
@@ -140,13 +116,8 @@ find_due(MemoryContext cxt)
 	SetCurrentStatementStartTimestamp();
 	StartTransactionCommand();
 	PushActiveSnapshot(GetTransactionSnapshot());
-	if (OidIsValid(catalog_relid("checked", true)))
-		rows = query_as(get_extension_owner(), psprintf("SELECT index_table::oid FROM %s d"
-														" WHERE replaces IS NULL AND state <> 'building' AND NOT EXISTS"
-														" (SELECT FROM %s c WHERE c.index_table = d.index_table"
-														" AND c.checked_at > clock_timestamp() - make_interval(secs => $1))"
-														" ORDER BY 1", catalog_table("definition"), catalog_table("checked")),
-						1, &type, &seconds);
+	if (OidIsValid(catalog_relid("checked", true)) && strcmp(extension_version(), "1.1") != 0)
+		rows = query_as(get_extension_owner(), "SELECT * FROM " IT_INTERNAL ".due_for_check($1)", 1, &type, &seconds);
 	for (uint64 i = 0; i < rows.n; i++)
 	{
 		Oid			relid = DatumGetObjectId(row_value(&rows, i, 1));
@@ -165,103 +136,51 @@ find_due(MemoryContext cxt)
 }
 
 /*
- * check_one
- *		Verifies an index table in a transaction of its own, writes the report, and
- *		returns whether there is something to mend.
+ * report_one
+ *		Checks an index table in a transaction of its own, keeps the report, and returns
+ *		whether there is something to mend.  With an error, it reports only that the check
+ *		has failed with it.
  *
- * It does nothing if another worker is checking, or if the index table has been
- * dropped since it was found due.
+ * It does nothing if another worker is checking, or if the index table or the extension has
+ * been dropped since it was found due.  The check is the worker's, as a superuser, but the owner of the
+ * extension writes the report, because that may fire triggers of his.
  */
 static bool
-check_one(Oid index_table, MemoryContext cxt)
+report_one(Oid index_table, const char *error)
 {
-	Report		report = {.began = GetCurrentTimestamp()};
 	bool		mend = false;
 	Oid			checked;
 
 	SetCurrentStatementStartTimestamp();
 	StartTransactionCommand();
 	PushActiveSnapshot(GetTransactionSnapshot());
-	checked = catalog_relid("checked", false);
-	if (ConditionalLockRelationOid(checked, ShareUpdateExclusiveLock) &&
+	checked = catalog_relid("checked", true);
+	if (OidIsValid(checked) && ConditionalLockRelationOid(checked, ShareUpdateExclusiveLock) &&
 		OidIsValid(catalog_fact_of(index_table)) && get_rel_name(index_table) != NULL)
 	{
+		Oid			type = get_rel_type_id(checked);
+		Rows		found;
+		Datum		report;
+
 		pgstat_report_activity(STATE_RUNNING, psprintf("checking %s", quoted_relation(index_table)));
-		verify_index_table(index_table, setting_check_sample, count_discrepancy, &report);
-		write_report(index_table, &report);
-		if (report.example != NULL)
+		found = query_as(InvalidOid, psprintf("SELECT r, r.missing + r.dangling + r.stale + r.setup > 0,"
+											  " r.example, r.missing, r.dangling, r.stale, r.rejected, r.setup FROM "
+											  IT_INTERNAL ".report_of_check(%u::regclass, %.17g, %s::text) r",
+											  index_table, setting_check_sample, error == NULL ? "NULL" : quote_literal_cstr(error)),
+						 0, NULL, NULL);
+		report = row_value(&found, 0, 1);
+		mend = DatumGetBool(row_value(&found, 0, 2));
+		(void) query_as(get_extension_owner(), "SELECT " IT_INTERNAL ".keep_report($1)", 1, &type, &report);
+		if (row_text(&found, 0, 3) != NULL)
 			ereport(LOG,
 					(errmsg("check of index table \"%s\" found discrepancies", get_rel_name(index_table)),
-					 errdetail("Missing entries: " INT64_FORMAT ", dangling entries: " INT64_FORMAT ", stale entries: " INT64_FORMAT
-							   ", rejected rows: " INT64_FORMAT ", setup problems: " INT64_FORMAT ".",
-							   report.missing, report.dangling, report.stale, report.rejected, report.setup)));
-		mend = report.missing + report.dangling + report.stale + report.setup > 0;
+					 errdetail("Missing entries: %s, dangling entries: %s, stale entries: %s, rejected rows: %s, setup problems: %s.",
+							   row_text(&found, 0, 4), row_text(&found, 0, 5), row_text(&found, 0, 6),
+							   row_text(&found, 0, 7), row_text(&found, 0, 8))));
 	}
 	PopActiveSnapshot();
 	CommitTransactionCommand();
 	return mend;
-}
-
-/* count_discrepancy: counts a discrepancy in the report, which keeps the first one as an example */
-static void
-count_discrepancy(Discrepancy *d, void *arg)
-{
-	Report	   *report = arg;
-
-	report->missing += strcmp(d->kind, "missing") == 0;
-	report->dangling += strcmp(d->kind, "dangling") == 0;
-	report->stale += strcmp(d->kind, "stale") == 0;
-	report->rejected += strcmp(d->kind, "rejected") == 0;
-	report->setup += strcmp(d->kind, "setup") == 0;
-	if (report->example == NULL)
-	{
-		MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
-		Jsonb	   *key = discrepancy_key(d);
-
-		report->example = psprintf("%s%s%s%s%s", d->kind, key != NULL ? " " : "",
-								   key != NULL ? JsonbToCString(NULL, &key->root, VARSIZE(key)) : "",
-								   d->problem != NULL ? ": " : "", d->problem != NULL ? d->problem : "");
-		MemoryContextSwitchTo(old);
-	}
-}
-
-/* write_report: adds a report to the table checked, and deletes the oldest if there are more than MAX_REPORTS */
-static void
-write_report(Oid index_table, Report *report)
-{
-	Oid			types[] = {OIDOID, TIMESTAMPTZOID, FLOAT8OID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, TEXTOID, TEXTOID};
-	Datum		values[10];
-	char		nulls[10];
-	const char *table = catalog_table("checked");
-	SPIPlanPtr	plan;
-	Caller		caller;
-
-	values[0] = ObjectIdGetDatum(index_table);
-	values[1] = TimestampTzGetDatum(report->began);
-	values[2] = Float8GetDatum(setting_check_sample);
-	values[3] = Int64GetDatum(report->missing);
-	values[4] = Int64GetDatum(report->dangling);
-	values[5] = Int64GetDatum(report->stale);
-	values[6] = Int64GetDatum(report->rejected);
-	values[7] = Int64GetDatum(report->setup);
-	values[8] = report->example == NULL ? (Datum) 0 : CStringGetTextDatum(report->example);
-	values[9] = report->error == NULL ? (Datum) 0 : CStringGetTextDatum(report->error);
-	memset(nulls, ' ', sizeof(nulls));
-	nulls[8] = report->example == NULL ? 'n' : ' ';
-	nulls[9] = report->error == NULL ? 'n' : ' ';
-	become_owner(&caller, get_extension_owner());
-	SPI_connect();
-	plan = SPI_prepare(psprintf("INSERT INTO %s (index_table, checked_at, duration, sample, missing,"
-								" dangling, stale, rejected, setup, example, error)"
-								" VALUES ($1::regclass, $2, clock_timestamp() - $2, $3, $4, $5, $6, $7, $8, $9, $10)",
-								table), 10, types);
-	if (plan == NULL || SPI_execute_plan(plan, values, nulls, false, 0) != SPI_OK_INSERT)
-		elog(ERROR, "could not write to %s", table);
-	execute_with_latest_snapshot(psprintf("DELETE FROM %s WHERE index_table = $1::regclass AND checked_at <"
-										  " (SELECT checked_at FROM %s WHERE index_table = $1::regclass"
-										  " ORDER BY checked_at DESC OFFSET %d LIMIT 1)", table, table, MAX_REPORTS - 1), 1, types, values);
-	SPI_finish();
-	become_caller(&caller);
 }
 
 /*

@@ -118,6 +118,7 @@ SELECT bag_eq($$SELECT * FROM pg_temp.functions('indextable_internal')$$, $want$
 	('before_alter', '', 'event_trigger', 'c', 'v', false, 'u'),
 	('documents_text', 'documents double precision, bytes double precision, partitions integer, complete boolean, sampled bigint', 'text', 'sql', 's', false, 's'),
 	('drain_shards', 'fact_table regclass, batch_size integer', 'bigint', 'c', 'v', true, 'u'),
+	('due_for_check', 'check_interval double precision', 'SETOF regclass', 'sql', 's', false, 'r'),
 	('feed_status',
 		'fact_table regclass, as_of pg_snapshot DEFAULT NULL::pg_snapshot, max_lag interval DEFAULT NULL::interval, '
 		'OUT backlog bigint, OUT lag interval, OUT pending boolean, OUT now pg_snapshot',
@@ -131,6 +132,7 @@ SELECT bag_eq($$SELECT * FROM pg_temp.functions('indextable_internal')$$, $want$
 	('in_count', 'n double precision', 'text', 'sql', 's', false, 's'),
 	('in_percent', 'share double precision', 'text', 'sql', 's', false, 's'),
 	('judge_field', 'fact_table regclass, fact_name text, field text, document name, sample_rows integer', 'indextable_internal.key_profile', 'c', 'v', false, 'u'),
+	('keep_report', 'report indextable_internal.checked', 'void', 'sql', 'v', false, 'u'),
 	('kind_text', 'kind text, separator text, strategy text, maintenance text, is_unique boolean', 'text', 'sql', 'i', false, 's'),
 	('literal', 'string text', 'text', 'sql', 's', false, 's'),
 	('literal', 'strings text[]', 'text', 'sql', 's', false, 's'),
@@ -163,6 +165,7 @@ SELECT bag_eq($$SELECT * FROM pg_temp.functions('indextable_internal')$$, $want$
 		'record', 'c', 'v', true, 'u'),
 	('read_support', 'internal', 'internal', 'c', 'i', true, 's'),
 	('reason_against', 'p indextable_internal.key_profile, is_async boolean, OUT reason text, OUT filter text', 'record', 'sql', 'v', false, 'r'),
+	('report_of_check', 'index_table regclass, sample double precision, error text', 'indextable_internal.checked', 'sql', 'v', false, 'u'),
 	('restored', '', 'trigger', 'c', 'v', false, 'u'),
 	('sizes',
 		'p indextable_internal.key_profile, n double precision, OUT normalized double precision, OUT partial double precision, '
