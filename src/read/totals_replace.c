@@ -30,6 +30,7 @@
 #include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/typcache.h"
 
 #include "../catalog/completeness.h"
 #include "../definition/totals.h"
@@ -60,7 +61,7 @@ static Expr *sum_of(Expr *arg, Expr *filter);
 static Expr *as_bigint(Expr *numeric);
 static Expr *count_of(Expr *arg, Expr *filter);
 static Expr *if_any(Expr *count, Expr *result);
-static Expr *is_positive(Expr *count);
+static Expr *is_some(Expr *count);
 static void add_contained(Equal *equal, List *names, JsonbValue *value);
 static bool is_named(Equal *equal, Field *field, bool element, List *names);
 static void add_equal(Equal *equal, List *names, bool element, Expr *value);
@@ -220,7 +221,7 @@ aggregate_of_keys(Aggref *agg, Expr *filter, Replaced *replaced)
 Node *
 has_rows(IndexDef *def, Index varno)
 {
-	return (Node *) is_positive(count_of(column(def, def->rows_attno, varno), NULL));
+	return (Node *) is_some(count_of(column(def, def->rows_attno, varno), NULL));
 }
 
 /* fold_groups: has a query read groups that have rows, each as one entry, in place of its only table, the table of totals */
@@ -325,7 +326,7 @@ if_any(Expr *count, Expr *result)
 	CaseExpr   *expr = makeNode(CaseExpr);
 	CaseWhen   *when = makeNode(CaseWhen);
 
-	when->expr = is_positive(count);
+	when->expr = is_some(count);
 	when->result = result;
 	when->location = -1;
 	expr->casetype = exprType((Node *) result);
@@ -335,12 +336,19 @@ if_any(Expr *count, Expr *result)
 	return (Expr *) expr;
 }
 
+/*
+ * is_some
+ *		Returns whether a count is not 0.  The planner expects nearly all of them to be so, as they
+ *		are, but only a third to be greater.
+ */
 static Expr *
-is_positive(Expr *count)
+is_some(Expr *count)
 {
-	return (Expr *) makeFuncExpr(F_INT8GT, BOOLOID,
-								 list_make2(count, makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(0), false, FLOAT8PASSBYVAL)),
-								 InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
+	Oid			equal = lookup_type_cache(INT8OID, TYPECACHE_EQ_OPR)->eq_opr;
+
+	return make_opclause(get_negator(equal), BOOLOID, false, count,
+						 (Expr *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(0), false, FLOAT8PASSBYVAL),
+						 InvalidOid, InvalidOid);
 }
 
 /*-------------------------------------------------------------------------
