@@ -113,6 +113,7 @@ verify_index_table(Oid index_table, double sample, discrepancy_handler handler, 
 	}
 	fix_gucs();
 	v.cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable verify", ALLOCSET_DEFAULT_SIZES);
+	v.sums = palloc0(sizeof(Sums));
 	v.seed = pg_prng_uint32(&pg_global_prng_state);
 	v.def = definition_open(index_table, &v.factdef, &v.fact, &v.index_table);
 	if (v.def == NULL)
@@ -132,14 +133,14 @@ verify_index_table(Oid index_table, double sample, discrepancy_handler handler, 
 		v.factdef->place->index_tables->verify(v.def, sample, 0, handler, arg);
 	else if (is_totals(v.def))
 	{
-		v.lacking = v.lacking_queued = verify_totals(v.factdef, v.def, v.fact, v.index_table, v.snapshot, handler, arg);
+		v.sums->lacking = v.sums->lacking_queued = verify_totals(v.factdef, v.def, v.fact, v.index_table, v.snapshot, handler, arg);
 		report_unrecorded(&v);
 	}
 	else if (v.def->misplaced == NULL)
 		compare_rows(&v);
 	PopActiveSnapshot();
 	UnregisterSnapshot(v.snapshot);
-	unlock_records(v.def, v.locked_records, v.any_rejected ? ~(uint32) 0 : v.lacking_queued);
+	unlock_records(v.def, v.locked_records, v.sums->any_rejected ? ~(uint32) 0 : v.sums->lacking_queued);
 	relation_close(v.index_table, NoLock);
 	relation_close(v.fact, NoLock);
 	MemoryContextDelete(v.cxt);
@@ -191,7 +192,7 @@ compare_entries(Verify *v)
 	if (!sums_differ(v))
 		return;
 	v->reading = READ_ENTRIES;
-	v->misplaced = 0;
+	v->sums->misplaced = 0;
 	read_and_compare(v);
 }
 
@@ -199,7 +200,7 @@ compare_entries(Verify *v)
 void
 report_rejected(Verify *v)
 {
-	if (!v->any_rejected)
+	if (!v->sums->any_rejected)
 		return;
 	v->reading = READ_REJECTED;
 	read_fact_table(v);
@@ -209,10 +210,10 @@ report_rejected(Verify *v)
 static void
 report_unrecorded(Verify *v)
 {
-	v->lacking = lacking_unrecorded(v->def, v->lacking, v->snapshot);
-	if (v->lacking != 0)
+	v->sums->lacking = lacking_unrecorded(v->def, v->sums->lacking, v->snapshot);
+	if (v->sums->lacking != 0)
 	{
-		Discrepancy d = {.kind = "setup",.def = v->def,.lacking = v->lacking};
+		Discrepancy d = {.kind = "setup",.def = v->def,.lacking = v->sums->lacking};
 
 		d.problem = problem_to_repair("rows lack entries, as they may, but that is not recorded", v->def->relid);
 		v->handler(&d, v->arg);
@@ -241,9 +242,9 @@ compare_rows(Verify *v)
 	else
 		compare_entries(v);
 	report_unrecorded(v);
-	if (v->misplaced > 0)
+	if (v->sums->misplaced > 0)
 		report_by_hand(v, psprintf(INT64_FORMAT " entries are in partitions whose bounds do not include their keys, for example after a change of a collation; run %s",
-								   v->misplaced, told_call("rebuild", v->def->relid)));
+								   v->sums->misplaced, told_call("rebuild", v->def->relid)));
 	report_rejected(v);
 }
 
@@ -253,14 +254,13 @@ sums_differ(Verify *v)
 {
 	bool		differ = false;
 
-	v->buckets = palloc0(sizeof(Bucket) * BUCKETS);
 	if (!sum_up_in_parallel(v))
 	{
 		read_fact_table(v);
 		read_index_table(v);
 	}
 	for (int i = 0; i < BUCKETS; i++)
-		differ |= v->buckets[i].expected != v->buckets[i].found;
+		differ |= v->sums->buckets[i].expected != v->sums->buckets[i].found;
 	return differ;
 }
 

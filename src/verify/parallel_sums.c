@@ -57,19 +57,9 @@ enum
 	KEY_INDEX_TABLE,			/* its OID */
 	KEY_FACT_SCAN,				/* the reading of the fact table */
 	KEY_INDEX_SCAN,				/* the reading of the index table */
-	KEY_SHARES,					/* a Share for each worker */
+	KEY_SUMS,					/* those of each worker */
 	KEYS
 };
-
-/* What a worker has found. */
-typedef struct Share
-{
-	bool		any_rejected;
-	int64		misplaced;
-	uint32		lacking;
-	uint32		lacking_queued;
-	Bucket		buckets[BUCKETS];
-} Share;
 
 /* What sum_up_with_workers() works on. */
 typedef struct Attempt
@@ -86,7 +76,7 @@ static bool function_is_safe(FmgrInfo *function);
 static bool entries_are_parallel_safe(IndexDef *def);
 static void sum_up_with_workers(void *arg);
 static void sum_up_share(Verify *v);
-static void add_share(Verify *v, Share *share);
+static void add_sums(Sums *sums, const Sums *more);
 
 /*
  * sum_up_in_parallel
@@ -109,10 +99,7 @@ sum_up_in_parallel(Verify *v)
 	if (!is_row_error(error) && error->sqlerrcode != ERRCODE_INVALID_TRANSACTION_STATE)
 		ReThrowError(error);
 	FreeErrorData(error);
-	memset(v->buckets, 0, sizeof(Bucket) * BUCKETS);
-	v->any_rejected = false;
-	v->misplaced = 0;
-	v->lacking = v->lacking_queued = 0;
+	memset(v->sums, 0, sizeof(Sums));
 	return false;
 }
 
@@ -123,8 +110,8 @@ sum_up_in_parallel(Verify *v)
 void
 indextable_sum_up(dsm_segment *seg, shm_toc *toc)
 {
-	Share	   *share = (Share *) shm_toc_lookup(toc, KEY_SHARES, false) + ParallelWorkerNumber;
-	Verify		v = {.sample = 100,.reading = READ_SUMS,.buckets = share->buckets};
+	Sums	   *sums = shm_toc_lookup(toc, KEY_SUMS, false);
+	Verify		v = {.sample = 100,.reading = READ_SUMS,.sums = &sums[ParallelWorkerNumber]};
 	int			nestlevel = NewGUCNestLevel();
 
 	fix_gucs();
@@ -137,10 +124,6 @@ indextable_sum_up(dsm_segment *seg, shm_toc *toc)
 	v.shared_fact = shm_toc_lookup(toc, KEY_FACT_SCAN, false);
 	v.shared_index = shm_toc_lookup(toc, KEY_INDEX_SCAN, false);
 	sum_up_share(&v);
-	share->any_rejected = v.any_rejected;
-	share->misplaced = v.misplaced;
-	share->lacking = v.lacking;
-	share->lacking_queued = v.lacking_queued;
 	relation_close(v.index_table, NoLock);
 	relation_close(v.fact, NoLock);
 	AtEOXact_GUC(false, nestlevel);
@@ -211,14 +194,14 @@ sum_up_with_workers(void *arg)
 	Size		fact_size = shared_block_scan_size(v->fact, v->snapshot);
 	Size		index_size = shared_block_scan_size(v->index_table, v->snapshot);
 	Oid		   *index_table;
-	Share	   *shares;
+	Sums	   *sums;
 
 	EnterParallelMode();
 	pcxt = CreateParallelContext("indextable", "indextable_sum_up", attempt->nworkers);
 	shm_toc_estimate_chunk(&pcxt->estimator, sizeof(Oid));
 	shm_toc_estimate_chunk(&pcxt->estimator, fact_size);
 	shm_toc_estimate_chunk(&pcxt->estimator, index_size);
-	shm_toc_estimate_chunk(&pcxt->estimator, mul_size(sizeof(Share), attempt->nworkers));
+	shm_toc_estimate_chunk(&pcxt->estimator, mul_size(sizeof(Sums), attempt->nworkers));
 	shm_toc_estimate_keys(&pcxt->estimator, KEYS);
 	InitializeParallelDSM(pcxt);
 
@@ -231,16 +214,16 @@ sum_up_with_workers(void *arg)
 	v->shared_index = shm_toc_allocate(pcxt->toc, index_size);
 	shared_block_scan_init(v->shared_index, v->index_table, v->snapshot);
 	shm_toc_insert(pcxt->toc, KEY_INDEX_SCAN, v->shared_index);
-	shares = shm_toc_allocate(pcxt->toc, mul_size(sizeof(Share), attempt->nworkers));
-	memset(shares, 0, mul_size(sizeof(Share), attempt->nworkers));
-	shm_toc_insert(pcxt->toc, KEY_SHARES, shares);
+	sums = shm_toc_allocate(pcxt->toc, mul_size(sizeof(Sums), attempt->nworkers));
+	memset(sums, 0, mul_size(sizeof(Sums), attempt->nworkers));
+	shm_toc_insert(pcxt->toc, KEY_SUMS, sums);
 
 	LaunchParallelWorkers(pcxt);
 	if (parallel_leader_participation || pcxt->nworkers_launched == 0)
 		sum_up_share(v);
 	WaitForParallelWorkersToFinish(pcxt);
 	for (int i = 0; i < pcxt->nworkers_launched; i++)
-		add_share(v, &shares[i]);
+		add_sums(v->sums, &sums[i]);
 	DestroyParallelContext(pcxt);
 	ExitParallelMode();
 }
@@ -253,17 +236,17 @@ sum_up_share(Verify *v)
 	read_index_table(v);
 }
 
-/* add_share: adds what a worker has found to what is known */
+/* add_sums: adds what a worker has found to what is known */
 static void
-add_share(Verify *v, Share *share)
+add_sums(Sums *sums, const Sums *more)
 {
-	v->any_rejected |= share->any_rejected;
-	v->misplaced += share->misplaced;
-	v->lacking |= share->lacking;
-	v->lacking_queued |= share->lacking_queued;
+	sums->any_rejected |= more->any_rejected;
+	sums->misplaced += more->misplaced;
+	sums->lacking |= more->lacking;
+	sums->lacking_queued |= more->lacking_queued;
 	for (int i = 0; i < BUCKETS; i++)
 	{
-		v->buckets[i].expected += share->buckets[i].expected;
-		v->buckets[i].found += share->buckets[i].found;
+		sums->buckets[i].expected += more->buckets[i].expected;
+		sums->buckets[i].found += more->buckets[i].found;
 	}
 }

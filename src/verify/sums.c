@@ -77,8 +77,7 @@ read_fact_table(Verify *v)
 			return;
 		FreeErrorData(error);
 		v->catch_errors = true;
-		for (int i = 0; i < BUCKETS; i++)
-			v->buckets[i].expected = 0;
+		memset(v->sums, 0, sizeof(Sums));
 	}
 	read_fact_rows(v);
 }
@@ -129,7 +128,7 @@ read_fact_rows(void *verify)
 		{
 			Discrepancy d = {.kind = "rejected",.def = v->def,.row = slot,.problem = row.rejection.message};
 
-			v->any_rejected = true;
+			v->sums->any_rejected = true;
 			if (v->reading == READ_REJECTED)
 				v->handler(&d, v->arg);
 		}
@@ -150,8 +149,8 @@ note_lacking(Verify *v, Row *row)
 {
 	uint64		hash;
 
-	v->lacking_queued |= row->entries.lacking;
-	if ((row->entries.lacking & ~v->lacking) == 0 || row->rejection.sqlstate != 0)
+	v->sums->lacking_queued |= row->entries.lacking;
+	if ((row->entries.lacking & ~v->sums->lacking) == 0 || row->rejection.sqlstate != 0)
 		return;
 	if (v->def->async)
 	{
@@ -162,7 +161,7 @@ note_lacking(Verify *v, Row *row)
 			(v->fed_rows != NULL && hash_search(v->fed_rows, &hash, HASH_FIND, NULL) != NULL))
 			return;
 	}
-	v->lacking |= row->entries.lacking;
+	v->sums->lacking |= row->entries.lacking;
 }
 
 /*
@@ -177,7 +176,7 @@ note_foreign_row(Verify *v, TupleTableSlot *row)
 {
 	uint64		hash = hash_row_key(v, row);
 
-	if (v->buckets[hash % BUCKETS].expected == v->buckets[hash % BUCKETS].found)
+	if (v->sums->buckets[hash % BUCKETS].expected == v->sums->buckets[hash % BUCKETS].found)
 		return;
 	if (v->foreign_rows == NULL)
 		v->foreign_rows = new_set(v, "rows on other servers");
@@ -271,7 +270,7 @@ read_index_table(Verify *v)
 		if (v->def->parts != NULL &&
 			find_partition_for_value(v->index_table, slot->tts_values[v->def->fields[v->def->part_field].attno - 1]) !=
 			RelationGetRelid(scan.rel))
-			v->misplaced++;
+			v->sums->misplaced++;
 		sum_or_keep_entry(v, slot->tts_values, slot->tts_isnull, false);
 		if (v->reading == READ_SAMPLE)
 			look_up_expected_entry(v, slot);
@@ -356,14 +355,14 @@ static void
 sum_or_keep_entry(Verify *v, Datum *values, bool *isnull, bool expected)
 {
 	IndexDef   *def = v->def;
-	uint64		entry = v->buckets == NULL ? 0 : hash_primary_key(v, values, isnull);
-	Bucket	   *bucket = v->buckets == NULL ? NULL : &v->buckets[entry % BUCKETS];
+	uint64		entry = hash_primary_key(v, values, isnull);
+	Bucket	   *bucket = &v->sums->buckets[entry % BUCKETS];
 
 	if (v->reading != READ_SUMS)
 	{
 		TupleTableSlot *slot;
 
-		if (bucket != NULL && bucket->expected == bucket->found)
+		if (v->reading == READ_ENTRIES && bucket->expected == bucket->found)
 			return;
 		slot = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
 		store_entry(slot, values, isnull);

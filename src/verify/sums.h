@@ -28,6 +28,18 @@ typedef struct Bucket
 	uint64		found;
 } Bucket;
 
+/* What has been read adds up to; each parallel worker has its own, in shared memory. */
+typedef struct Sums
+{
+	bool		any_rejected;
+	int64		misplaced;		/* entries in a partition whose bounds do not
+								 * include them */
+	uint32		lacking;		/* of rows that lack entries; see
+								 * catalog/completeness.c */
+	uint32		lacking_queued; /* the same, with those whose keys are queued */
+	Bucket		buckets[BUCKETS];	/* none for a sample */
+} Sums;
+
 /* What the tables are read for. */
 typedef enum Reading
 {
@@ -58,7 +70,7 @@ typedef struct Verify
 	Snapshot	snapshot;
 	double		sample;			/* percentage of the blocks; 100: all */
 	uint32		seed;			/* for the choice of the blocks */
-	Bucket	   *buckets;		/* NULL for a sample */
+	Sums	   *sums;
 	int		   *others;			/* its columns beside the primary key, from 0;
 								 * NULL: not known yet */
 	int			nothers;
@@ -69,12 +81,6 @@ typedef struct Verify
 	MemoryContext cxt;			/* reset after each row */
 	bool		catch_errors;	/* a row may raise an error: try each by
 								 * itself */
-	bool		any_rejected;
-	int64		misplaced;		/* entries in a partition whose bounds do not
-								 * include them */
-	uint32		lacking;		/* of rows that lack entries; see
-								 * catalog/completeness.c */
-	uint32		lacking_queued; /* the same, with those whose keys are queued */
 	List	   *locked_records; /* see lock_records() */
 	Tuplesortstate *expected;	/* entries that should be there, by identity */
 	Tuplesortstate *found;		/* entries that are there, by identity */

@@ -187,6 +187,7 @@ verify_locked(FactDef *def, Relation fact, void *arg)
 	become_caller(&caller);
 
 	v.cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable verify", ALLOCSET_DEFAULT_SIZES);
+	v.sums = palloc0(sizeof(Sums));
 	v.index_table = relation_open(v.def->relid, AccessShareLock);
 	v.fact = relation_open(pair->fact, AccessShareLock);
 	v.shard = &shard;
