@@ -36,7 +36,6 @@
 #include "nodes/execnodes.h"
 #include "storage/lockdefs.h"
 #include "utils/guc.h"
-#include "utils/hsearch.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
@@ -392,7 +391,7 @@ report_discrepancy(Verify *v, TupleTableSlot *expected, TupleTableSlot *found)
 
 	slot_getallattrs(entry);
 	hash = hash_primary_key(v, entry->tts_values, entry->tts_isnull);
-	if (v->queued_rows != NULL && hash_search(v->queued_rows, &hash, HASH_FIND, NULL) != NULL)
+	if (is_noted(v->queued_rows, hash))
 		return;
 	for (int i = 0; i < v->factdef->npk; i++)
 		key[i] = entry->tts_values[v->def->pk_attno[i] - 1];
@@ -407,7 +406,7 @@ report_discrepancy(Verify *v, TupleTableSlot *expected, TupleTableSlot *found)
 	else if (expected != NULL)
 		d.kind = "stale";
 	else if (v->shard != NULL || (v->reading == READ_ENTRIES && live_scan_is_elsewhere(&v->rows, key)))
-		d.kind = v->foreign_rows != NULL && hash_search(v->foreign_rows, &hash, HASH_FIND, NULL) != NULL ? "stale" : "dangling";
+		d.kind = is_noted(v->foreign_rows, hash) ? "stale" : "dangling";
 	else
 		d.kind = live_scan_first(&v->rows, key) != NULL ? "stale" : "dangling";
 	v->handler(&d, v->arg);

@@ -50,6 +50,7 @@ static void note_lacking(Verify *v, Row *row);
 static void note_foreign_row(Verify *v, TupleTableSlot *row);
 static HTAB *new_set(Verify *v, const char *name);
 static uint64 hash_row_key(Verify *v, TupleTableSlot *row);
+static void note_key(Verify *v, HTAB *set, TupleDesc queue, const Datum *key, const bool *isnull);
 static void make_entries_or_reject(Row *row);
 static void make_entries_of_row(void *arg);
 static void read_entries_of_shard(Verify *v);
@@ -157,8 +158,7 @@ note_lacking(Verify *v, Row *row)
 		if (v->queued_rows == NULL)
 			note_queued_rows(v);
 		hash = hash_row_key(v, row->slot);
-		if (hash_search(v->queued_rows, &hash, HASH_FIND, NULL) != NULL || v->fed_partitions != NIL ||
-			(v->fed_rows != NULL && hash_search(v->fed_rows, &hash, HASH_FIND, NULL) != NULL))
+		if (is_noted(v->queued_rows, hash) || v->fed_partitions != NIL || is_noted(v->fed_rows, hash))
 			return;
 	}
 	v->sums->lacking |= row->entries.lacking;
@@ -190,20 +190,12 @@ new_set(Verify *v, const char *name)
 	return new_hash(name, 1024, sizeof(uint64), sizeof(uint64), MemoryContextGetParent(v->cxt));
 }
 
-/* hash_row_key: returns the hash of a fact row's primary key, the same as hash_primary_key() for its entries */
+/* hash_row_key: returns the hash of a fact row's primary key */
 static uint64
 hash_row_key(Verify *v, TupleTableSlot *row)
 {
-	uint64		hash = 0;
-
-	for (int i = 0; i < v->factdef->npk; i++)
-	{
-		bool		isnull;
-		Datum		value = slot_getattr(row, v->factdef->pk_attno[i], &isnull);
-
-		hash = hash_column(value, isnull, TupleDescAttr(row->tts_tupleDescriptor, v->factdef->pk_attno[i] - 1), hash);
-	}
-	return hash;
+	slot_getallattrs(row);
+	return hash_columns(row->tts_tupleDescriptor, v->factdef->pk_attno, v->factdef->npk, row->tts_values, row->tts_isnull);
 }
 
 /* make_entries_or_reject: makes the entries of a row; a row that raises an error is rejected, and has none */
@@ -382,16 +374,25 @@ sum_or_keep_entry(Verify *v, Datum *values, bool *isnull, bool expected)
 uint64
 hash_primary_key(Verify *v, Datum *values, bool *isnull)
 {
+	return hash_columns(v->def->desc, v->def->pk_attno, v->factdef->npk, values, isnull);
+}
+
+/* note_key: adds to a set the hash of a primary key, as a queue table with these columns has it */
+static void
+note_key(Verify *v, HTAB *set, TupleDesc queue, const Datum *key, const bool *isnull)
+{
 	uint64		hash = 0;
 
 	for (int i = 0; i < v->factdef->npk; i++)
-	{
-		AttrNumber	attno = v->def->pk_attno[i];
+		hash = hash_column(key[i], isnull[i], TupleDescAttr(queue, QUEUE_KEY - 1 + i), hash);
+	hash_search(set, &hash, HASH_ENTER, NULL);
+}
 
-		hash = hash_column(values[attno - 1], isnull[attno - 1],
-						   TupleDescAttr(v->def->desc, attno - 1), hash);
-	}
-	return hash;
+/* is_noted: returns whether a set, which may be NULL, has the hash of a primary key */
+bool
+is_noted(HTAB *set, uint64 hash)
+{
+	return set != NULL && hash_search(set, &hash, HASH_FIND, NULL) != NULL;
 }
 
 /*
@@ -420,15 +421,9 @@ note_queued_rows(Verify *v)
 		slot = table_slot_create(rel, NULL);
 		while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
 		{
-			uint64		hash = 0;
-
 			CHECK_FOR_INTERRUPTS();
 			slot_getallattrs(slot);
-			for (int k = 0; k < v->factdef->npk; k++)
-				hash = hash_column(slot->tts_values[QUEUE_KEY - 1 + k],
-								   slot->tts_isnull[QUEUE_KEY - 1 + k],
-								   TupleDescAttr(slot->tts_tupleDescriptor, QUEUE_KEY - 1 + k), hash);
-			hash_search(v->queued_rows, &hash, HASH_ENTER, NULL);
+			note_key(v, v->queued_rows, slot->tts_tupleDescriptor, &slot->tts_values[QUEUE_KEY - 1], &slot->tts_isnull[QUEUE_KEY - 1]);
 		}
 		ExecDropSingleTupleTableSlot(slot);
 		table_endscan(scan);
@@ -467,6 +462,7 @@ take_changes(void *arg)
 void
 note_fed_rows(Verify *v)
 {
+	static const bool none_null[INDEX_MAX_KEYS] = {0};
 	MemoryContext cxt = MemoryContextGetParent(v->cxt);
 	ListCell   *cell;
 
@@ -479,7 +475,6 @@ note_fed_rows(Verify *v)
 		TakeChanges take = {v->factdef, {.server = lfirst_oid(cell),.limit = PG_INT64_MAX},
 		AllocSetContextCreate(cxt, "indextable changes", ALLOCSET_DEFAULT_SIZES)};
 		ErrorData  *error = run_catching_errors(take_changes, &take);
-		int64		i;
 
 		if (error != NULL && ERRCODE_TO_CATEGORY(error->sqlerrcode) != ERRCODE_SYNTAX_ERROR_OR_ACCESS_RULE_VIOLATION &&
 			ERRCODE_TO_CATEGORY(error->sqlerrcode) != ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE)
@@ -488,15 +483,8 @@ note_fed_rows(Verify *v)
 			v->feed_problem = psprintf("changes cannot be taken from server \"%s\": %s%s%s",
 									   GetForeignServer(take.batch.server)->servername, error->message,
 									   error->hint == NULL ? "" : "; ", error->hint == NULL ? "" : error->hint);
-		for (i = 0; i < take.batch.nkeys; i++)
-		{
-			uint64		hash = 0;
-
-			for (int k = 0; k < v->factdef->npk; k++)
-				hash = hash_column(take.batch.keys[i * v->factdef->npk + k], false,
-								   TupleDescAttr(v->factdef->queue_desc, QUEUE_KEY - 1 + k), hash);
-			hash_search(v->fed_rows, &hash, HASH_ENTER, NULL);
-		}
+		for (int64 i = 0; i < take.batch.nkeys; i++)
+			note_key(v, v->fed_rows, v->factdef->queue_desc, &take.batch.keys[i * v->factdef->npk], none_null);
 		v->fed_partitions = list_concat_unique_oid(v->fed_partitions, take.batch.whole);
 		MemoryContextDelete(take.cxt);
 	}
@@ -506,7 +494,6 @@ note_fed_rows(Verify *v)
 bool
 is_fed(Verify *v, Datum *key, uint64 hash)
 {
-	return v->fed_rows != NULL &&
-		(hash_search(v->fed_rows, &hash, HASH_FIND, NULL) != NULL ||
-		 (v->fed_partitions != NIL && list_member_oid(v->fed_partitions, route_key(v->factdef, v->fact, key))));
+	return is_noted(v->fed_rows, hash) ||
+		(v->fed_partitions != NIL && list_member_oid(v->fed_partitions, route_key(v->factdef, v->fact, key)));
 }

@@ -103,6 +103,7 @@ extern void read_fact_rows(void *verify);
 extern void read_index_table(Verify *v);
 extern void note_queued_rows(Verify *v);
 extern void note_fed_rows(Verify *v);
+extern bool is_noted(HTAB *set, uint64 hash);
 extern bool is_fed(Verify *v, Datum *key, uint64 hash);
 extern uint64 hash_primary_key(Verify *v, Datum *values, bool *isnull);
 

@@ -96,4 +96,15 @@ hash_column(Datum value, bool isnull, Form_pg_attribute att, uint64 seed)
 							att->attlen == -2 ? strlen(DatumGetCString(value)) : (Size) att->attlen, seed);
 }
 
+/* hash_columns: returns the hash of n columns, the same of a row's primary key as of the same key in an entry */
+static inline uint64
+hash_columns(TupleDesc desc, const AttrNumber *columns, int n, const Datum *values, const bool *isnull)
+{
+	uint64		hash = 0;
+
+	for (int i = 0; i < n; i++)
+		hash = hash_column(values[columns[i] - 1], isnull[columns[i] - 1], TupleDescAttr(desc, columns[i] - 1), hash);
+	return hash;
+}
+
 #endif							/* INDEXTABLE_VALUE_HASH_H */
