@@ -103,7 +103,7 @@ verify_index_table(Oid index_table, double sample, discrepancy_handler handler, 
 	/* Without it, no definition of the fact table can be loaded. */
 	if (OidIsValid(lacking))
 	{
-		Discrepancy d = {.kind = "setup"};
+		Discrepancy d = {.kind = KIND_SETUP};
 
 		d.problem = problem_to_repair(psprintf("index table %s has no primary key", quoted_relation(lacking)), lacking);
 		handler(&d, arg);
@@ -212,7 +212,7 @@ report_unrecorded(Verify *v)
 	v->sums->lacking = lacking_unrecorded(v->def, v->sums->lacking, v->snapshot);
 	if (v->sums->lacking != 0)
 	{
-		Discrepancy d = {.kind = "setup",.def = v->def,.lacking = v->sums->lacking};
+		Discrepancy d = {.kind = KIND_SETUP,.def = v->def,.lacking = v->sums->lacking};
 
 		d.problem = problem_to_repair("rows lack entries, as they may, but that is not recorded", v->def->relid);
 		v->handler(&d, v->arg);
@@ -223,7 +223,7 @@ report_unrecorded(Verify *v)
 static void
 report_by_hand(Verify *v, const char *problem)
 {
-	Discrepancy d = {.kind = "setup",.def = v->def,.problem = problem,.by_hand = true};
+	Discrepancy d = {.kind = KIND_SETUP,.def = v->def,.problem = problem,.by_hand = true};
 
 	v->handler(&d, v->arg);
 }
@@ -337,7 +337,7 @@ compare_differing_buckets(Verify *v)
 		/* Only on another server can two rows have the same primary key. */
 		if (c < 0 && !TTS_EMPTY(last) && compare_slots(v->def, last, expected) == 0)
 		{
-			Discrepancy d = {.kind = "rejected",.def = v->def,.expected = expected,
+			Discrepancy d = {.kind = KIND_REJECTED,.def = v->def,.expected = expected,
 			.problem = "another row of a foreign partition has the same primary key"};
 
 			v->handler(&d, v->arg);
@@ -401,14 +401,14 @@ report_discrepancy(Verify *v, TupleTableSlot *expected, TupleTableSlot *found)
 	{
 		if (v->def->async)
 			d.problem = rejection_of(v->factdef, v->def->relid, key);
-		d.kind = d.problem != NULL ? "rejected" : "missing";
+		d.kind = d.problem != NULL ? KIND_REJECTED : KIND_MISSING;
 	}
 	else if (expected != NULL)
-		d.kind = "stale";
+		d.kind = KIND_STALE;
 	else if (v->shard != NULL || (v->reading == READ_ENTRIES && live_scan_is_elsewhere(&v->rows, key)))
-		d.kind = is_noted(v->foreign_rows, hash) ? "stale" : "dangling";
+		d.kind = is_noted(v->foreign_rows, hash) ? KIND_STALE : KIND_DANGLING;
 	else
-		d.kind = live_scan_first(&v->rows, key) != NULL ? "stale" : "dangling";
+		d.kind = live_scan_first(&v->rows, key) != NULL ? KIND_STALE : KIND_DANGLING;
 	v->handler(&d, v->arg);
 }
 

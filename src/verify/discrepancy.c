@@ -26,6 +26,20 @@
 #include "../indextable.h"
 #include "discrepancy.h"
 
+static const char *const kinds[KINDS] = {
+	[KIND_MISSING] = "missing",[KIND_DANGLING] = "dangling",[KIND_STALE] = "stale",[KIND_REJECTED] = "rejected",[KIND_SETUP] = "setup"
+};
+
+/* discrepancy_kind: returns the kind that verify() calls by a name */
+DiscrepancyKind
+discrepancy_kind(const char *name)
+{
+	for (int i = 0; i < KINDS; i++)
+		if (strcmp(kinds[i], name) == 0)
+			return i;
+	elog(ERROR, "verify() on another node has found the unknown kind \"%s\"", name);
+}
+
 /* problem_to_repair: returns the text of a problem that repair() mends, with the SQL to run */
 char *
 problem_to_repair(const char *problem, Oid index_table)
@@ -81,7 +95,7 @@ put_discrepancy(Discrepancy *d, void *arg)
 	if (entry != NULL && d->def->doc_attno != 0)
 		payload[npayload++] = d->def->doc_attno;
 
-	PUT(VERIFY_KIND, CStringGetTextDatum(d->kind));
+	PUT(VERIFY_KIND, CStringGetTextDatum(kinds[d->kind]));
 	if (entry != NULL)
 		PUT(VERIFY_KEY, columns_to_jsonb(d->def->fact->owner, entry, d->def->ident, d->def->nkeys));
 	if (entry != NULL && !is_totals(d->def))

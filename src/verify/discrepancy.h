@@ -27,6 +27,16 @@ enum
 	VERIFY_COLUMNS
 };
 
+typedef enum DiscrepancyKind
+{
+	KIND_MISSING,
+	KIND_DANGLING,
+	KIND_STALE,
+	KIND_REJECTED,
+	KIND_SETUP,
+	KINDS
+} DiscrepancyKind;
+
 /*
  * A discrepancy is about one entry, about a row that cannot have its entries, or
  * about the setup of the index table.  For the latter two, expected and found are
@@ -34,7 +44,7 @@ enum
  */
 typedef struct Discrepancy
 {
-	const char *kind;			/* missing, dangling, stale, rejected, setup */
+	DiscrepancyKind kind;
 	IndexDef   *def;			/* NULL: it cannot be loaded */
 	TupleTableSlot *expected;	/* the entry that should be there, or NULL */
 	TupleTableSlot *found;		/* the entry that is there, or NULL */
@@ -59,6 +69,7 @@ typedef struct VerifyResult
 	Oid			index_table;
 } VerifyResult;
 
+extern DiscrepancyKind discrepancy_kind(const char *name);
 extern void verify_require_owner(Oid relid);
 extern void put_discrepancy(Discrepancy *d, void *arg);
 extern char *problem_to_repair(const char *problem, Oid index_table);

@@ -91,9 +91,8 @@ typedef struct Repair
 	Oid			index_table;
 	MemoryContext cxt;			/* reset before each round */
 	bool		nonatomic;		/* it may commit */
-	int64		missing;		/* what the first round found */
-	int64		dangling;
-	int64		stale;
+	int64		found[KINDS];	/* what the first round of each index table
+								 * found */
 	int64		rejected;		/* rejected rows of a transactional index
 								 * table that the last round found */
 	int64		remaining;		/* discrepancies that the last round found */
@@ -191,9 +190,9 @@ indextable_repair(PG_FUNCTION_ARGS)
 	SPI_finish();
 	MemoryContextDelete(r.cxt);
 
-	values[0] = Int64GetDatum(r.missing);
-	values[1] = Int64GetDatum(r.dangling);
-	values[2] = Int64GetDatum(r.stale);
+	values[0] = Int64GetDatum(r.found[KIND_MISSING]);
+	values[1] = Int64GetDatum(r.found[KIND_DANGLING]);
+	values[2] = Int64GetDatum(r.found[KIND_STALE]);
 	values[3] = Int64GetDatum(remaining);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(desc, values, isnull)));
 }
@@ -218,15 +217,8 @@ repair_index_table(Repair *r, int batch_size)
 	restore_setup(r->index_table);
 	commit_if_allowed(r);
 	if (methods->repair != NULL)
-	{
-		Repair		one = {0};
-
-		methods->repair(r->index_table, r->nonatomic, &one.missing, &one.dangling, &one.stale, &r->remaining);
-		r->missing += one.missing;
-		r->dangling += one.dangling;
-		r->stale += one.stale;
-	}
-	else if (!repair_if_totals(r->index_table, &r->stale))
+		methods->repair(r->index_table, r->nonatomic, r->found, &r->remaining);
+	else if (!repair_if_totals(r->index_table, &r->found[KIND_STALE]))
 		for (;;)
 		{
 			MemoryContextReset(r->cxt);
@@ -329,17 +321,12 @@ note_suspect(Discrepancy *d, void *arg)
 		return;
 	r->is_unique = d->def->is_unique;
 	record_lacking(d->def, d->lacking);
-	if (strcmp(d->kind, "rejected") == 0 && !d->def->async)
+	if (d->kind == KIND_REJECTED && !d->def->async)
 		r->rejected++;
-	if (entry == NULL || strcmp(d->kind, "rejected") == 0)
+	if (entry == NULL || d->kind == KIND_REJECTED)
 		return;					/* mending entries would not change it */
 	r->remaining++;
-	if (r->first_round)
-	{
-		r->missing += strcmp(d->kind, "missing") == 0;
-		r->dangling += strcmp(d->kind, "dangling") == 0;
-		r->stale += strcmp(d->kind, "stale") == 0;
-	}
+	r->found[d->kind] += r->first_round;
 	if (r->nsuspects == MAX_SUSPECTS)
 		return;
 	old = MemoryContextSwitchTo(r->cxt);
@@ -355,7 +342,7 @@ note_suspect(Discrepancy *d, void *arg)
 
 		suspect->key[i] = datumCopy(entry->tts_values[attno - 1], att->attbyval, att->attlen);
 	}
-	suspect->row_gone = strcmp(d->kind, "dangling") == 0;
+	suspect->row_gone = d->kind == KIND_DANGLING;
 	suspect->entry = d->found != NULL ? ExecCopySlotHeapTuple(d->found) : NULL;
 	MemoryContextSwitchTo(old);
 }

@@ -91,7 +91,7 @@ static bool has_lost_queue(Oid fact);
 void
 check_setup(IndexDef *def, Relation fact, Relation index_table, discrepancy_handler handler, void *arg)
 {
-	Setup		setup = {{.kind = "setup",.def = def}, handler, arg};
+	Setup		setup = {{.kind = KIND_SETUP,.def = def}, handler, arg};
 	char	   *activation = told_activation(def->relid);
 	List	   *catalog = list_make4_oid(def->fact->queue, def->fact->spare, catalog_relid("definition", false), catalog_relid("fact", false));
 	char	   *writer = subscription_names(find_all_inheritors(def->relid, NoLock, NULL));

@@ -127,7 +127,7 @@ read_fact_rows(void *verify)
 		}
 		if (row.rejection.sqlstate != 0)
 		{
-			Discrepancy d = {.kind = "rejected",.def = v->def,.row = slot,.problem = row.rejection.message};
+			Discrepancy d = {.kind = KIND_REJECTED,.def = v->def,.row = slot,.problem = row.rejection.message};
 
 			v->sums->any_rejected = true;
 			if (v->reading == READ_REJECTED)

@@ -64,7 +64,7 @@ report_group(Deltas *difference, Datum *values, bool *isnull, void *arg)
 {
 	Report	   *report = arg;
 	IndexDef   *def = difference->def;
-	Discrepancy d = {.kind = "stale",.def = def};
+	Discrepancy d = {.kind = KIND_STALE,.def = def};
 	TupleTableSlot *expected = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
 	TupleTableSlot *found = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
 	Datum	   *there;
@@ -80,11 +80,11 @@ report_group(Deltas *difference, Datum *values, bool *isnull, void *arg)
 													   there[at], values[at]);
 	}
 	if (!any || DatumGetInt64(there[def->rows_attno - 1]) == 0)
-		d.kind = "missing";
+		d.kind = KIND_MISSING;
 	else if (DatumGetInt64(expected->tts_values[def->rows_attno - 1]) == 0)
-		d.kind = "dangling";
-	d.expected = strcmp(d.kind, "dangling") == 0 ? NULL : expected;
-	d.found = strcmp(d.kind, "missing") == 0 ? NULL : found;
+		d.kind = KIND_DANGLING;
+	d.expected = d.kind == KIND_DANGLING ? NULL : expected;
+	d.found = d.kind == KIND_MISSING ? NULL : found;
 	report->handler(&d, report->arg);
 	ExecDropSingleTupleTableSlot(expected);
 	ExecDropSingleTupleTableSlot(found);

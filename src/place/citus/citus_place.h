@@ -108,6 +108,6 @@ extern void check_distributed(DefinitionRow *row, FactDef *factdef, Relation fac
 extern void register_distributed(DefinitionRow *row, IndexDef *def, Relation fact, Relation index_table, int nshards);
 extern void build_distributed(Oid index_table, Oid fact_table);
 extern void verify_all_shards(IndexDef *def, double sample, int64 repair, discrepancy_handler handler, void *arg);
-extern void repair_shards(Oid index_table, bool commit, int64 *missing, int64 *dangling, int64 *stale, int64 *remaining);
+extern void repair_shards(Oid index_table, bool commit, int64 *first, int64 *remaining);
 
 #endif							/* INDEXTABLE_CITUS_PLACE_H */

@@ -104,15 +104,7 @@ static const char rows[] =
 /* So many discrepancies of one shard are reported at most. */
 #define MAX_REPORTED		100000
 
-/* What verify() has found in a round. */
-typedef struct Found
-{
-	int64		missing;
-	int64		dangling;
-	int64		stale;
-} Found;
-
-static void queue_discrepancies(Oid index_table, Found *found);
+static void queue_discrepancies(Oid index_table, int64 *found);
 static void count_discrepancy(Discrepancy *d, void *arg);
 static int64 new_number(void);
 
@@ -249,7 +241,7 @@ pass_on(Discrepancy *d, void *arg)
 	FactDef    *fact = d->def->fact;
 	TupleTableSlot *entry = d->expected != NULL ? d->expected : d->found;
 
-	if (requeue->number != 0 && entry != NULL && strcmp(d->kind, "rejected") != 0)
+	if (requeue->number != 0 && entry != NULL && d->kind != KIND_REJECTED)
 	{
 		Oid			types[INDEX_MAX_KEYS + 1];
 		Datum		values[INDEX_MAX_KEYS + 1];
@@ -322,7 +314,8 @@ verify_all_shards(IndexDef *def, double sample, int64 repair, discrepancy_handle
 	{
 		HeapTuple	tuple = SPI_tuptable->vals[i];
 		TupleDesc	desc = SPI_tuptable->tupdesc;
-		Discrepancy d = {.def = def,.kind = SPI_getvalue(tuple, desc, 3)};
+		Discrepancy d = {.def = def};
+		char	   *kind = SPI_getvalue(tuple, desc, 3);
 		Datum		columns[8];
 		bool		isnull[8];
 
@@ -330,14 +323,15 @@ verify_all_shards(IndexDef *def, double sample, int64 repair, discrepancy_handle
 		heap_deform_tuple(tuple, desc, columns, isnull);
 		if (!DatumGetBool(columns[0]))
 		{
-			d.kind = "setup";
+			d.kind = KIND_SETUP;
 			d.by_hand = true;
 			d.problem = psprintf("a shard could not be compared: %s", SPI_getvalue(tuple, desc, 2));
 		}
-		else if (d.kind == NULL)
+		else if (kind == NULL)
 			continue;			/* the shard has no discrepancy */
 		else
 		{
+			d.kind = discrepancy_kind(kind);
 			d.columns = columns + 2;
 			d.isnull = isnull + 2;
 			d.problem = SPI_getvalue(tuple, desc, 8);
@@ -350,29 +344,26 @@ verify_all_shards(IndexDef *def, double sample, int64 repair, discrepancy_handle
 /*
  * repair_shards
  *		Mends entries in rounds, until nothing is found that is not queued, or a round has
- *		mended nothing.  Sets what the first round has found, and how much remains.
+ *		mended nothing.  Adds what the first round has found, by kind, and sets how much
+ *		remains.
  *
  * The caller has connected SPI; commit says that it may commit.
  */
 void
-repair_shards(Oid index_table, bool commit, int64 *missing, int64 *dangling, int64 *stale, int64 *remaining)
+repair_shards(Oid index_table, bool commit, int64 *first, int64 *remaining)
 {
 	int64		before = -1;
 
 	for (;;)
 	{
-		Found		found = {0};
+		int64		found[KINDS] = {0};
 
-		queue_discrepancies(index_table, &found);
+		queue_discrepancies(index_table, found);
 		if (commit)
 			SPI_commit();
-		if (before < 0)
-		{
-			*missing = found.missing;
-			*dangling = found.dangling;
-			*stale = found.stale;
-		}
-		*remaining = found.missing + found.dangling + found.stale;
+		for (int i = 0; i < KINDS && before < 0; i++)
+			first[i] += found[i];
+		*remaining = found[KIND_MISSING] + found[KIND_DANGLING] + found[KIND_STALE];
 		if (*remaining == 0 || *remaining == before)
 			break;
 		before = *remaining;
@@ -385,7 +376,7 @@ repair_shards(Oid index_table, bool commit, int64 *missing, int64 *dangling, int
  *		they do in transactions of their own, whatever becomes of this one.
  */
 static void
-queue_discrepancies(Oid index_table, Found *found)
+queue_discrepancies(Oid index_table, int64 *found)
 {
 	int			nestlevel = NewGUCNestLevel();
 	FactDef    *factdef;
@@ -403,7 +394,7 @@ queue_discrepancies(Oid index_table, Found *found)
 	verify_all_shards(def, 100, new_number(), count_discrepancy, found);
 	relation_close(rel, AccessShareLock);
 	relation_close(fact, AccessShareLock);
-	if (found->missing + found->dangling + found->stale > 0)
+	if (found[KIND_MISSING] + found[KIND_DANGLING] + found[KIND_STALE] > 0)
 		run_sql(InvalidOid, "SELECT " IT_SCHEMA ".drain(%u::pg_catalog.regclass)", fact_table);
 	PopActiveSnapshot();
 	AtEOXact_GUC(false, nestlevel);
@@ -413,17 +404,13 @@ queue_discrepancies(Oid index_table, Found *found)
 static void
 count_discrepancy(Discrepancy *d, void *arg)
 {
-	Found	   *found = arg;
-
 	if (d->columns == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_CONNECTION_FAILURE),
 				 errmsg("could not repair index table \"%s\"", d->def->name),
 				 errdetail("On one of the nodes, %s.", d->problem),
 				 errhint("When all nodes can be reached, run %s", told_call("repair", d->def->relid))));
-	found->missing += strcmp(d->kind, "missing") == 0;
-	found->dangling += strcmp(d->kind, "dangling") == 0;
-	found->stale += strcmp(d->kind, "stale") == 0;
+	((int64 *) arg)[d->kind]++;
 }
 
 /* new_number: returns the number under which a command queues rows: see place/citus/distributed_queue.c */
