@@ -369,10 +369,11 @@ take_away_table(Deltas *deltas, Relation rel, Snapshot snapshot, Deltas *found)
 	table_endscan(scan);
 }
 
-/* deltas_visit: calls the handler with each group in which anything is left */
-void
+/* deltas_visit: calls the handler with each group in which anything is left; returns how many there are */
+int64
 deltas_visit(Deltas *deltas, delta_handler handler, void *arg)
 {
+	int64		n = 0;
 	deltas_iterator it;
 	DeltaGroup *group;
 
@@ -384,9 +385,12 @@ deltas_visit(Deltas *deltas, delta_handler handler, void *arg)
 
 		for (int i = 0; i < deltas->nadded && !any; i++)
 			any = !is_zero(deltas->def, values, deltas->added[i]);
-		if (any)
-			handler(deltas, values, group->delta.isnull, arg);
+		if (!any)
+			continue;
+		handler(deltas, values, group->delta.isnull, arg);
+		n++;
 	}
+	return n;
 }
 
 /* What write_delta() writes with. */
@@ -399,22 +403,23 @@ typedef struct DeltaWriter
 /*
  * deltas_write
  *		Writes an entry for each group in which anything is left, and what is to be recorded of
- *		the rows.  The table is locked as by its writers.
+ *		the rows; returns how many entries that is.  The table is locked as by its writers.
  */
-void
+int64
 deltas_write(Deltas *deltas)
 {
 	IndexDef   *def = deltas->def;
 	Relation	rel;
 	DeltaWriter *w;
+	int64		n;
 
 	if (deltas->groups->members == 0 && deltas->skipped == 0 && !lacking_is_news(def, deltas->lacking))
-		return;
+		return 0;
 	rel = table_open(def->relid, NoLock);
 	w = palloc(sizeof(DeltaWriter));
 	open_writer(&w->writer, def, rel);
 	w->slot = MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsVirtual);
-	deltas_visit(deltas, write_delta, w);
+	n = deltas_visit(deltas, write_delta, w);
 	ExecDropSingleTupleTableSlot(w->slot);
 	close_writer(&w->writer);
 	pfree(w);
@@ -422,6 +427,7 @@ deltas_write(Deltas *deltas)
 	if (deltas->skipped > 0)
 		catalog_count_skipped(def->relid, deltas->skipped);
 	record_lacking(def, deltas->lacking);
+	return n;
 }
 
 /* write_delta: inserts an entry */

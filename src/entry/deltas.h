@@ -37,8 +37,8 @@ extern Deltas *deltas_of_difference(FactDef *fact, IndexDef *def, Relation fact_
 									bool report, Deltas *found);
 extern bool deltas_find(Deltas *deltas, Datum *values, bool *isnull, Datum **found);
 extern bool lock_folding(Oid relid, bool wait);
-extern void deltas_visit(Deltas *deltas, delta_handler handler, void *arg);
-extern void deltas_write(Deltas *deltas);
+extern int64 deltas_visit(Deltas *deltas, delta_handler handler, void *arg);
+extern int64 deltas_write(Deltas *deltas);
 extern int64 fold_totals(IndexDef *def, Relation rel, int64 limit);
 
 #endif							/* INDEXTABLE_DELTAS_H */

@@ -124,7 +124,11 @@ typedef struct IndexTableMethods
 	/* reports what is wrong with entries, and may queue it with a number */
 	void		(*verify) (IndexDef *def, double sample, int64 number,
 						   void (*handler) (struct Discrepancy *d, void *arg), void *arg);
-	/* mends entries; adds what was found first, by kind, and sets what remains */
+
+	/*
+	 * mends entries; adds what was found first, by kind, and sets what
+	 * remains
+	 */
 	void		(*repair) (Oid index_table, bool commit, int64 *found, int64 *remaining);
 } IndexTableMethods;
 

@@ -81,7 +81,6 @@ static void restore_partitions(Oid index_table, Oid fact_table);
 static void restore_owners(Oid fact_table);
 static void restore_persistence(Oid index_table, Oid fact_table);
 static void restore_row_index(Oid index_table, Oid fact_table);
-static bool has_lost_queue(Oid fact);
 
 /*
  * check_setup
@@ -255,8 +254,8 @@ void
 restore_setup(Oid index_table)
 {
 	Oid			fact = catalog_fact_of(index_table);
-
 	Oid			lacking;
+	FactDef    *factdef = NULL;
 
 	/*
 	 * This comes first: a command that follows fails if any of them has
@@ -278,7 +277,8 @@ restore_setup(Oid index_table)
 		lock_tree(fact, ShareRowExclusiveLock);
 		triggers_install_guard(index_table);
 	}
-	if (has_lost_queue(fact))
+	(void) definition_of_index_table(index_table, &factdef);
+	if (factdef != NULL && factdef->queue_lost)
 	{
 		lock_tree(fact, ShareRowExclusiveLock);
 		queues_restore(fact);
@@ -411,12 +411,9 @@ restore_owners(Oid fact_table)
 
 	foreach(cell, index_tables_of(fact_table))
 	{
-		Relation	rel = try_relation_open(lfirst_oid(cell), AccessShareLock);
-		bool		differs = rel != NULL && rel->rd_rel->relowner != fact->rd_rel->relowner;
+		Oid			owner = table_owner(lfirst_oid(cell));
 
-		if (rel != NULL)
-			relation_close(rel, AccessShareLock);
-		if (!differs)
+		if (!OidIsValid(owner) || owner == fact->rd_rel->relowner)
 			continue;
 		lock_tree(fact_table, ShareRowExclusiveLock);
 		(void) sync_index_table_owner(lfirst_oid(cell), fact, true);
@@ -458,15 +455,4 @@ restore_row_index(Oid index_table, Oid fact_table)
 		return;					/* mended or dropped meanwhile */
 	row_index_make(index_table, row_index_columns(def));
 	CommandCounterIncrement();
-}
-
-/* has_lost_queue: returns whether changes cannot be queued, or were queued and are lost */
-static bool
-has_lost_queue(Oid fact)
-{
-	Relation	rel = open_existing(fact, AccessShareLock);
-	bool		lost = definition_of_fact(rel, fact)->queue_lost;
-
-	relation_close(rel, AccessShareLock);
-	return lost;
 }

@@ -39,7 +39,6 @@ typedef struct Report
 } Report;
 
 static void report_group(Deltas *difference, Datum *values, bool *isnull, void *arg);
-static void count_group(Deltas *difference, Datum *values, bool *isnull, void *arg);
 
 /* verify_totals: calls the handler for each group of which the totals are wrong; returns what is to be recorded of the rows */
 uint32
@@ -119,7 +118,7 @@ add_missing_totals(Oid index_table, bool report)
 	IndexDef   *def = definition_open(index_table, &factdef, &fact, &rel);
 	Snapshot	snapshot;
 	Deltas	   *difference;
-	int64		n = 0;
+	int64		n;
 
 	if (def == NULL)
 		report_not_index_table(index_table);
@@ -131,18 +130,11 @@ add_missing_totals(Oid index_table, bool report)
 	(void) lock_folding(index_table, true);
 	snapshot = tree_snapshot(fact);
 	difference = deltas_of_difference(factdef, def, fact, rel, snapshot, report, NULL);
-	deltas_visit(difference, count_group, &n);
-	deltas_write(difference);
+	n = deltas_write(difference);
 	UnregisterSnapshot(snapshot);
 	relation_close(rel, NoLock);
 	relation_close(fact, NoLock);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(cxt);
 	return n;
-}
-
-static void
-count_group(Deltas *difference, Datum *values, bool *isnull, void *arg)
-{
-	(*(int64 *) arg)++;
 }
