@@ -55,7 +55,6 @@ static void make_entries_or_reject(Row *row);
 static void make_entries_of_row(void *arg);
 static void read_entries_of_shard(Verify *v);
 static void look_up_expected_entry(Verify *v, TupleTableSlot *entry);
-static void find_other_columns(Verify *v);
 static void sum_or_keep_entry(Verify *v, Datum *values, bool *isnull, bool expected);
 
 /*
@@ -321,23 +320,6 @@ look_up_expected_entry(Verify *v, TupleTableSlot *entry)
 	become_caller(&caller);
 }
 
-/* find_other_columns: finds the columns of entries that are to be compared, beside the primary key of the fact table */
-static void
-find_other_columns(Verify *v)
-{
-	TupleDesc	desc = v->def->desc;
-	int			k;
-
-	v->others = MemoryContextAlloc(MemoryContextGetParent(v->cxt), sizeof(int) * desc->natts);
-	for (int i = 0; i < desc->natts; i++)
-	{
-		for (k = 0; k < v->factdef->npk && v->def->pk_attno[k] != i + 1; k++)
-			;
-		if (k == v->factdef->npk && i + 1 != v->def->hint_attno && !TupleDescAttr(desc, i)->attisdropped)
-			v->others[v->nothers++] = i;
-	}
-}
-
 /*
  * sum_or_keep_entry
  *		Adds an entry to the sums of its bucket, or keeps it for the comparison unless
@@ -362,11 +344,9 @@ sum_or_keep_entry(Verify *v, Datum *values, bool *isnull, bool expected)
 		ExecDropSingleTupleTableSlot(slot);
 		return;
 	}
-	if (v->others == NULL)
-		find_other_columns(v);
-	for (int i = 0; i < v->nothers; i++)
-		entry = hash_column(values[v->others[i]], isnull[v->others[i]],
-							TupleDescAttr(def->desc, v->others[i]), entry);
+	for (int i = 0; i < def->desc->natts; i++)
+		if (i + 1 != def->hint_attno && !TupleDescAttr(def->desc, i)->attisdropped)
+			entry = hash_column(values[i], isnull[i], TupleDescAttr(def->desc, i), entry);
 	*(expected ? &bucket->expected : &bucket->found) += entry;
 }
 

@@ -71,9 +71,6 @@ typedef struct Verify
 	double		sample;			/* percentage of the blocks; 100: all */
 	uint32		seed;			/* for the choice of the blocks */
 	Sums	   *sums;
-	int		   *others;			/* its columns beside the primary key, from 0;
-								 * NULL: not known yet */
-	int			nothers;
 	SharedBlockScan *shared_fact;	/* if parallel workers read both tables,
 									 * too: see parallel_sums.c; or NULL */
 	SharedBlockScan *shared_index;
