@@ -65,7 +65,6 @@
 #include "../util/wait_point.h"
 #include "compare.h"
 #include "discrepancy.h"
-#include "parallel_sums.h"
 #include "setup.h"
 #include "sums.h"
 #include "totals.h"

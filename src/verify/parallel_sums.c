@@ -48,25 +48,22 @@
 #include "../util/fixed_settings.h"
 #include "../util/inherit.h"
 #include "../util/subxact.h"
-#include "parallel_sums.h"
 #include "sums.h"
 
 /* What is in shared memory. */
 enum
 {
-	KEY_INDEX_TABLE,			/* its OID */
+	KEY_SHARED,
 	KEY_FACT_SCAN,				/* the reading of the fact table */
 	KEY_INDEX_SCAN,				/* the reading of the index table */
-	KEY_SUMS,					/* those of each worker */
 	KEYS
 };
 
-/* What sum_up_with_workers() works on. */
-typedef struct Attempt
+typedef struct Shared
 {
-	Verify	   *v;
-	int			nworkers;
-} Attempt;
+	Oid			index_table;
+	Sums		sums[FLEXIBLE_ARRAY_MEMBER];	/* those of each worker */
+} Shared;
 
 /* The server finds it by its name. */
 PGDLLEXPORT void indextable_sum_up(dsm_segment *seg, shm_toc *toc);
@@ -74,8 +71,7 @@ PGDLLEXPORT void indextable_sum_up(dsm_segment *seg, shm_toc *toc);
 static int	wanted_workers(Verify *v);
 static bool function_is_safe(FmgrInfo *function);
 static bool entries_are_parallel_safe(IndexDef *def);
-static void sum_up_with_workers(void *arg);
-static void sum_up_share(Verify *v);
+static void sum_up_with_workers(void *verify);
 static void add_sums(Sums *sums, const Sums *more);
 
 /*
@@ -86,12 +82,12 @@ static void add_sums(Sums *sums, const Sums *more);
 bool
 sum_up_in_parallel(Verify *v)
 {
-	Attempt		attempt = {v, wanted_workers(v)};
 	ErrorData  *error;
 
-	if (attempt.nworkers == 0)
+	v->nworkers = wanted_workers(v);
+	if (v->nworkers == 0)
 		return false;
-	error = run_catching_errors(sum_up_with_workers, &attempt);
+	error = run_catching_errors(sum_up_with_workers, v);
 	v->shared_fact = NULL;
 	v->shared_index = NULL;
 	if (error == NULL)
@@ -110,20 +106,20 @@ sum_up_in_parallel(Verify *v)
 void
 indextable_sum_up(dsm_segment *seg, shm_toc *toc)
 {
-	Sums	   *sums = shm_toc_lookup(toc, KEY_SUMS, false);
-	Verify		v = {.sample = 100,.reading = READ_SUMS,.sums = &sums[ParallelWorkerNumber]};
+	Shared	   *shared = shm_toc_lookup(toc, KEY_SHARED, false);
+	Verify		v = {.sample = 100,.reading = READ_SUMS,.sums = &shared->sums[ParallelWorkerNumber]};
 	int			nestlevel = NewGUCNestLevel();
 
 	fix_gucs();
 	v.cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable verify", ALLOCSET_DEFAULT_SIZES);
 	v.snapshot = GetActiveSnapshot();
-	v.def = definition_open(*(Oid *) shm_toc_lookup(toc, KEY_INDEX_TABLE, false),
-							&v.factdef, &v.fact, &v.index_table);
+	v.def = definition_open(shared->index_table, &v.factdef, &v.fact, &v.index_table);
 	if (v.def == NULL)
 		elog(ERROR, "a parallel worker does not find the definition of an index table");
 	v.shared_fact = shm_toc_lookup(toc, KEY_FACT_SCAN, false);
 	v.shared_index = shm_toc_lookup(toc, KEY_INDEX_SCAN, false);
-	sum_up_share(&v);
+	read_fact_rows(&v);
+	read_index_table(&v);
 	relation_close(v.index_table, NoLock);
 	relation_close(v.fact, NoLock);
 	AtEOXact_GUC(false, nestlevel);
@@ -186,54 +182,45 @@ function_is_safe(FmgrInfo *function)
  * After an error, the end of the subtransaction ends the workers and the parallel mode.
  */
 static void
-sum_up_with_workers(void *arg)
+sum_up_with_workers(void *verify)
 {
-	Attempt    *attempt = arg;
-	Verify	   *v = attempt->v;
+	Verify	   *v = verify;
 	ParallelContext *pcxt;
 	Size		fact_size = shared_block_scan_size(v->fact, v->snapshot);
 	Size		index_size = shared_block_scan_size(v->index_table, v->snapshot);
-	Oid		   *index_table;
-	Sums	   *sums;
+	Size		size = add_size(offsetof(Shared, sums), mul_size(sizeof(Sums), v->nworkers));
+	Shared	   *shared;
 
 	EnterParallelMode();
-	pcxt = CreateParallelContext("indextable", "indextable_sum_up", attempt->nworkers);
-	shm_toc_estimate_chunk(&pcxt->estimator, sizeof(Oid));
+	pcxt = CreateParallelContext("indextable", "indextable_sum_up", v->nworkers);
+	shm_toc_estimate_chunk(&pcxt->estimator, size);
 	shm_toc_estimate_chunk(&pcxt->estimator, fact_size);
 	shm_toc_estimate_chunk(&pcxt->estimator, index_size);
-	shm_toc_estimate_chunk(&pcxt->estimator, mul_size(sizeof(Sums), attempt->nworkers));
 	shm_toc_estimate_keys(&pcxt->estimator, KEYS);
 	InitializeParallelDSM(pcxt);
 
-	index_table = shm_toc_allocate(pcxt->toc, sizeof(Oid));
-	*index_table = v->def->relid;
-	shm_toc_insert(pcxt->toc, KEY_INDEX_TABLE, index_table);
+	shared = shm_toc_allocate(pcxt->toc, size);
+	memset(shared, 0, size);
+	shared->index_table = v->def->relid;
+	shm_toc_insert(pcxt->toc, KEY_SHARED, shared);
 	v->shared_fact = shm_toc_allocate(pcxt->toc, fact_size);
 	shared_block_scan_init(v->shared_fact, v->fact, v->snapshot);
 	shm_toc_insert(pcxt->toc, KEY_FACT_SCAN, v->shared_fact);
 	v->shared_index = shm_toc_allocate(pcxt->toc, index_size);
 	shared_block_scan_init(v->shared_index, v->index_table, v->snapshot);
 	shm_toc_insert(pcxt->toc, KEY_INDEX_SCAN, v->shared_index);
-	sums = shm_toc_allocate(pcxt->toc, mul_size(sizeof(Sums), attempt->nworkers));
-	memset(sums, 0, mul_size(sizeof(Sums), attempt->nworkers));
-	shm_toc_insert(pcxt->toc, KEY_SUMS, sums);
 
 	LaunchParallelWorkers(pcxt);
 	if (parallel_leader_participation || pcxt->nworkers_launched == 0)
-		sum_up_share(v);
+	{
+		read_fact_rows(v);
+		read_index_table(v);
+	}
 	WaitForParallelWorkersToFinish(pcxt);
 	for (int i = 0; i < pcxt->nworkers_launched; i++)
-		add_sums(v->sums, &sums[i]);
+		add_sums(v->sums, &shared->sums[i]);
 	DestroyParallelContext(pcxt);
 	ExitParallelMode();
-}
-
-/* sum_up_share: sums up the entries of those blocks of both tables that this process gets */
-static void
-sum_up_share(Verify *v)
-{
-	read_fact_rows(v);
-	read_index_table(v);
 }
 
 /* add_sums: adds what a worker has found to what is known */

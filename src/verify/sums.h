@@ -71,6 +71,7 @@ typedef struct Verify
 	double		sample;			/* percentage of the blocks; 100: all */
 	uint32		seed;			/* for the choice of the blocks */
 	Sums	   *sums;
+	int			nworkers;		/* that are to help */
 	SharedBlockScan *shared_fact;	/* if parallel workers read both tables,
 									 * too: see parallel_sums.c; or NULL */
 	SharedBlockScan *shared_index;
@@ -94,6 +95,9 @@ typedef struct Verify
 	discrepancy_handler handler;
 	void	   *arg;
 } Verify;
+
+/* in parallel_sums.c */
+extern bool sum_up_in_parallel(Verify *v);
 
 extern void read_fact_table(Verify *v);
 extern void read_fact_rows(void *verify);
