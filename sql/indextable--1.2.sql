@@ -956,6 +956,7 @@ CREATE TYPE indextable_internal.key_profile AS (
     include         text[],     -- NULL: none
     filter          text,
     document        text,       -- if the caller has named it
+    document_column text,
     primary_key     text[],     -- if create() has to be given it
     names           text[],     -- of the key's columns
     same            text[],     -- index tables of this key
@@ -964,7 +965,8 @@ CREATE TYPE indextable_internal.key_profile AS (
     hinted          boolean,    -- @ctid is included,
     shows_fields    boolean,    -- and fields for queries to show
     immutable       boolean,    -- an index can have the expressions of the key
-    too_wide        boolean,    -- some entries are, for the primary key to cover
+    covered         boolean,    -- the primary key can have whole entries
+    equal_once      boolean,    -- a B-tree on the key has equal keys once, and a row identifier for each row
     documents       float8,     -- an estimate
     complete        boolean,    -- the sample is the whole table
     sampled         bigint,     -- rows; of these,
@@ -976,22 +978,25 @@ CREATE TYPE indextable_internal.key_profile AS (
     sampled_entries bigint,
     numbers         bigint,     -- entries whose first key field is a number
     all_differ      boolean,    -- no key has two entries
-    never_included  text[],     -- included fields that no entry has
+    included        boolean[],  -- for each included field, whether any entry has a value
     common_counts   float8[],   -- the most common keys: how many entries each has,
-    common_keys     text[],     -- for people to read,
-    common_sql      text[],     -- and as SQL: a literal, or of several fields a condition
-    found           float8[],   -- [i]: the share of the documents that a look-up finds, by any but the first i - 1 of these
+    common_values   text[],     -- and the values of its fields
+    pairs           float8,     -- ordered pairs of entries with the same key
     entries         float8,     -- an estimate, as is
     keys            float8,     -- how many differ
-    document_bytes  float8,
-    key_bytes       float8,
-    entry_bytes     float8,
+    document_bytes  float8,     -- averages: of a document in full,
+    stored_bytes    float8,     -- of a document as it is stored,
+    key_bytes       float8,     -- of the key of an entry,
+    ident_bytes     float8,     -- of its key and primary key,
+    entry_bytes     float8,     -- and of the whole entry
     inline          boolean,    -- documents are stored in their rows
     wide            boolean,    -- documents are not, or only compressed
-    pages           float8[],   -- that an entry takes, as in src/advise/profile.h
-    index_columns   text,       -- the key as that of a native index,
-    gin_column      text,       -- of one for the array,
-    first_text      text);      -- and the text of the first field
+    -- Of each key field:
+    paths           text[],     -- the path as the text of an array, up to [*]; NULL:
+    sources         text[],     -- the column, or an expression in parentheses
+    types           text[],     -- to which the text of a path, or a column, is cast; NULL: it is as it is
+    collations      text[],
+    array_field     integer);   -- the one that has [*]
 COMMENT ON TYPE indextable_internal.key_profile IS
 'The numbers of a key of an index table, from a sample of the documents, by which it is judged';
 
@@ -1064,14 +1069,23 @@ END;
 COMMENT ON FUNCTION indextable_internal.table_counts(regclass) IS
 'How often a table and its partitions were written and read since the statistics were reset; scans has those of indexes, too';
 
+-- Tuples and row identifiers begin at multiples of eight bytes; a line pointer has four.
+CREATE FUNCTION indextable_internal.tuple_pages(header integer, data float8) RETURNS float8
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+RETURN (ceil((header + ceil(data)) / 8) * 8 + 4) / (current_setting('block_size')::integer - 24);
+COMMENT ON FUNCTION indextable_internal.tuple_pages(integer, float8) IS 'The share of a page that a tuple takes with so many bytes of header and of data';
+
+-- A new B-tree fills nine tenths of its pages.
 CREATE FUNCTION indextable_internal.sizes(p indextable_internal.key_profile, n float8, OUT normalized float8, OUT partial float8, OUT denormalized float8, OUT native float8)
 LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
-    SELECT (ceil(n * p.pages[1]) + ceil(n * p.pages[2])) * page,
-           (ceil(n * p.pages[3]) + ceil(n * p.pages[4])) * page,
-           (ceil(n * p.pages[5]) + ceil(n * p.pages[6])) * page,
-           ceil(least(p.keys, n) * p.pages[7] + (n - least(p.keys, n)) * p.pages[8]) * page
-    FROM (SELECT current_setting('block_size')::float8) b(page);
+    SELECT (ceil(n * indextable_internal.tuple_pages(24, p.ident_bytes)) + ceil(n * i.ident)) * page,
+           (ceil(n * indextable_internal.tuple_pages(24, p.entry_bytes)) + ceil(n * i.entry)) * page,
+           (ceil(n * indextable_internal.tuple_pages(24, p.ident_bytes + p.stored_bytes)) + ceil(n * i.ident)) * page,
+           ceil(least(p.keys, n) * i.key + (n - least(p.keys, n)) * CASE WHEN p.equal_once THEN 6 / (page - 24) / 0.9::float8 ELSE i.key END) * page
+    FROM (SELECT current_setting('block_size')::float8) b(page),
+         LATERAL (SELECT indextable_internal.tuple_pages(8, p.ident_bytes) / 0.9::float8, indextable_internal.tuple_pages(8, p.key_bytes) / 0.9::float8,
+                         indextable_internal.tuple_pages(8, CASE WHEN p.covered THEN p.entry_bytes ELSE p.ident_bytes END) / 0.9::float8) i(ident, key, entry);
 END;
 COMMENT ON FUNCTION indextable_internal.sizes(indextable_internal.key_profile, float8) IS
 'The sizes in bytes of new index tables of each strategy, with their indexes, and of a native index, of so many entries';
@@ -1097,6 +1111,63 @@ LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 RETURN CASE WHEN strings::text !~ '["''\\]' THEN quote_literal(strings::text)
     ELSE 'ARRAY[' || (SELECT string_agg(indextable_internal.literal(x), ', ' ORDER BY n) FROM unnest(strings) WITH ORDINALITY u(x, n)) || ']' END;
 COMMENT ON FUNCTION indextable_internal.literal(text[]) IS 'Fields as an SQL literal';
+
+-- A name that is a number is a subscript, too, to #>> but not to ->>.
+CREATE FUNCTION indextable_internal.path_sql(document text, path text[], arrows text) RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+RETURN quote_ident(document) || CASE WHEN cardinality(path) = 0 THEN ''
+    WHEN cardinality(path) = 1 AND path[1] !~ '^\s*[-+]?[0-9]+$' THEN format(' -%s %L', arrows, path[1])
+    ELSE format(' #%s %L', arrows, path) END;
+COMMENT ON FUNCTION indextable_internal.path_sql(text, text[], text) IS 'What is at a path, as SQL: > as jsonb, >> as text';
+
+CREATE FUNCTION indextable_internal.field_sql(p indextable_internal.key_profile, n integer, as_text boolean) RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+RETURN CASE WHEN p.sources[n] LIKE '(%' OR p.sources[n] IS NOT NULL AND p.types[n] IS NULL THEN p.sources[n]
+    WHEN p.sources[n] IS NOT NULL THEN format('(%s)::%s', p.sources[n], p.types[n])
+    WHEN p.types[n] = 'jsonb' THEN indextable_internal.path_sql(p.document_column, p.paths[n]::text[], '>')
+    WHEN as_text OR p.types[n] IS NULL THEN indextable_internal.path_sql(p.document_column, p.paths[n]::text[], '>>')
+    ELSE format('(%s)::%s', indextable_internal.path_sql(p.document_column, p.paths[n]::text[], '>>'), p.types[n]) END;
+COMMENT ON FUNCTION indextable_internal.field_sql(indextable_internal.key_profile, integer, boolean) IS
+'The nth field of a key as SQL, or the text that is cast to it';
+
+CREATE FUNCTION indextable_internal.index_columns(p indextable_internal.key_profile) RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+    SELECT string_agg(CASE WHEN p.sources[n] LIKE '(%' OR p.sources[n] IS NOT NULL AND p.types[n] IS NULL THEN p.sources[n]
+                           ELSE '(' || indextable_internal.field_sql(p, n, false) || ')' END || coalesce(' COLLATE ' || quote_ident(p.collations[n]), ''), ', ' ORDER BY n)
+    FROM generate_series(1, cardinality(p.key)) n;
+END;
+COMMENT ON FUNCTION indextable_internal.index_columns(indextable_internal.key_profile) IS 'A key as the columns of a native index';
+
+-- Filters compare texts: a cast would fail for a value that does not fit.
+CREATE FUNCTION indextable_internal.common_sql(p indextable_internal.key_profile, nth integer) RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+    SELECT string_agg(CASE WHEN k.keys > 1 THEN indextable_internal.field_sql(p, n, true) || ' = ' ELSE '' END
+                      || CASE WHEN p.types[n] = 'boolean' AND coalesce(p.sources[n] LIKE '(%', true) THEN CASE v.value WHEN 't' THEN '''true''' ELSE '''false''' END
+                              ELSE quote_literal(v.value) END, ' AND ' ORDER BY n)
+    FROM (SELECT cardinality(p.key)) k(keys), generate_series(1, k.keys) n, LATERAL (SELECT p.common_values[(nth - 1) * k.keys + n]) v(value);
+END;
+COMMENT ON FUNCTION indextable_internal.common_sql(indextable_internal.key_profile, integer) IS
+'The nth of the most common keys as a literal; if the key has several fields, as a condition';
+
+CREATE FUNCTION indextable_internal.common_keys(p indextable_internal.key_profile) RETURNS text[]
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+RETURN ARRAY(
+    SELECT string_agg('"' || left(v.value, 40) || CASE WHEN length(v.value) > 40 THEN '...' ELSE '' END || '"', ', ' ORDER BY u.n)
+    FROM unnest(p.common_values) WITH ORDINALITY u(value, n), LATERAL (SELECT regexp_replace(u.value, '[\u0001-\u001f]', ' ', 'g')) v(value)
+    GROUP BY (u.n - 1) / cardinality(p.key) ORDER BY (u.n - 1) / cardinality(p.key));
+COMMENT ON FUNCTION indextable_internal.common_keys(indextable_internal.key_profile) IS 'The most common keys, for people to read';
+
+-- It asks for the key of an entry that was chosen at random.
+CREATE FUNCTION indextable_internal.found(p indextable_internal.key_profile, without integer) RETURNS float8
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+    SELECT CASE WHEN p.sampled > 1 AND p.sampled_entries > c.entries THEN greatest(p.pairs - c.pairs, 0) / (p.sampled_entries - c.entries) / (p.sampled - 1) ELSE 0 END
+    FROM (SELECT coalesce(sum(n), 0), coalesce(sum(n * (n - 1)), 0) FROM unnest(p.common_counts[1:without]) n) c(entries, pairs);
+END;
+COMMENT ON FUNCTION indextable_internal.found(indextable_internal.key_profile, integer) IS
+'The share of the documents that a look-up finds, by any but so many of the most common keys';
 
 -- Other statements of the same advice may want the same name: each takes another.
 CREATE FUNCTION indextable_internal.free_name(fact_table regclass, names text[], nth bigint) RETURNS text
@@ -1144,18 +1215,18 @@ BEGIN ATOMIC
                 ELSE format('None of the %s documents that were looked at has a value there. Case matters in paths.',
                             indextable_internal.in_count(p.sampled - p.filtered)) END]
             WHEN 'poor' THEN ARRAY[
-                format('%s of the documents have the value %s.', indextable_internal.in_percent(p.common_counts[1] / p.sampled), p.common_keys[1]),
+                format('%s of the documents have the value %s.', indextable_internal.in_percent(p.common_counts[1] / p.sampled), (indextable_internal.common_keys(p))[1]),
                 CASE v.kind
                 WHEN 'filter' THEN format('A look-up of %s reads so much that it might as well read all, and every insert pays for the entry.',
                                           CASE c.leave WHEN 1 THEN 'it' ELSE 'the commonest values' END)
                 WHEN 'index_table' THEN format('Its few values do not tell documents apart; but entries with the included fields have %s, documents %s.',
                                                indextable_internal.in_bytes(p.entry_bytes), indextable_internal.in_bytes(p.document_bytes))
                 ELSE format('A look-up finds %s of the documents on average: reading all of them takes about as long.',
-                            indextable_internal.in_percent(p.found[1])) END,
+                            indextable_internal.in_percent(indextable_internal.found(p, 0))) END,
                 CASE v.kind
                 WHEN 'filter' THEN format('Without %s the index table has %s of the entries, and a look-up finds %s of the documents.',
                                           CASE c.leave WHEN 1 THEN 'it' ELSE format('the %s commonest', c.leave) END,
-                                          indextable_internal.in_percent(1 - v.left_out / p.sampled_entries), indextable_internal.in_percent(p.found[c.leave + 1]))
+                                          indextable_internal.in_percent(1 - v.left_out / p.sampled_entries), indextable_internal.in_percent(indextable_internal.found(p, c.leave)))
                 WHEN 'index_table' THEN 'What is answered from entries alone is worth it. What goes on to read documents is not.'
                 ELSE 'Add a field to the key that tells them apart, or do without an index.' END]
             ELSE
@@ -1193,7 +1264,7 @@ BEGIN ATOMIC
                                              indextable_internal.in_bytes(p.document_bytes)) END,
                 CASE WHEN v.kind = 'index_table' AND NOT p.shows_fields AND NOT p.hinted AND NOT v.changes AND t.updates < p.documents THEN
                     'Rows are seldom updated: with @ctid included, a look-up that reads documents takes about half the time.' END,
-                CASE WHEN p.too_wide THEN 'Some entries are too wide for the index, and are read from the table: include less.' END,
+                CASE WHEN p.include IS NOT NULL AND NOT p.covered THEN 'Some entries are too wide for the index, and are read from the table: include less.' END,
                 CASE WHEN 1 - p.with_entries::float8 / p.sampled >= 0.9 THEN
                     format('%s of the rows have no entry: the index table is small, and they pay next to nothing.',
                            indextable_internal.in_percent(1 - p.with_entries::float8 / p.sampled)) END]
@@ -1202,7 +1273,7 @@ BEGIN ATOMIC
                 format('With the included fields an entry has most of the document''s %s: it may as well have all.',
                        indextable_internal.in_bytes(p.document_bytes)) END
             || CASE WHEN v.kind IN ('filter', 'index_table') THEN
-                ARRAY(SELECT format('None of the documents that were looked at has the included field "%s".', f) FROM unnest(p.never_included) f) END
+                ARRAY(SELECT format('None of the documents that were looked at has the included field "%s".', f) FROM unnest(p.include, p.included) u(f, met) WHERE NOT met) END
             || CASE WHEN v.kind IN ('filter', 'index_table') AND p.mismatching > 0 THEN
                 indextable_internal.in_percent(p.mismatching::float8 / c.valued) || ' of the values do not fit and would be skipped' || coalesce(': ' || p.mismatch, '.') END
             || ARRAY(SELECT format('The index table %s has this key already.', x) FROM unnest(p.same) x), NULL),
@@ -1215,7 +1286,7 @@ BEGIN ATOMIC
              WHEN v.other THEN 'if all queries read the documents that they find:' END,
         CASE WHEN v.kind = 'native_index' THEN q.made
              WHEN v.kind NOT IN ('filter', 'index_table') THEN NULL
-             WHEN p.multi THEN format('CREATE INDEX ON %s USING gin (%s jsonb_path_ops);', p.fact_name, p.gin_column)
+             WHEN p.multi THEN format('CREATE INDEX ON %s USING gin (%s jsonb_path_ops);', p.fact_name, g.gin_column)
              WHEN v.other THEN q.native END
     FROM indextable_internal.table_counts(p.fact_table) t,
          indextable_internal.sizes(p, p.entries) s,
@@ -1225,12 +1296,12 @@ BEGIN ATOMIC
                          t.updates >= 5 * p.documents AND t.updates > t.scans - t.updates - t.deletes AND p.numbers > p.sampled_entries / 2 AS changes) a,
          LATERAL (SELECT a.*,
                          CASE WHEN p.documents < 1000 THEN 'few' WHEN p.mismatching > a.valued * 0.5 THEN 'misfit' WHEN p.sampled_entries = 0 THEN 'absent'
-                              WHEN p.found[1] > 0.1 THEN 'poor' ELSE 'selective' END AS branch,
+                              WHEN indextable_internal.found(p, 0) > 0.1 THEN 'poor' ELSE 'selective' END AS branch,
                          NOT a.changes AND a.possible AND NOT p.shows_fields AND a.rows < 2 AS single,
                          -- so many of the most common keys are to be left out
                          CASE WHEN NOT p.multi THEN
                              (SELECT min(n) FROM generate_series(1, least(3, cardinality(p.common_counts))) n
-                              WHERE p.found[n + 1] <= 0.1 AND p.sampled_entries > (SELECT sum(x) FROM unnest(p.common_counts[1:n]) x)) END AS leave) c,
+                              WHERE indextable_internal.found(p, n) <= 0.1 AND p.sampled_entries > (SELECT sum(x) FROM unnest(p.common_counts[1:n]) x)) END AS leave) c,
          LATERAL (SELECT CASE c.branch
                          WHEN 'few' THEN 'undecided'
                          WHEN 'poor' THEN CASE WHEN c.leave IS NOT NULL THEN 'filter'
@@ -1246,13 +1317,14 @@ BEGIN ATOMIC
                          CASE WHEN c.branch = 'selective' AND c.changes THEN 'async' ELSE 'transactional' END AS maintenance,
                          c.possible AND NOT p.shows_fields AND NOT (c.branch = 'selective' AND c.changes) AS other,
                          CASE k.kind WHEN 'filter' THEN (SELECT sum(x) FROM unnest(p.common_counts[1:c.leave]) x) ELSE 0 END AS left_out) v,
+         LATERAL (SELECT indextable_internal.field_sql(p, 1, true) AS first_text,
+                         format(CASE p.paths[p.array_field] WHEN '{}' THEN '%s' ELSE '(%s)' END, indextable_internal.path_sql(p.document_column, p.paths[p.array_field]::text[], '>')) AS gin_column) g,
          LATERAL (SELECT CASE WHEN k.kind <> 'filter' THEN p.filter ELSE coalesce('(' || p.filter || ') AND ', '')
-                         || CASE WHEN cardinality(p.key) > 1 THEN
-                                (SELECT string_agg('NOT (' || x || ')', ' AND ' ORDER BY n) FROM unnest(p.common_sql[1:c.leave]) WITH ORDINALITY q(x, n))
-                            WHEN c.leave = 1 THEN p.first_text || ' <> ' || p.common_sql[1]
-                            ELSE p.first_text || ' NOT IN (' || array_to_string(p.common_sql[1:c.leave], ', ') || ')' END END AS filter) f,
-         LATERAL (SELECT 'CREATE INDEX ON ' || p.fact_name || ' (' || p.index_columns || ')'
-                         || coalesce(' WHERE ' || coalesce(f.filter, CASE WHEN p.missing > p.sampled * 0.9 THEN p.first_text || ' IS NOT NULL' END), '') || ';' AS native,
+                         || CASE WHEN cardinality(p.key) > 1 THEN (SELECT string_agg('NOT (' || indextable_internal.common_sql(p, n) || ')', ' AND ' ORDER BY n) FROM generate_series(1, c.leave) n)
+                            WHEN c.leave = 1 THEN g.first_text || ' <> ' || indextable_internal.common_sql(p, 1)
+                            ELSE g.first_text || ' NOT IN (' || (SELECT string_agg(indextable_internal.common_sql(p, n), ', ' ORDER BY n) FROM generate_series(1, c.leave) n) || ')' END END AS filter) f,
+         LATERAL (SELECT 'CREATE INDEX ON ' || p.fact_name || ' (' || indextable_internal.index_columns(p) || ')'
+                         || coalesce(' WHERE ' || coalesce(f.filter, CASE WHEN p.missing > p.sampled * 0.9 THEN g.first_text || ' IS NOT NULL' END), '') || ';' AS native,
                          'SELECT indextable.create(' || indextable_internal.literal(indextable_internal.free_name(p.fact_table, p.names, nth))
                          || ', ' || indextable_internal.literal(p.fact_name) || ', ' || indextable_internal.literal(p.key)
                          || CASE WHEN v.whole THEN ', strategy => ''denormalized''' WHEN p.include IS NULL THEN '' ELSE ', include => ' || indextable_internal.literal(p.include) END
@@ -1317,7 +1389,7 @@ BEGIN ATOMIC
                (13, 1, '', v.alternative)
         UNION ALL
         SELECT 4, n, '', lpad(to_char(100 * c / p.sampled, 'FM990.0'), 5) || ' % ' || rpad(indextable_internal.bar(c / p.sampled), 20) || ' ' || k
-        FROM ROWS FROM (unnest(p.common_counts), unnest(p.common_keys)) WITH ORDINALITY common(c, k, n) WHERE c > 1
+        FROM ROWS FROM (unnest(p.common_counts), unnest(indextable_internal.common_keys(p))) WITH ORDINALITY common(c, k, n) WHERE c > 1
         UNION ALL
         SELECT 10, n, '', r FROM unnest(v.reasons) WITH ORDINALITY reasons(r, n)) line(part, n, topic, advice)
     WHERE line.advice IS NOT NULL
@@ -1336,7 +1408,7 @@ LANGUAGE sql VOLATILE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
     SELECT trunc(p.documents)::bigint, p.sampled, coalesce(p.partitions, 1), p.document_bytes, coalesce(p.filtered / n.rows, 0), coalesce(p.missing / n.rows, 0),
            coalesce(p.mismatching / n.rows, 0), coalesce(p.sampled_entries::float8 / nullif(p.with_entries, 0), 0), trunc(p.entries)::bigint,
-           trunc(p.keys)::bigint, p.found[1], p.common_keys, ARRAY(SELECT c / n.rows FROM unnest(p.common_counts) WITH ORDINALITY u(c, i) ORDER BY i),
+           trunc(p.keys)::bigint, indextable_internal.found(p, 0), indextable_internal.common_keys(p), ARRAY(SELECT c / n.rows FROM unnest(p.common_counts) WITH ORDINALITY u(c, i) ORDER BY i),
            p.key_bytes, p.entry_bytes, t.inserts, t.updates, t.hot_updates, t.deletes, t.scans, t.since,
            s.normalized::bigint, s.partial::bigint, s.denormalized::bigint, s.native::bigint, CASE WHEN p.multi THEN 1.9 ELSE 2.3 END::float8, v.kind,
            CASE WHEN x.made THEN v.strategy END, CASE WHEN x.made THEN v.maintenance END, CASE WHEN x.made THEN v.is_unique END,

@@ -11,23 +11,16 @@
  */
 #include "postgres.h"
 
-#include <math.h>
-
 #include "access/attnum.h"
 #include "access/detoast.h"
 #include "access/htup_details.h"
-#include "access/itup.h"
-#include "access/nbtree.h"
-#include "catalog/pg_am.h"
 #include "catalog/pg_type.h"
-#include "commands/defrem.h"
 #include "common/pg_prng.h"
 #include "executor/tuptable.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
 #include "parser/parse_coerce.h"
-#include "storage/itemptr.h"
 #include "storage/lockdefs.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
@@ -39,7 +32,6 @@
 #include "utils/sortsupport.h"
 #include "utils/tuplesort.h"
 
-#include "../definition/primary_key.h"
 #include "../entry/block_scan.h"
 #include "../entry/document.h"
 #include "../entry/entries.h"
@@ -55,25 +47,12 @@
 /* A sample ends at so many entries, which matters if the key is an array. */
 #define SAMPLE_ENTRIES	2000000
 
-/* The bytes of a page that tuples can have, and the share of them that a new B-tree fills. */
-#define PAGE_BYTES		((double) (BLCKSZ - SizeOfPageHeaderData))
-#define FILLED			(BTREE_DEFAULT_FILLFACTOR / 100.0)
-
-/* The bytes of a row and of an index tuple with so many bytes of data. */
-#define ROW_BYTES(data)		MAXALIGN(MAXALIGN(SizeofHeapTupleHeader) + (Size) ceil(data))
-#define INDEX_BYTES(data)	MAXALIGN(sizeof(IndexTupleData) + (Size) ceil(data))
-
-/* The share of a page that a tuple of so many bytes takes. */
-#define TUPLE_PAGES(bytes)	(((bytes) + sizeof(ItemIdData)) / PAGE_BYTES)
-
 static void read_rows(Profile *p, Sample *sample, Tuplesortstate *sort);
 static void read_row(Profile *p, TupleTableSlot *slot, Tuplesortstate *sort, TupleTableSlot *entry,
 					 TupleDesc key, TupleDesc ident, MemoryContext cxt);
 static void count_keys(Profile *p, Tuplesortstate *sort);
-static void count_key(Profile *p, Datum *values, int64 n, double *pairs);
+static void count_key(Profile *p, Datum *values, int64 n);
 static bool is_number(Field *field, Datum value);
-static void estimate_pages(Profile *p);
-static bool has_posting_lists(IndexDef *def);
 
 /*
  * Tables of up to so many blocks are read whole, unless their documents are too large.  Of
@@ -114,7 +93,6 @@ profile_table(Profile *p, Relation fact, int rows, double bytes)
 	tuplesort_performsort(sort);
 	count_keys(p, sort);
 	tuplesort_end(sort);
-	estimate_pages(p);
 	sample_end(&sample);
 }
 
@@ -230,9 +208,7 @@ read_row(Profile *p, TupleTableSlot *slot, Tuplesortstate *sort, TupleTableSlot 
 
 /*
  * count_keys
- *		Counts the distinct keys of the sorted entries, finds the most common ones,
- *		and computes what share of the documents a look-up finds, if it asks for the
- *		key of an entry chosen at random.
+ *		Counts the distinct keys of the sorted entries, and finds the most common ones.
  */
 static void
 count_keys(Profile *p, Tuplesortstate *sort)
@@ -244,7 +220,6 @@ count_keys(Profile *p, Tuplesortstate *sort)
 	int64		n = 0;
 	int64		distinct = 0;
 	int64		once = 0;
-	double		pairs = 0;
 	double		entries;
 
 	for (;;)
@@ -266,7 +241,7 @@ count_keys(Profile *p, Tuplesortstate *sort)
 			{
 				distinct++;
 				once += n == 1;
-				count_key(p, values, n, &pairs);
+				count_key(p, values, n);
 			}
 			if (!more)
 				break;
@@ -293,32 +268,15 @@ count_keys(Profile *p, Tuplesortstate *sort)
 	if (!p->complete && p->sampled_entries > 0)
 		p->keys = Min(Max((double) p->sampled_entries * distinct /
 						  (p->sampled_entries - once + once * p->sampled_entries / entries), distinct), entries);
-
-	/*
-	 * In found[i] the look-up asks for a key that is not one of the i most
-	 * common.
-	 */
-	for (int i = 0; i <= COMMON_KEYS; i++)
-	{
-		p->found[i] = p->sampled_entries > p->common_entries[i] && p->sampled > 1 ?
-			Max(pairs, 0) / (p->sampled_entries - p->common_entries[i]) / (p->sampled - 1) : 0;
-		if (i < p->ncommon)
-		{
-			pairs -= (double) p->common[i].n * (p->common[i].n - 1);
-			p->common_entries[i + 1] = p->common_entries[i] + p->common[i].n;
-		}
-		else if (i < COMMON_KEYS)
-			p->common_entries[i + 1] = p->common_entries[i];
-	}
 }
 
 /* count_key: counts a key that n entries have, and keeps it in its place if it is one of the most common */
 static void
-count_key(Profile *p, Datum *values, int64 n, double *pairs)
+count_key(Profile *p, Datum *values, int64 n)
 {
 	int			at = p->ncommon;
 
-	*pairs += (double) n * (n - 1);
+	p->pairs += (double) n * (n - 1);
 	if (is_number(&p->def->fields[0], values[0]))
 		p->numbers += n;
 	while (at > 0 && p->common[at - 1].n < n)
@@ -348,56 +306,6 @@ is_number(Field *field, Datum value)
 	return VARSIZE_ANY_EXHDR(text) > 0 &&
 		strspn(text_to_cstring(text), "+-.0123456789eE") == VARSIZE_ANY_EXHDR(text) &&
 		strpbrk(text_to_cstring(text), "0123456789") != NULL;
-}
-
-/*
- * estimate_pages
- *		Estimates how many pages an entry takes in a new transactional index table and its index,
- *		and in a B-tree on the key.
- *
- * If it can, that B-tree keeps each key once, and a row identifier for each of its rows; else each
- * row has a copy of the key.
- */
-static void
-estimate_pages(Profile *p)
-{
-	static const Strategy all[] = {STRATEGY_NORMALIZED, STRATEGY_PARTIAL, STRATEGY_DENORMALIZED};
-	bool		covers = p->widest <= p->def->max_covered_bytes && primary_key_can_cover(p->def);
-
-	for (int i = 0; i < (int) lengthof(all); i++)
-	{
-		double		row = all[i] == STRATEGY_NORMALIZED ? p->ident_bytes :
-			all[i] == STRATEGY_PARTIAL ? p->entry_bytes : p->ident_bytes + p->stored_bytes;
-
-		p->pages[2 * i] = TUPLE_PAGES(ROW_BYTES(row));
-		p->pages[2 * i + 1] = TUPLE_PAGES(INDEX_BYTES(all[i] == STRATEGY_PARTIAL && covers ?
-													  p->entry_bytes : p->ident_bytes)) / FILLED;
-	}
-	p->pages[6] = TUPLE_PAGES(INDEX_BYTES(p->key_bytes)) / FILLED;
-	p->pages[7] = has_posting_lists(p->def) ? sizeof(ItemPointerData) / PAGE_BYTES / FILLED : p->pages[6];
-}
-
-/*
- * has_posting_lists
- *		Returns whether a B-tree on the key keeps equal keys once.
- *
- * The server does so if keys that are equal have the same bytes, for all that the operator
- * class and the collation know: numeric 1 and 1.0 do not, nor do the floats 0 and -0.
- */
-static bool
-has_posting_lists(IndexDef *def)
-{
-	for (int i = 0; i < def->nkeys; i++)
-	{
-		Oid			opclass = GetDefaultOpClass(def->fields[i].type, BTREE_AM_OID);
-		Oid			type = get_opclass_input_type(opclass);
-		Oid			function = get_opfamily_proc(get_opclass_family(opclass), type, type, BTEQUALIMAGE_PROC);
-
-		if (!OidIsValid(function) ||
-			!DatumGetBool(OidFunctionCall1Coll(function, def->fields[i].collation, ObjectIdGetDatum(type))))
-			return false;
-	}
-	return true;
 }
 
 /*

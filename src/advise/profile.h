@@ -19,12 +19,6 @@
 /* So many of the most common keys are kept. */
 #define COMMON_KEYS			5
 
-/*
- * How many pages an entry takes: in an index table of each strategy, and in its index; in a
- * native index with a key that it does not have yet, and with one that it has.
- */
-#define PAGES				8
-
 typedef struct CommonKey
 {
 	Datum	   *values;			/* of the key fields */
@@ -59,11 +53,7 @@ typedef struct Profile
 								 * has a value */
 	int			ncommon;
 	CommonKey	common[COMMON_KEYS + 1];	/* most common first */
-	int64		common_entries[COMMON_KEYS + 1];	/* [i]: the entries of the
-													 * first i common keys */
-	double		found[COMMON_KEYS + 1]; /* [i]: the share of the documents
-										 * that a look-up finds, by any but
-										 * the first i common keys */
+	double		pairs;			/* ordered pairs of entries with the same key */
 
 	/* Estimates for the whole table */
 	double		documents;
@@ -75,7 +65,6 @@ typedef struct Profile
 	double		ident_bytes;	/* of its key and primary key, */
 	double		entry_bytes;	/* and of the whole entry */
 	Size		widest;			/* the widest entry, in bytes */
-	double		pages[PAGES];
 } Profile;
 
 extern void profile_table(Profile *p, Relation fact, int rows, double bytes);

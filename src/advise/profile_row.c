@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * profile_row.c
- *	  Gives SQL the numbers of a key, and the key as SQL, as a row of the type
+ *	  Gives SQL the numbers of a key, and what its fields are, as a row of the type
  *	  indextable_internal.key_profile.
  *
  *-------------------------------------------------------------------------
@@ -10,12 +10,13 @@
 
 #include "access/heaptoast.h"
 #include "access/htup_details.h"
+#include "access/nbtree.h"
+#include "catalog/pg_am.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
+#include "commands/defrem.h"
 #include "fmgr.h"
 #include "funcapi.h"
-#include "lib/stringinfo.h"
-#include "mb/pg_wchar.h"
 #include "nodes/pg_list.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -33,17 +34,13 @@
 #include "profile_row.h"
 
 /* How many columns the row has. */
-#define COLUMNS		42
+#define COLUMNS		46
 
-static char *path_sql(Profile *p, Field *field, bool as_text);
-static char *field_sql(Profile *p, Field *field, bool as_text);
-static char *value_sql(Field *field, Datum value);
-static char *index_columns(Profile *p);
-static char *gin_column(Profile *p);
-static char *common_key_text(Profile *p, int which);
-static char *common_key_sql(Profile *p, int which);
+static Datum text_or_null(const char *text, bool *isnull);
+static Datum text_array(Datum *texts, bool *isnull, int n);
+static char *plain_path(Field *field);
 static bool all_immutable(Profile *p);
-static List *never_included(Profile *p);
+static bool has_posting_lists(IndexDef *def);
 
 /* profile_row_type: returns the type of the row; InvalidOid if missing_ok, else an error: the catalog is of a version before it */
 Oid
@@ -66,9 +63,11 @@ profile_row(Profile *p, List *same)
 	DefinitionRow *row = p->row;
 	Datum		values[COLUMNS];
 	bool		isnull[COLUMNS] = {0};
-	Datum		numbers[Max(COMMON_KEYS + 1, PAGES)];
-	List	   *keys = NIL;
-	List	   *conditions = NIL;
+	Datum		counts[COMMON_KEYS];
+	Datum		texts[4][INDEX_MAX_KEYS];	/* of each key field */
+	bool		missing[4][INDEX_MAX_KEYS];
+	Datum	   *included = palloc(sizeof(Datum) * Max(def->nincludes, 1));
+	List	   *common = NIL;
 	int			n = 0;
 
 	check_version(desc, COLUMNS);
@@ -78,13 +77,13 @@ profile_row(Profile *p, List *same)
 #define PUT_NUMBER(number)	PUT(Float8GetDatum(number))
 #define PUT_TEXT(string)	((string) != NULL ? PUT(CStringGetTextDatum(string)) : (isnull[n] = true, PUT((Datum) 0)))
 #define PUT_LIST(list)		((list) != NIL ? PUT(string_array(list, TEXTOID)) : (isnull[n] = true, PUT((Datum) 0)))
-#define PUT_NUMBERS(count)	PUT(PointerGetDatum(construct_array(numbers, count, FLOAT8OID, 8, FLOAT8PASSBYVAL, TYPALIGN_DOUBLE)))
 	PUT(ObjectIdGetDatum(row->fact_table));
 	PUT_TEXT(p->fact_name);
 	PUT_LIST(row->key);
 	PUT_LIST(row->include);
 	PUT_TEXT(row->filter);
 	PUT_TEXT(p->document);
+	PUT_TEXT(row->document);
 	PUT_LIST(row->primary_key);
 	PUT_LIST(key_names(def));
 	PUT_LIST(same);
@@ -94,7 +93,8 @@ profile_row(Profile *p, List *same)
 	PUT_BOOL(p->hinted);
 	PUT_BOOL(p->shows_fields);
 	PUT_BOOL(all_immutable(p));
-	PUT_BOOL(row->include != NIL && (p->widest > def->max_covered_bytes || !primary_key_can_cover(def)));
+	PUT_BOOL(p->widest <= def->max_covered_bytes && primary_key_can_cover(def));
+	PUT_BOOL(has_posting_lists(def));
 	PUT_NUMBER(p->documents);
 	PUT_BOOL(p->complete);
 	PUT_COUNT(p->sampled);
@@ -106,157 +106,72 @@ profile_row(Profile *p, List *same)
 	PUT_COUNT(p->sampled_entries);
 	PUT_COUNT(p->numbers);
 	PUT_BOOL(p->all_differ);
-	PUT_LIST(never_included(p));
+	for (int i = 0; i < def->nincludes; i++)
+		included[i] = BoolGetDatum(p->included[i]);
+	PUT(PointerGetDatum(construct_array(included, def->nincludes, BOOLOID, 1, true, TYPALIGN_CHAR)));
 	for (int i = 0; i < p->ncommon; i++)
 	{
-		numbers[i] = Float8GetDatum(p->common[i].n);
-		keys = lappend(keys, common_key_text(p, i));
-		conditions = lappend(conditions, common_key_sql(p, i));
+		counts[i] = Float8GetDatum(p->common[i].n);
+		for (int k = 0; k < def->nkeys; k++)
+			common = lappend(common, value_text(def->fields[k].type, p->common[i].values[k]));
 	}
-	PUT_NUMBERS(p->ncommon);
-	PUT(string_array(keys, TEXTOID));
-	PUT(string_array(conditions, TEXTOID));
-	for (int i = 0; i <= COMMON_KEYS; i++)
-		numbers[i] = Float8GetDatum(p->found[i]);
-	PUT_NUMBERS(COMMON_KEYS + 1);
+	PUT(PointerGetDatum(construct_array(counts, p->ncommon, FLOAT8OID, 8, FLOAT8PASSBYVAL, TYPALIGN_DOUBLE)));
+	PUT(string_array(common, TEXTOID));
+	PUT_NUMBER(p->pairs);
 	PUT_NUMBER(p->entries);
 	PUT_NUMBER(p->keys);
 	PUT_NUMBER(p->document_bytes);
+	PUT_NUMBER(p->stored_bytes);
 	PUT_NUMBER(p->key_bytes);
+	PUT_NUMBER(p->ident_bytes);
 	PUT_NUMBER(p->entry_bytes);
 	PUT_BOOL(p->stored_bytes < TOAST_TUPLE_THRESHOLD);
 	PUT_BOOL(p->document_bytes > TOAST_TUPLE_THRESHOLD);
-	for (int i = 0; i < PAGES; i++)
-		numbers[i] = Float8GetDatum(p->pages[i]);
-	PUT_NUMBERS(PAGES);
-	PUT_TEXT(index_columns(p));
-	PUT_TEXT(gin_column(p));
-	PUT_TEXT(field_sql(p, &def->fields[0], true));
+	for (int i = 0; i < def->nkeys; i++)
+	{
+		Field	   *field = &def->fields[i];
+		FieldSpec  *spec = field->spec;
+		bool		as_it_is = spec->column != NULL ? field->convert == NULL : field->type == TEXTOID;
+
+		texts[0][i] = text_or_null(spec->column != NULL || spec->expression != NULL ? NULL : plain_path(field), &missing[0][i]);
+		texts[1][i] = text_or_null(spec->column != NULL ? quote_identifier(spec->column) : spec->expression, &missing[1][i]);
+		texts[2][i] = text_or_null(as_it_is ? NULL : field->is_jsonb ? "jsonb" : format_type_with_typemod(field->type, field->typmod), &missing[2][i]);
+		texts[3][i] = text_or_null(OidIsValid(spec->collation) ? get_collation_name(spec->collation) : NULL, &missing[3][i]);
+	}
+	for (int i = 0; i < 4; i++)
+		PUT(text_array(texts[i], missing[i], def->nkeys));
+	isnull[n] = !def->multi;
+	PUT(Int32GetDatum(def->multi_field + 1));
 	Assert(n == COLUMNS);
 	return HeapTupleGetDatum(heap_form_tuple(desc, values, isnull));
 }
 
-/* path_sql: returns a field's path into the document as SQL, up to its [*] if it has one */
-static char *
-path_sql(Profile *p, Field *field, bool as_text)
+/* text_or_null: returns a text, or sets *isnull */
+static Datum
+text_or_null(const char *text, bool *isnull)
 {
-	const char *document = quote_identifier(p->row->document);
-	PathStep   *steps = field->spec->steps;
+	*isnull = text == NULL;
+	return text == NULL ? (Datum) 0 : CStringGetTextDatum(text);
+}
+
+/* text_array: returns n texts as an array */
+static Datum
+text_array(Datum *texts, bool *isnull, int n)
+{
+	int			lower = 1;
+
+	return PointerGetDatum(construct_md_array(texts, isnull, 1, &n, &lower, TEXTOID, -1, false, TYPALIGN_INT));
+}
+
+/* plain_path: returns a field's path into the document, up to its [*] if it has one, as the text of an array */
+static char *
+plain_path(Field *field)
+{
 	List	   *names = NIL;
 
-	if (field->plain_steps == 0)
-		return pstrdup(document);
 	for (int i = 0; i < field->plain_steps; i++)
-		names = lappend(names, pnstrdup(steps[i].name, steps[i].len));
-	if (field->plain_steps == 1 && !steps[0].is_index)
-		return psprintf("%s %s %s", document, as_text ? "->>" : "->", quote_literal_cstr(linitial(names)));
-	return psprintf("%s %s %s", document, as_text ? "#>>" : "#>",
-					quote_literal_cstr(OidOutputFunctionCall(F_ARRAY_OUT, string_array(names, TEXTOID))));
-}
-
-/*
- * field_sql
- *		Returns SQL over the fact table for a field's value, or for its text before
- *		the cast if as_text is set.
- */
-static char *
-field_sql(Profile *p, Field *field, bool as_text)
-{
-	char	   *type = format_type_with_typemod(field->type, field->typmod);
-
-	if (field->spec->column != NULL)
-		return field->convert == NULL ? pstrdup(quote_identifier(field->spec->column)) :
-			psprintf("(%s)::%s", quote_identifier(field->spec->column), type);
-	if (field->spec->expression != NULL)
-		return pstrdup(field->spec->expression);
-	if (field->is_jsonb)
-		return path_sql(p, field, false);
-	if (as_text || field->type == TEXTOID)
-		return path_sql(p, field, true);
-	return psprintf("(%s)::%s", path_sql(p, field, true), type);
-}
-
-/*
- * value_sql
- *		Returns a value as an SQL literal that can be compared with what field_sql()
- *		gives as text.
- *
- * Filters compare texts, because a cast would fail for a value that does not fit.
- */
-static char *
-value_sql(Field *field, Datum value)
-{
-	if (field->spec->column == NULL && field->type == BOOLOID)
-		return pstrdup(DatumGetBool(value) ? "'true'" : "'false'");
-	return quote_literal_cstr(value_text(field->type, value));
-}
-
-/* index_columns: returns the key as the columns of CREATE INDEX */
-static char *
-index_columns(Profile *p)
-{
-	StringInfoData sql;
-
-	initStringInfo(&sql);
-	for (int i = 0; i < p->def->nkeys; i++)
-	{
-		Field	   *field = &p->def->fields[i];
-		bool		plain = field->spec->expression != NULL || (field->spec->column != NULL && field->convert == NULL);
-
-		appendStringInfo(&sql, "%s%s%s%s", i > 0 ? ", " : "", plain ? "" : "(", field_sql(p, field, false),
-						 plain ? "" : ")");
-		if (OidIsValid(field->spec->collation))
-			appendStringInfo(&sql, " COLLATE %s", quote_identifier(get_collation_name(field->spec->collation)));
-	}
-	return sql.data;
-}
-
-/* gin_column: returns the part of the document that the array is in, as the column of CREATE INDEX; NULL: no array */
-static char *
-gin_column(Profile *p)
-{
-	Field	   *field = &p->def->fields[p->def->multi_field];
-
-	if (!p->def->multi)
-		return NULL;
-	return psprintf(field->plain_steps == 0 ? "%s" : "(%s)", path_sql(p, field, false));
-}
-
-/* common_key_text: returns the values of one of the most common keys, for people to read */
-static char *
-common_key_text(Profile *p, int which)
-{
-	StringInfoData result;
-
-	initStringInfo(&result);
-	for (int i = 0; i < p->def->nkeys; i++)
-	{
-		char	   *text = value_text(p->def->fields[i].type, p->common[which].values[i]);
-		char	   *c;
-		int			len;
-
-		for (c = text; *c != '\0'; c++)
-			if ((unsigned char) *c < ' ')
-				*c = ' ';
-		len = pg_mbcharcliplen(text, strlen(text), 40);
-		appendStringInfo(&result, "%s\"%.*s%s\"", i > 0 ? ", " : "", len, text, text[len] != '\0' ? "..." : "");
-	}
-	return result.data;
-}
-
-/* common_key_sql: returns one of the most common keys as a literal; if the key has several fields, as a condition */
-static char *
-common_key_sql(Profile *p, int which)
-{
-	StringInfoData result;
-
-	if (p->def->nkeys == 1)
-		return value_sql(&p->def->fields[0], p->common[which].values[0]);
-	initStringInfo(&result);
-	for (int i = 0; i < p->def->nkeys; i++)
-		appendStringInfo(&result, "%s%s = %s", i > 0 ? " AND " : "", field_sql(p, &p->def->fields[i], true),
-						 value_sql(&p->def->fields[i], p->common[which].values[i]));
-	return result.data;
+		names = lappend(names, pnstrdup(field->spec->steps[i].name, field->spec->steps[i].len));
+	return OidOutputFunctionCall(F_ARRAY_OUT, string_array(names, TEXTOID));
 }
 
 /*
@@ -279,14 +194,25 @@ all_immutable(Profile *p)
 	return true;
 }
 
-/* never_included: returns the included fields (char *) that no entry of the sample has */
-static List *
-never_included(Profile *p)
+/*
+ * has_posting_lists
+ *		Returns whether a B-tree on the key keeps equal keys once.
+ *
+ * The server does so if keys that are equal have the same bytes, for all that the operator
+ * class and the collation know: numeric 1 and 1.0 do not, nor do the floats 0 and -0.
+ */
+static bool
+has_posting_lists(IndexDef *def)
 {
-	List	   *fields = NIL;
+	for (int i = 0; i < def->nkeys; i++)
+	{
+		Oid			opclass = GetDefaultOpClass(def->fields[i].type, BTREE_AM_OID);
+		Oid			type = get_opclass_input_type(opclass);
+		Oid			function = get_opfamily_proc(get_opclass_family(opclass), type, type, BTEQUALIMAGE_PROC);
 
-	for (int i = 0; i < p->def->nincludes; i++)
-		if (!p->included[i])
-			fields = lappend(fields, (char *) p->def->fields[p->def->nkeys + i].spec->text);
-	return fields;
+		if (!OidIsValid(function) ||
+			!DatumGetBool(OidFunctionCall1Coll(function, def->fields[i].collation, ObjectIdGetDatum(type))))
+			return false;
+	}
+	return true;
 }
