@@ -176,8 +176,7 @@ typedef struct IndexDef
 	uint64		index_locked;	/* ... and its primary key: see util/lock.c */
 	Oid			primary_index;	/* the index of the primary key */
 	IndexInfo  *primary_info;
-	int			nsearch;		/* how many columns its key has */
-	AttrNumber *search;			/* these columns */
+	int			nsearch;		/* its key has the first so many of ident */
 	ScanKeyData *search_keys;	/* to search it with */
 	bool		covering;		/* it has the included fields, too */
 	Size		max_covered_bytes;	/* entries of this size fit easily then */

@@ -420,14 +420,12 @@ definition_complete_primary_key(IndexDef *def, Relation rel)
 	def->covering = primary_key_covers(def, index);
 	def->nsearch = index->rd_index->indnkeyatts;
 	fits = (def->nsearch == (def->is_unique ? def->nkeys : def->nident));
-	def->search = palloc(sizeof(AttrNumber) * def->nsearch);
 	def->search_keys = palloc0(sizeof(ScanKeyData) * def->nsearch);
 	for (int i = 0; fits && i < def->nsearch; i++)
 	{
-		def->search[i] = index->rd_index->indkey.values[i];
-		fits = (def->search[i] == def->ident[i]);
+		fits = (index->rd_index->indkey.values[i] == def->ident[i]);
 		init_equality_key(&def->search_keys[i], i + 1,
-						  TupleDescAttr(RelationGetDescr(rel), def->search[i] - 1)->atttypid,
+						  TupleDescAttr(RelationGetDescr(rel), def->ident[i] - 1)->atttypid,
 						  index->rd_indcollation[i], CurrentMemoryContext);
 	}
 	index_close(index, AccessShareLock);

@@ -228,7 +228,7 @@ find_place(Straight *s, Op *op, ItemPointer tid)
 
 	memcpy(keys, def->search_keys, sizeof(ScanKeyData) * def->nsearch);
 	for (int i = 0; i < def->nsearch; i++)
-		keys[i].sk_argument = op_value(def, op, def->search[i], &isnull);
+		keys[i].sk_argument = op_value(def, op, def->ident[i], &isnull);
 	if (s->scan == NULL)
 		s->scan = index_beginscan_compat(s->rel, s->index, SnapshotSelf, def->nsearch);
 	stop_counting(s->index);

@@ -225,7 +225,7 @@ probe_entry(Probe *probe, Datum *values)
 	TupleTableSlot *entry;
 
 	for (int i = 0; i < def->nsearch; i++)
-		probe->keys[i].sk_argument = values[def->search[i] - 1];
+		probe->keys[i].sk_argument = values[def->ident[i] - 1];
 	entry_scan_start(&probe->scan, probe->keys);
 	while ((entry = entry_scan_next(&probe->scan)) != NULL)
 	{

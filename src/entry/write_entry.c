@@ -459,7 +459,7 @@ set_search_keys(Writer *w, HeapTuple tuple, ScanKey keys)
 
 	memcpy(keys, def->search_keys, sizeof(ScanKeyData) * def->nsearch);
 	for (int i = 0; i < def->nsearch; i++)
-		keys[i].sk_argument = heap_getattr(tuple, def->search[i], def->desc, &isnull);
+		keys[i].sk_argument = heap_getattr(tuple, def->ident[i], def->desc, &isnull);
 }
 
 /* same_row: returns whether two entries with the same key, in tuple and in slot, are of the same fact row */

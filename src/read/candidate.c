@@ -564,7 +564,7 @@ set_order(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
 Node *
 sort_expression(Candidate *c, RelOptInfo *rel, PathKey *key, int position)
 {
-	Form_pg_attribute att = TupleDescAttr(c->def->desc, c->def->search[position] - 1);
+	Form_pg_attribute att = TupleDescAttr(c->def->desc, c->def->ident[position] - 1);
 	EquivalenceClass *ec = key->pk_eclass;
 	ListCell   *cell;
 
@@ -578,9 +578,9 @@ sort_expression(Candidate *c, RelOptInfo *rel, PathKey *key, int position)
 
 		if (em->em_is_const || !bms_equal(em->em_relids, rel->relids))
 			continue;
-		if (column_of_candidate(c, expr) == c->def->search[position] ||
+		if (column_of_candidate(c, expr) == c->def->ident[position] ||
 			(IsA(expr, RelabelType) &&
-			 column_of_candidate(c, (Node *) ((RelabelType *) expr)->arg) == c->def->search[position]))
+			 column_of_candidate(c, (Node *) ((RelabelType *) expr)->arg) == c->def->ident[position]))
 			return expr;
 	}
 	return NULL;

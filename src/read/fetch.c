@@ -344,7 +344,7 @@ lookup_document(Lookup *lookup, TupleTableSlot *entry, Datum *document)
 	{
 		bool		isnull;
 
-		lookup->keys.values[i] = slot_getattr(entry, lookup->def->search[i], &isnull);
+		lookup->keys.values[i] = slot_getattr(entry, lookup->def->ident[i], &isnull);
 	}
 	lookup->found = false;
 	key_of_entry(lookup->def, entry, key);

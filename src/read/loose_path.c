@@ -84,7 +84,7 @@ read_loosely(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *groups)
 	}
 	c->groups = NIL;
 	for (int i = c->nequal; i < end; i++)
-		c->groups = lappend_int(c->groups, c->def->search[i]);
+		c->groups = lappend_int(c->groups, c->def->ident[i]);
 	foreach(cell, rel->baserestrictinfo)
 	{
 		RestrictInfo *rinfo = lfirst(cell);
@@ -128,7 +128,7 @@ position_of(Candidate *c, Node *expr, Oid operator, StrategyNumber strategy, Oid
 {
 	for (int i = 0; i < c->def->nsearch; i++)
 	{
-		Form_pg_attribute att = TupleDescAttr(c->def->desc, c->def->search[i] - 1);
+		Form_pg_attribute att = TupleDescAttr(c->def->desc, c->def->ident[i] - 1);
 
 		if (column_of_candidate(c, expr) == att->attnum || (IsA(expr, RelabelType) &&
 															column_of_candidate(c, (Node *) ((RelabelType *) expr)->arg) == att->attnum))
@@ -215,7 +215,7 @@ depends_on_entry(Node *node, void *context)
 	attno = column_of_candidate(c, node);
 	for (int i = 0; attno != 0 && i < c->nequal + list_length(c->groups); i++)
 	{
-		if (c->def->search[i] == attno && is_same_in_group(c, i))
+		if (c->def->ident[i] == attno && is_same_in_group(c, i))
 			return false;
 	}
 	if (IsA(node, Var))
@@ -227,7 +227,7 @@ depends_on_entry(Node *node, void *context)
 static bool
 is_same_in_group(Candidate *c, int position)
 {
-	Form_pg_attribute att = TupleDescAttr(c->def->desc, c->def->search[position] - 1);
+	Form_pg_attribute att = TupleDescAttr(c->def->desc, c->def->ident[position] - 1);
 	TypeCacheEntry *type = lookup_type_cache(att->atttypid, TYPECACHE_BTREE_OPFAMILY);
 	Oid			function = get_opfamily_proc(type->btree_opf, type->btree_opintype, type->btree_opintype, BTEQUALIMAGE_PROC);
 

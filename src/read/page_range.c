@@ -279,7 +279,7 @@ cursor_identity(IndexDef *def, KeyRange *range, bool descending, CursorIdentity 
 	pq_sendint32(&what, def->relid);
 	for (int i = 0; i < def->nsearch; i++)
 	{
-		Form_pg_attribute att = TupleDescAttr(def->desc, def->search[i] - 1);
+		Form_pg_attribute att = TupleDescAttr(def->desc, def->ident[i] - 1);
 
 		pq_sendint32(&what, att->atttypid);
 		pq_sendint32(&what, att->attcollation);
@@ -290,10 +290,10 @@ cursor_identity(IndexDef *def, KeyRange *range, bool descending, CursorIdentity 
 	pq_sendbyte(&what, descending);
 	pq_sendbyte(&what, ncolumns);
 	for (int i = 0; i < range->keys.n * ncolumns; i++)
-		add_text(&what, column_text(TupleDescAttr(def->desc, def->search[i % ncolumns] - 1), range->keys.values[i]));
+		add_text(&what, column_text(TupleDescAttr(def->desc, def->ident[i % ncolumns] - 1), range->keys.values[i]));
 	if (ncolumns < def->nkeys)
 	{
-		Form_pg_attribute att = TupleDescAttr(def->desc, def->search[ncolumns] - 1);
+		Form_pg_attribute att = TupleDescAttr(def->desc, def->ident[ncolumns] - 1);
 
 		if (range->prefix != NULL)
 		{
@@ -332,9 +332,9 @@ cursor_make(CursorIdentity *identity, IndexDef *def, int from, TupleTableSlot *e
 	for (int i = from; i < def->nsearch; i++)
 	{
 		bool		isnull;
-		Datum		value = slot_getattr(entry, def->search[i], &isnull);
+		Datum		value = slot_getattr(entry, def->ident[i], &isnull);
 
-		add_text(&bytes, column_text(TupleDescAttr(def->desc, def->search[i] - 1), value));
+		add_text(&bytes, column_text(TupleDescAttr(def->desc, def->ident[i] - 1), value));
 	}
 	pq_sendint32(&bytes, (uint32) hash_of(bytes.data, bytes.len));
 
@@ -416,7 +416,7 @@ read_values(void *arg)
 
 	for (int i = args->from; i < args->def->nsearch; i++)
 	{
-		Form_pg_attribute att = TupleDescAttr(args->def->desc, args->def->search[i] - 1);
+		Form_pg_attribute att = TupleDescAttr(args->def->desc, args->def->ident[i] - 1);
 		int32		typmod = att->atttypmod;
 		Oid			type = getBaseTypeAndTypmod(att->atttypid, &typmod);
 		Oid			input;

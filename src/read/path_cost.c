@@ -441,7 +441,7 @@ pages_cost(PlannerInfo *root, Candidate *c, double searches, double loops, doubl
 		FactDef    *fact = c->def->fact;
 
 		order_of_rows = fabs(stored_order(fact->relid, fact->pk_attno[0], fact->partitioned));
-		order_of_keys = order_of_rows * fabs(stored_order(c->def->relid, c->def->search[0], c->def->parts != NULL) *
+		order_of_keys = order_of_rows * fabs(stored_order(c->def->relid, c->def->ident[0], c->def->parts != NULL) *
 											 stored_order(c->def->relid, c->def->pk_attno[0], c->def->parts != NULL));
 		if (fact->npk > 1)
 			order_of_rows *= 0.75;	/* as the server does for an index */
@@ -463,7 +463,7 @@ distinct_keys(Candidate *c)
 		return 1;
 	for (int i = c->nequal; i < c->def->nkeys; i++)
 	{
-		Form_pg_attribute att = TupleDescAttr(c->def->desc, c->def->search[i] - 1);
+		Form_pg_attribute att = TupleDescAttr(c->def->desc, c->def->ident[i] - 1);
 		VariableStatData column;
 		bool		is_default;
 

@@ -363,7 +363,7 @@ begin_scan(PageQuery *query)
 	query->scan.counted = true;
 	query->scan.filter.limit = query->page_size;
 	query->scan.filter.prefix = range->prefix;
-	query->scan.filter.prefix_attno = def->search[Min(range->keys.ncolumns, def->nsearch - 1)];
+	query->scan.filter.prefix_attno = def->ident[Min(range->keys.ncolumns, def->nsearch - 1)];
 	entry_scan_want(&query->scan, query->wanted);
 }
 
@@ -545,14 +545,14 @@ has_prefix(PageQuery *query, TupleTableSlot *entry)
 	int			column = query->range.keys.ncolumns;
 	int			len = strlen(query->range.prefix);
 	bool		isnull;
-	text	   *value = DatumGetTextPP(slot_getattr(entry, query->def->search[column], &isnull));
+	text	   *value = DatumGetTextPP(slot_getattr(entry, query->def->ident[column], &isnull));
 	int			value_len = VARSIZE_ANY_EXHDR(value);
 
 	/*
 	 * The blanks at the end of a char(n) do not count, as if it were cast to
 	 * text.
 	 */
-	if (getBaseType(TupleDescAttr(query->def->desc, query->def->search[column] - 1)->atttypid) == BPCHAROID)
+	if (getBaseType(TupleDescAttr(query->def->desc, query->def->ident[column] - 1)->atttypid) == BPCHAROID)
 		value_len = bpchartruelen(VARDATA_ANY(value), value_len);
 	return value_len >= len && memcmp(VARDATA_ANY(value), query->range.prefix, len) == 0;
 }

@@ -389,7 +389,7 @@ add_sort(Query *query, Candidate *c, RelOptInfo *rel)
 	{
 		PathKey    *key = lfirst(cell);
 		SortGroupClause *sort = makeNode(SortGroupClause);
-		Oid			type = TupleDescAttr(c->def->desc, c->def->search[position] - 1)->atttypid;
+		Oid			type = TupleDescAttr(c->def->desc, c->def->ident[position] - 1)->atttypid;
 		TargetEntry *tle;
 		Node	   *expr = sort_expression(c, rel, key, position);
 

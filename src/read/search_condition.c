@@ -243,7 +243,7 @@ index_position_of(IndexDef *def, Node *operand, Index varno)
 		return -1;
 	for (int i = 0; i < def->nsearch; i++)
 	{
-		if (def->search[i] == attno)
+		if (def->ident[i] == attno)
 			return i;
 	}
 	return -1;
@@ -258,7 +258,7 @@ index_position_of(IndexDef *def, Node *operand, Index varno)
 static Condition *
 comparison(IndexDef *def, int position, Oid operator, Oid collation, Node *value, bool array)
 {
-	Form_pg_attribute att = TupleDescAttr(def->desc, def->search[position] - 1);
+	Form_pg_attribute att = TupleDescAttr(def->desc, def->ident[position] - 1);
 	Oid			family = lookup_type_cache(att->atttypid, TYPECACHE_BTREE_OPFAMILY)->btree_opf;
 	Condition  *condition;
 	int			strategy = OidIsValid(operator) ? get_op_opfamily_strategy(operator, family) : InvalidStrategy;
@@ -274,14 +274,14 @@ comparison(IndexDef *def, int position, Oid operator, Oid collation, Node *value
 		return NULL;
 	condition = palloc0(sizeof(Condition));
 	condition->position = position;
-	condition->attno = def->search[position];
+	condition->attno = def->ident[position];
 	condition->strategy = strategy;
 	condition->operator = operator;
 	condition->subtype = right;
 	condition->value = (Expr *) value;
 	condition->array = array;
 	condition->from = right;
-	condition->unless = values_read_otherwise(def, def->search[position]);
+	condition->unless = values_read_otherwise(def, def->ident[position]);
 	return condition;
 }
 
@@ -298,7 +298,7 @@ conversion(IndexDef *def, int position, StrategyNumber strategy, Taking taking, 
 	Condition  *condition = palloc0(sizeof(Condition));
 
 	condition->position = position;
-	condition->attno = def->search[position];
+	condition->attno = def->ident[position];
 	condition->strategy = strategy;
 	condition->subtype = is_integer_type(field->type) ? INT8OID : cache->btree_opintype;
 	condition->operator = get_opfamily_member(cache->btree_opf, cache->btree_opintype, condition->subtype, strategy);
@@ -403,7 +403,7 @@ pattern_range(IndexDef *def, Node *clause, Oid function, List *args, Index varno
 
 	if (position < 0 || function >= FirstNormalObjectId || !IsA(lsecond(args), Const))
 		return NIL;
-	foreach(cell, bounds_of_pattern(clause, function, TupleDescAttr(def->desc, def->search[position] - 1)->attcollation))
+	foreach(cell, bounds_of_pattern(clause, function, TupleDescAttr(def->desc, def->ident[position] - 1)->attcollation))
 	{
 		OpExpr	   *op = lfirst_node(OpExpr, cell);
 		Condition  *condition = comparison(def, position, op->opno, op->inputcollid, lsecond(op->args), false);

@@ -180,7 +180,7 @@ make_statement(EntryScan *search, Statement *statement)
 	{
 		for (int i = 0; i < def->nsearch; i++)
 			appendStringInfo(&statement->sql, "%s e.%s%s", i == 0 ? " ORDER BY" : ",",
-							 quote_identifier(NameStr(TupleDescAttr(def->desc, def->search[i] - 1)->attname)),
+							 quote_identifier(NameStr(TupleDescAttr(def->desc, def->ident[i] - 1)->attname)),
 							 search->backward ? " DESC" : "");
 		if (filter->limit > 0)
 			appendStringInfo(&statement->sql, " LIMIT %d", filter->limit);
@@ -306,7 +306,7 @@ comparison_operator(Relation index, ScanKey key, StrategyNumber strategy, Oid *t
 static Form_pg_attribute
 attribute_of(EntryScan *search, ScanKey key)
 {
-	AttrNumber *columns = search->by_row ? search->def->pk_attno : search->def->search;
+	AttrNumber *columns = search->by_row ? search->def->pk_attno : search->def->ident;
 
 	return TupleDescAttr(search->def->desc, columns[key->sk_attno - 1] - 1);
 }
