@@ -157,8 +157,7 @@ typedef struct IndexDef
 	int			multi_field;	/* the multi-valued one, or -1 */
 	RowExpression *filter;		/* NULL: none */
 
-	AttrNumber *pk_attno;		/* the fact table's primary key, fact->npk
-								 * columns */
+	AttrNumber *pk_attno;		/* the fact row's primary key: fact->npk */
 	AttrNumber	doc_attno;		/* the document if denormalized, else 0 */
 	AttrNumber	rows_attno;		/* totals: how many rows; else 0 */
 	AttrNumber *count_attno;	/* totals: how many values, by included field */
@@ -220,8 +219,7 @@ typedef struct FactDef
 	MemoryContext cxt;			/* has all of it */
 	int			pins;			/* how many use it across calls */
 	bool		replaced;		/* no longer cached: the last unpin frees it */
-	bool		stale;			/* may be out of date: is loaded anew next
-								 * time */
+	bool		stale;			/* may be out of date: to be loaded anew */
 	bool		changed;		/* is out of date; see definition_settled() */
 	bool		for_writer;		/* see definition_for_writer() */
 	List	   *code;			/* of CodeObject *: functions and domains that
@@ -290,10 +288,13 @@ typedef struct DefinitionRow
 	OnMismatch	on_mismatch;
 	IndexState	state;
 	char	   *problem;		/* why it is invalid, or NULL */
-	Oid			replaces;		/* the index table whose place it is to take,
-								 * or InvalidOid */
-	struct Partitioning *partitioning;	/* of a table that is to be made, and
-										 * not stored; NULL: not partitioned */
+	Oid			replaces;		/* whose place it is to take, or InvalidOid */
+	struct Partitioning *partitioning;	/* of one to be made; NULL: none */
+	/* Of a row that was read. */
+	Oid			fact_oid;		/* of the fact table when the row was written */
+	List	   *columns;		/* the names of its columns then, by number */
+	TransactionId xmin;
+	ItemPointerData tid;
 } DefinitionRow;
 
 #endif							/* INDEXTABLE_H */

@@ -281,7 +281,7 @@ profile_of_arguments(FunctionCallInfo fcinfo)
 	relation_close(fact, NoLock);
 	foreach(cell, catalog_read_definitions(row->fact_table, InvalidOid))
 	{
-		DefinitionRow *existing = &((StoredDefinition *) lfirst(cell))->row;
+		DefinitionRow *existing = lfirst(cell);
 
 		if (!OidIsValid(existing->replaces) && same_strings(existing->key, row->key))
 			same = lappend(same, quoted_relation(existing->index_table));

@@ -286,7 +286,7 @@ existing_index(Relation fact, AttrNumber doc, FieldSpec *spec, Oid type)
 
 	foreach(cell, catalog_read_definitions(RelationGetRelid(fact), InvalidOid))
 	{
-		DefinitionRow *row = &((StoredDefinition *) lfirst(cell))->row;
+		DefinitionRow *row = lfirst(cell);
 		const char *document = get_attname(RelationGetRelid(fact), doc, false);
 
 		if (!OidIsValid(row->replaces) && strcmp(row->document, document) == 0 &&

@@ -67,12 +67,12 @@ const char *const mismatch_names[] = {"error", "skip", NULL};
 const char *const state_names[] = {"building", "active", "invalid", NULL};
 
 static int	value_named(Datum name, const char *const *names);
-static StoredDefinition *read_row(HeapTuple tuple, TupleDesc desc);
+static DefinitionRow *read_row(HeapTuple tuple, TupleDesc desc);
 static int	compare_definitions(const ListCell *a, const ListCell *b);
 
 /*
  * invalidate_definitions
- *		Sets index tables of a fact table (StoredDefinition *) to invalid, with a warning
+ *		Sets index tables of a fact table (DefinitionRow *) to invalid, with a warning
  *		for each that was not so already; why is a sentence for users.
  *
  * A replacement that rebuild() or alter() makes is set to invalid, too, but without a
@@ -86,17 +86,17 @@ invalidate_definitions(List *definitions, Oid fact, const char *why)
 
 	foreach(cell, definitions)
 	{
-		StoredDefinition *stored = lfirst(cell);
+		DefinitionRow *stored = lfirst(cell);
 
-		if (stored->row.state == STATE_INVALID)
+		if (stored->state == STATE_INVALID)
 			continue;
-		if (!OidIsValid(stored->row.replaces))
+		if (!OidIsValid(stored->replaces))
 			ereport(WARNING,
 					(errcode(ERRCODE_WARNING),
-					 errmsg("index table \"%s\" is now invalid", get_rel_name(stored->row.index_table)),
+					 errmsg("index table \"%s\" is now invalid", get_rel_name(stored->index_table)),
 					 errdetail("%s", why),
-					 errhint("To restore the triggers and to repair the entries, run CALL " IT_SCHEMA ".repair(%s);", quote_literal_cstr(quoted_relation(stored->row.index_table)))));
-		catalog_set_state(stored->row.index_table, STATE_INVALID, why);
+					 errhint("To restore the triggers and to repair the entries, run CALL " IT_SCHEMA ".repair(%s);", quote_literal_cstr(quoted_relation(stored->index_table)))));
+		catalog_set_state(stored->index_table, STATE_INVALID, why);
 		any = true;
 	}
 	if (any)
@@ -224,22 +224,20 @@ value_named(Datum name, const char *const *names)
 	elog(ERROR, "unexpected value in the catalog: %s", value);
 }
 
-/* read_row: makes a StoredDefinition of a row of the table definition */
-static StoredDefinition *
+/* read_row: reads a row of the table definition */
+static DefinitionRow *
 read_row(HeapTuple tuple, TupleDesc desc)
 {
-	StoredDefinition *stored = palloc0(sizeof(StoredDefinition));
-	DefinitionRow *row = &stored->row;
+	DefinitionRow *row = palloc0(sizeof(DefinitionRow));
 	Datum		values[DEF_NATTS];
 	bool		isnull[DEF_NATTS];
 
 	check_version(desc, DEF_NATTS);
 	heap_deform_tuple(tuple, desc, values, isnull);
-	stored->xmin = HeapTupleHeaderGetXmin(tuple->t_data);
-	stored->tid = tuple->t_self;
-	stored->fact_oid = DatumGetObjectId(values[DEF_FACT_OID - 1]);
-	stored->columns = array_strings(values[DEF_FACT_COLUMNS - 1], NAMEOID);
-
+	row->xmin = HeapTupleHeaderGetXmin(tuple->t_data);
+	row->tid = tuple->t_self;
+	row->fact_oid = DatumGetObjectId(values[DEF_FACT_OID - 1]);
+	row->columns = array_strings(values[DEF_FACT_COLUMNS - 1], NAMEOID);
 	row->primary_key = array_strings(values[DEF_PRIMARY_KEY - 1], NAMEOID);
 	row->index_table = DatumGetObjectId(values[DEF_INDEX_TABLE - 1]);
 	row->fact_table = DatumGetObjectId(values[DEF_FACT_TABLE - 1]);
@@ -258,12 +256,12 @@ read_row(HeapTuple tuple, TupleDesc desc)
 		row->problem = TextDatumGetCString(values[DEF_PROBLEM - 1]);
 	if (!isnull[DEF_REPLACES - 1])
 		row->replaces = DatumGetObjectId(values[DEF_REPLACES - 1]);
-	return stored;
+	return row;
 }
 
 /*
  * catalog_read_definitions
- *		Lists the definitions (StoredDefinition *) of a fact table, or, if fact_table is
+ *		Lists the definitions (DefinitionRow *) of a fact table, or, if fact_table is
  *		InvalidOid, the one of an index table.
  *
  * They are in the order of the index tables' OIDs, normally that in which these were
@@ -278,7 +276,7 @@ catalog_read_definitions(Oid fact_table, Oid index_table)
 
 	foreach(cell, result)
 	{
-		if (!definition_matches_tables(&((StoredDefinition *) lfirst(cell))->row))
+		if (!definition_matches_tables(lfirst(cell)))
 			result = foreach_delete_current(result, cell);
 	}
 	return result;
@@ -315,8 +313,8 @@ catalog_read_unchecked_definitions(Oid fact_table, Oid index_table)
 static int
 compare_definitions(const ListCell *a, const ListCell *b)
 {
-	Oid			x = ((StoredDefinition *) lfirst(a))->row.index_table;
-	Oid			y = ((StoredDefinition *) lfirst(b))->row.index_table;
+	Oid			x = ((DefinitionRow *) lfirst(a))->index_table;
+	Oid			y = ((DefinitionRow *) lfirst(b))->index_table;
 
 	return x < y ? -1 : x > y ? 1 : 0;
 }
@@ -328,7 +326,7 @@ read_definition(HeapTuple tuple, TupleDesc desc)
 	return read_row(tuple, desc);
 }
 
-/* catalog_definitions: lists all definitions (StoredDefinition *), also those that do not fit the tables */
+/* catalog_definitions: lists all definitions (DefinitionRow *), also those that do not fit the tables */
 List *
 catalog_definitions(void)
 {
@@ -344,8 +342,8 @@ catalog_index_tables(void)
 
 	foreach(cell, catalog_definitions())
 	{
-		if (definition_matches_tables(&((StoredDefinition *) lfirst(cell))->row))
-			result = lappend_oid(result, ((StoredDefinition *) lfirst(cell))->row.index_table);
+		if (definition_matches_tables(lfirst(cell)))
+			result = lappend_oid(result, ((DefinitionRow *) lfirst(cell))->index_table);
 	}
 	return result;
 }
@@ -373,7 +371,7 @@ is_queued(DefinitionRow *row)
 }
 
 /* stored_definition: returns the definition of an index table, or NULL if the table is not one */
-StoredDefinition *
+DefinitionRow *
 stored_definition(Oid index_table)
 {
 	List	   *rows = catalog_read_definitions(InvalidOid, index_table);
@@ -385,18 +383,18 @@ stored_definition(Oid index_table)
 Oid
 catalog_fact_of(Oid index_table)
 {
-	StoredDefinition *stored = stored_definition(index_table);
+	DefinitionRow *stored = stored_definition(index_table);
 
-	return stored == NULL ? InvalidOid : stored->row.fact_table;
+	return stored == NULL ? InvalidOid : stored->fact_table;
 }
 
 /* is_building: returns whether an index table is yet to be filled */
 bool
 is_building(Oid index_table)
 {
-	StoredDefinition *stored = stored_definition(index_table);
+	DefinitionRow *stored = stored_definition(index_table);
 
-	return stored != NULL && stored->row.state == STATE_BUILDING;
+	return stored != NULL && stored->state == STATE_BUILDING;
 }
 
 /* catalog_fact_in_use: returns whether a table has index tables, or a feed */

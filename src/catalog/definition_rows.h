@@ -15,16 +15,6 @@
 
 #include "../indextable.h"
 
-/* The definition of an index table as it was read. */
-typedef struct StoredDefinition
-{
-	DefinitionRow row;
-	Oid			fact_oid;		/* of the fact table when the row was written */
-	List	   *columns;		/* the names of its columns then, by number */
-	TransactionId xmin;
-	ItemPointerData tid;
-} StoredDefinition;
-
 /* The values in the catalog and of users' arguments, by those in C; each list is ended by NULL. */
 extern const char *const strategy_names[];
 extern const char *const maintenance_names[];
@@ -37,7 +27,7 @@ extern void catalog_set_state(Oid index_table, IndexState state, const char *pro
 extern List *catalog_index_tables(void);
 extern List *get_column_names_by_number(Relation rel);
 extern List *catalog_read_definitions(Oid fact_table, Oid index_table);
-extern StoredDefinition *stored_definition(Oid index_table);
+extern DefinitionRow *stored_definition(Oid index_table);
 extern bool is_building(Oid index_table);
 extern List *catalog_read_unchecked_definitions(Oid fact_table, Oid index_table);
 extern List *catalog_definitions(void);

@@ -45,7 +45,7 @@ index_tables_of(Oid relid)
 		report_not_index_table(relid);
 	foreach(cell, catalog_read_definitions(relid, InvalidOid))
 	{
-		DefinitionRow *row = &((StoredDefinition *) lfirst(cell))->row;
+		DefinitionRow *row = lfirst(cell);
 
 		if (!OidIsValid(row->replaces) && get_rel_name(row->index_table) != NULL)
 			result = lappend_oid(result, row->index_table);
@@ -84,10 +84,10 @@ report_not_index_table(Oid relid)
 }
 
 /* required_definition: returns the definition of an index table; raises that error if the table is not one */
-StoredDefinition *
+DefinitionRow *
 required_definition(Oid index_table)
 {
-	StoredDefinition *stored = stored_definition(index_table);
+	DefinitionRow *stored = stored_definition(index_table);
 
 	if (stored == NULL)
 		report_not_index_table(index_table);
@@ -101,13 +101,13 @@ report_meant_index_tables(Oid relid, const char *name)
 	List	   *meant = NIL;
 	const char *what = NULL;
 	Oid			root = partition_root(relid);
-	StoredDefinition *stored = stored_definition(relid);
+	DefinitionRow *stored = stored_definition(relid);
 	StringInfoData list;
 	ListCell   *cell;
 
 	if (stored != NULL)
 	{
-		meant = list_make1_oid(stored->row.replaces);
+		meant = list_make1_oid(stored->replaces);
 		what = "It is to take the place of an index table that is being rebuilt.";
 	}
 	else if (OidIsValid(catalog_fact_of(root)))
@@ -180,7 +180,7 @@ told_unqueue(Oid fact)
 	initStringInfo(&sql);
 	foreach(cell, catalog_read_definitions(fact, InvalidOid))
 	{
-		DefinitionRow *row = &((StoredDefinition *) lfirst(cell))->row;
+		DefinitionRow *row = lfirst(cell);
 
 		if (!is_queued(row))
 			continue;

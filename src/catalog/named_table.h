@@ -15,7 +15,7 @@
 
 extern List *index_tables_of(Oid relid);
 pg_noreturn extern void report_not_index_table(Oid relid);
-extern StoredDefinition *required_definition(Oid index_table);
+extern DefinitionRow *required_definition(Oid index_table);
 extern char *told_call(const char *function, Oid index_table);
 extern char *told_activation(Oid index_table);
 extern char *told_skip(Oid index_table);

@@ -22,7 +22,7 @@
 #include "trigger_names.h"
 #include "validity.h"
 
-static bool forget_definition(StoredDefinition *stored, Oid named);
+static bool forget_definition(DefinitionRow *stored, Oid named);
 static bool forget_fact(FactTableRow *row);
 
 /*
@@ -63,12 +63,12 @@ forget_orphaned_rows(Oid named)
  *		user has named and not an index table; returns whether it has.
  */
 static bool
-forget_definition(StoredDefinition *stored, Oid named)
+forget_definition(DefinitionRow *stored, Oid named)
 {
-	Oid			index_table = stored->row.index_table;
+	Oid			index_table = stored->index_table;
 	bool		exists = get_rel_relkind(index_table) != '\0';
 
-	if ((exists && (index_table != named || definition_matches_tables(&stored->row))) ||
+	if ((exists && (index_table != named || definition_matches_tables(stored))) ||
 		!ConditionalLockRelationOid(index_table, ShareUpdateExclusiveLock))
 		return false;
 	if (exists)

@@ -81,12 +81,12 @@ typedef struct AlterCall
 static void check_totals_args(FunctionCallInfo fcinfo, Oid index_table);
 static void alter(void *arg);
 static bool has_partitioning_args(FunctionCallInfo fcinfo);
-static bool read_new_partitioning(FunctionCallInfo fcinfo, StoredDefinition *pending, DefinitionRow *row);
+static bool read_new_partitioning(FunctionCallInfo fcinfo, DefinitionRow *pending, DefinitionRow *row);
 static void lock_after_drain(Oid fact);
 static void drain_and_lock(void *arg);
-static StoredDefinition *lock_definition(Oid index_table);
-static void require_state(StoredDefinition *stored);
-static bool read_new_definition(FunctionCallInfo fcinfo, StoredDefinition *stored, DefinitionRow *row, Relation fact);
+static DefinitionRow *lock_definition(Oid index_table);
+static void require_state(DefinitionRow *stored);
+static bool read_new_definition(FunctionCallInfo fcinfo, DefinitionRow *stored, DefinitionRow *row, Relation fact);
 static void refuse_over_feeds(DefinitionRow *row);
 
 /*
@@ -165,9 +165,9 @@ indextable_alter(PG_FUNCTION_ARGS)
 static void
 check_totals_args(FunctionCallInfo fcinfo, Oid index_table)
 {
-	StoredDefinition *stored = stored_definition(index_table);
+	DefinitionRow *stored = stored_definition(index_table);
 
-	if (!keeps_totals(&stored->row))
+	if (!keeps_totals(stored))
 		return;
 	for (int i = ARG_MAINTENANCE; i <= ARG_ON_MISMATCH; i++)
 		if (i != ARG_FILTER && i != ARG_ON_MISMATCH && !PG_ARGISNULL(i) && !(i == ARG_POPULATE && PG_GETARG_BOOL(i)))
@@ -187,8 +187,8 @@ alter(void *arg)
 	FunctionCallInfo fcinfo = call->fcinfo;
 	Oid			index_table = PG_GETARG_OID(ARG_INDEX_TABLE);
 	bool		populate = PG_ARGISNULL(ARG_POPULATE) || PG_GETARG_BOOL(ARG_POPULATE);
-	StoredDefinition *stored;
-	StoredDefinition *pending;
+	DefinitionRow *stored;
+	DefinitionRow *pending;
 	DefinitionRow row;
 	Relation	fact;
 	bool		asks_for_contents;
@@ -198,7 +198,7 @@ alter(void *arg)
 		lock_after_drain(catalog_fact_of(index_table));
 	stored = lock_definition(index_table);
 	require_state(stored);
-	fact = relation_open(stored->row.fact_table, NoLock);
+	fact = relation_open(stored->fact_table, NoLock);
 	pending = replacement_of(index_table);
 	asks_for_contents = !PG_ARGISNULL(ARG_STRATEGY) || !PG_ARGISNULL(ARG_INCLUDE) || !PG_ARGISNULL(ARG_FILTER) ||
 		has_partitioning_args(fcinfo) ||
@@ -210,28 +210,28 @@ alter(void *arg)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("index table \"%s\" is being rebuilt", get_rel_name(index_table)),
 				 errhint("To finish, run CALL indextable.rebuild(%s); to abandon the rebuild, run DROP TABLE %s;",
-						 quote_literal_cstr(quoted_relation(index_table)), quoted_relation(pending->row.index_table))));
+						 quote_literal_cstr(quoted_relation(index_table)), quoted_relation(pending->index_table))));
 
 	/*
 	 * What an earlier call has asked for still holds, as long as rebuild()
 	 * has not carried it out.
 	 */
-	row = pending != NULL && asks_for_contents ? pending->row : stored->row;
+	row = pending != NULL && asks_for_contents ? *pending : *stored;
 	row.index_table = index_table;
 	row.replaces = InvalidOid;
-	row.state = stored->row.state;
+	row.state = stored->state;
 	contents_change = read_new_definition(fcinfo, stored, &row, fact);
 	contents_change |= read_new_partitioning(fcinfo, pending, &row);
 	contents_change |= !populate &&
-		(row.is_unique != stored->row.is_unique || (row.on_mismatch == MISMATCH_ERROR && stored->row.on_mismatch == MISMATCH_SKIP));
+		(row.is_unique != stored->is_unique || (row.on_mismatch == MISMATCH_ERROR && stored->on_mismatch == MISMATCH_SKIP));
 	relation_close(fact, NoLock);
 	if (feed_servers(row.fact_table) != NIL &&
-		(contents_change || row.on_mismatch != stored->row.on_mismatch ||
-		 (!is_async(&row) && is_async(&stored->row))))
+		(contents_change || row.on_mismatch != stored->on_mismatch ||
+		 (!is_async(&row) && is_async(stored))))
 		refuse_over_feeds(&row);
 	if (pending != NULL && asks_for_contents)
-		drop_index_table(pending->row.index_table);
-	if (keeps_totals(&row) && (contents_change || row.on_mismatch != stored->row.on_mismatch))
+		drop_index_table(pending->index_table);
+	if (keeps_totals(&row) && (contents_change || row.on_mismatch != stored->on_mismatch))
 		alter_totals(&row);
 	else if (contents_change)
 	{
@@ -247,7 +247,7 @@ alter(void *arg)
 		}
 	}
 	else
-		alter_in_place(&stored->row, &row);
+		alter_in_place(stored, &row);
 	describe_index_table(index_table, false);
 }
 
@@ -267,7 +267,7 @@ has_partitioning_args(FunctionCallInfo fcinfo)
  * 'pending' is the replacement that an earlier call has made, or NULL.
  */
 static bool
-read_new_partitioning(FunctionCallInfo fcinfo, StoredDefinition *pending, DefinitionRow *row)
+read_new_partitioning(FunctionCallInfo fcinfo, DefinitionRow *pending, DefinitionRow *row)
 {
 	Relation	rel;
 	FactDef    *factdef;
@@ -280,7 +280,7 @@ read_new_partitioning(FunctionCallInfo fcinfo, StoredDefinition *pending, Defini
 	{
 		if (pending != NULL)
 		{
-			rel = open_existing(pending->row.index_table, AccessShareLock);
+			rel = open_existing(pending->index_table, AccessShareLock);
 			row->partitioning = partitioning_of(rel);
 			relation_close(rel, NoLock);
 		}
@@ -363,7 +363,7 @@ drain_and_lock(void *arg)
  *		Locks writers of the fact table out, and returns the definition of the
  *		index table with the names that its columns have now.
  */
-static StoredDefinition *
+static DefinitionRow *
 lock_definition(Oid index_table)
 {
 	Oid			fact = catalog_fact_of(index_table);
@@ -375,16 +375,16 @@ lock_definition(Oid index_table)
 }
 
 static void
-require_state(StoredDefinition *stored)
+require_state(DefinitionRow *stored)
 {
-	if (stored->row.state != STATE_ACTIVE)
+	if (stored->state != STATE_ACTIVE)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("index table \"%s\" is not active", get_rel_name(stored->row.index_table)),
-				 errdetail("Its state is \"%s\".", state_names[stored->row.state]),
-				 errhint("First run %s", told_activation(stored->row.index_table))));
-	if (OidIsValid(stored->row.replaces))
-		report_not_index_table(stored->row.index_table);
+				 errmsg("index table \"%s\" is not active", get_rel_name(stored->index_table)),
+				 errdetail("Its state is \"%s\".", state_names[stored->state]),
+				 errhint("First run %s", told_activation(stored->index_table))));
+	if (OidIsValid(stored->replaces))
+		report_not_index_table(stored->index_table);
 }
 
 /*
@@ -393,7 +393,7 @@ require_state(StoredDefinition *stored)
  *		index table would have other entries by it.
  */
 static bool
-read_new_definition(FunctionCallInfo fcinfo, StoredDefinition *stored, DefinitionRow *row, Relation fact)
+read_new_definition(FunctionCallInfo fcinfo, DefinitionRow *stored, DefinitionRow *row, Relation fact)
 {
 	char	   *strategy = text_arg(fcinfo, ARG_STRATEGY, NULL);
 	char	   *maintenance = text_arg(fcinfo, ARG_MAINTENANCE, NULL);
@@ -422,8 +422,8 @@ read_new_definition(FunctionCallInfo fcinfo, StoredDefinition *stored, Definitio
 		row->on_mismatch = check_allowed_value("on_mismatch", text_arg(fcinfo, ARG_ON_MISMATCH, NULL), mismatch_names);
 	check_request(row);
 
-	return !same_strings(row->include, stored->row.include) || row->strategy != stored->row.strategy ||
-		!same_or_null(row->filter, stored->row.filter);
+	return !same_strings(row->include, stored->include) || row->strategy != stored->strategy ||
+		!same_or_null(row->filter, stored->filter);
 }
 
 /*

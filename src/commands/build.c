@@ -88,7 +88,7 @@ static void retry_rejections(Build *b);
 static void drain_in_batches(Build *b, int few);
 static void look(Build *b, bool worked);
 static void rest(Build *b, bool reading);
-static Build *check_build_request(FunctionCallInfo fcinfo, const char *function, StoredDefinition **stored);
+static Build *check_build_request(FunctionCallInfo fcinfo, const char *function, DefinitionRow **stored);
 static void wait_for_older_snapshots(void);
 static bool lock_to_finish(Build *b);
 static bool lock_without_delaying_others(Oid relid);
@@ -105,18 +105,18 @@ pg_noreturn static void report_rejections(Oid shown);
 Datum
 indextable_build(PG_FUNCTION_ARGS)
 {
-	StoredDefinition *stored;
+	DefinitionRow *stored;
 	Build	   *b = check_build_request(fcinfo, "build()", &stored);
 	const IndexTableMethods *methods = place_of(b->fact_table)->index_tables;
 
 	/* Those that workers build may be complete before the call. */
-	if (stored->row.state == STATE_ACTIVE && methods->build != NULL)
+	if (stored->state == STATE_ACTIVE && methods->build != NULL)
 		PG_RETURN_VOID();
-	if (stored->row.state != STATE_BUILDING)
+	if (stored->state != STATE_BUILDING)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("index table \"%s\" is not being built", get_rel_name(b->shown)),
-				 errdetail("Its state is \"%s\".", state_names[stored->row.state]),
+				 errdetail("Its state is \"%s\".", state_names[stored->state]),
 				 errhint("Only an index table that was created with populate => false is built. To rebuild this one, run CALL indextable.rebuild(%s);",
 						 quote_literal_cstr(quoted_relation(b->shown)))));
 	SPI_connect_ext(SPI_OPT_NONATOMIC);
@@ -138,12 +138,12 @@ indextable_build(PG_FUNCTION_ARGS)
 Datum
 indextable_rebuild(PG_FUNCTION_ARGS)
 {
-	StoredDefinition *stored;
+	DefinitionRow *stored;
 	int64		wrong = 0;
 	Build	   *b = check_build_request(fcinfo, "rebuild()", &stored);
 
 	place_check_unchanging(b->shown, "rebuild()");
-	if (stored->row.state == STATE_BUILDING)
+	if (stored->state == STATE_BUILDING)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("index table \"%s\" has not been built yet", get_rel_name(b->shown)),
@@ -185,18 +185,18 @@ prepare_rebuild(Build *b)
 	}
 	if (!ready && !find_unfinished_replacement(b))
 	{
-		StoredDefinition *stored;
+		DefinitionRow *stored;
 		DefinitionRow row;
 
 		update_definitions(b->fact_table, false, true);
 		stored = replacement_of(b->shown);
 		if (stored != NULL)
 		{
-			row = stored->row;
-			drop_index_table(stored->row.index_table);
+			row = *stored;
+			drop_index_table(stored->index_table);
 		}
 		else
-			row = required_definition(b->shown)->row;
+			row = *required_definition(b->shown);
 		check_replaceable(&row, b->shown);
 		row.state = STATE_BUILDING;
 		make_replacement(&row, b->shown);
@@ -214,13 +214,13 @@ prepare_rebuild(Build *b)
 static bool
 find_unfinished_replacement(Build *b)
 {
-	StoredDefinition *stored = replacement_of(b->shown);
+	DefinitionRow *stored = replacement_of(b->shown);
 
-	if (stored == NULL || stored->row.state != STATE_BUILDING || !replacement_fits(stored))
+	if (stored == NULL || stored->state != STATE_BUILDING || !replacement_fits(stored))
 		return false;
-	check_replaceable(&stored->row, b->shown);
-	b->index_table = stored->row.index_table;
-	b->transactional = stored->row.maintenance == MAINTENANCE_TRANSACTIONAL;
+	check_replaceable(stored, b->shown);
+	b->index_table = stored->index_table;
+	b->transactional = stored->maintenance == MAINTENANCE_TRANSACTIONAL;
 	return true;
 }
 
@@ -342,7 +342,7 @@ rest(Build *b, bool reading)
 
 /* check_build_request: checks what the user asks for, and returns it; *stored becomes the definition */
 static Build *
-check_build_request(FunctionCallInfo fcinfo, const char *function, StoredDefinition **stored)
+check_build_request(FunctionCallInfo fcinfo, const char *function, DefinitionRow **stored)
 {
 	Build	   *b = palloc0(sizeof(Build));
 
@@ -361,10 +361,10 @@ check_build_request(FunctionCallInfo fcinfo, const char *function, StoredDefinit
 	if (!owns_relation(b->index_table, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(b->index_table));
 	place_check_index_table(b->index_table);
-	b->fact_table = (*stored)->row.fact_table;
-	b->transactional = (*stored)->row.maintenance == MAINTENANCE_TRANSACTIONAL;
-	if (OidIsValid((*stored)->row.replaces))
-		b->shown = (*stored)->row.replaces;
+	b->fact_table = (*stored)->fact_table;
+	b->transactional = (*stored)->maintenance == MAINTENANCE_TRANSACTIONAL;
+	if (OidIsValid((*stored)->replaces))
+		b->shown = (*stored)->replaces;
 	b->pause = interval_arg(fcinfo, 2, "pause");
 	if (fcinfo->context == NULL || !IsA(fcinfo->context, CallContext) ||
 		castNode(CallContext, fcinfo->context)->atomic)
@@ -474,25 +474,25 @@ lock_without_delaying_others(Oid relid)
 static void
 finish_build(Build *b)
 {
-	StoredDefinition *stored = stored_definition(b->index_table);
+	DefinitionRow *stored = stored_definition(b->index_table);
 
-	if (stored == NULL || stored->row.state == STATE_ACTIVE)
+	if (stored == NULL || stored->state == STATE_ACTIVE)
 		report_build_superseded(b);
-	if (stored->row.state != STATE_BUILDING)
+	if (stored->state != STATE_BUILDING)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("index table \"%s\" has become invalid while it was being built", get_rel_name(b->shown)),
 				 errdetail("Changes of its fact table were missed."),
-				 OidIsValid(stored->row.replaces) ? errhint("Run CALL indextable.rebuild(%s); again.", quote_literal_cstr(quoted_relation(b->shown))) :
+				 OidIsValid(stored->replaces) ? errhint("Run CALL indextable.rebuild(%s); again.", quote_literal_cstr(quoted_relation(b->shown))) :
 				 errhint("Run CALL indextable.repair(%s);", quote_literal_cstr(quoted_relation(b->shown)))));
 	drain_queue(b->fact_table, 0);
 	if (b->transactional)
 		require_no_rejections(b->index_table, b->shown);
 	wait_point("a build keeps writers out");
-	if (OidIsValid(stored->row.replaces))
+	if (OidIsValid(stored->replaces))
 	{
 		update_definitions(b->fact_table, false, true);
-		check_replaceable(&stored->row, b->shown);
+		check_replaceable(stored, b->shown);
 		replace_index_table(stored_definition(b->index_table));
 		return;
 	}

@@ -172,7 +172,7 @@ forget_dropped_relation(Oid relid, bool wait, DropBehavior behavior)
 	 */
 	foreach(cell, catalog_read_definitions(OidIsValid(fact) ? fact : relid, InvalidOid))
 	{
-		DefinitionRow *row = &((StoredDefinition *) lfirst(cell))->row;
+		DefinitionRow *row = lfirst(cell);
 		Oid			index_table = row->index_table;
 
 		if (OidIsValid(fact) && row->replaces != relid)

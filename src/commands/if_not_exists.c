@@ -160,7 +160,7 @@ check_existing(Oid existing, DefinitionRow *row, IndexDef *asked, PartitioningRe
 	if (def == NULL)
 		report_not_index_table(existing);
 	definition_hold(factdef, CurrentMemoryContext);
-	compare(row, asked, parts, &stored_definition(existing)->row,
+	compare(row, asked, parts, stored_definition(existing),
 			def, rel, fact, &found);
 	relation_close(rel, NoLock);
 	if (found.names.len == 0)

@@ -203,12 +203,12 @@ uses_dropped_column(Relation index, Relation new)
  * against all other sessions; what was queued is applied.
  */
 void
-replace_index_table(StoredDefinition *replacement)
+replace_index_table(DefinitionRow *replacement)
 {
-	DefinitionRow row = replacement->row;
+	DefinitionRow row = *replacement;
 	Oid			new = row.index_table;
 	Oid			old = row.replaces;
-	StoredDefinition *stored = stored_definition(old);
+	DefinitionRow *stored = stored_definition(old);
 	Relation	fact = relation_open(row.fact_table, NoLock);
 	Relation	rel = table_open(old, NoLock);
 	Caller		caller;
@@ -246,7 +246,7 @@ replace_index_table(StoredDefinition *replacement)
 		rows = palloc(sizeof(float4) * Max(list_length(pairs), 1));
 		foreach(cell, pairs)
 			rows[foreach_current_index(cell)] = truncate_without_replication(linitial_oid(lfirst(cell)));
-		copy_layout(old, new, is_async(&row), is_queued(&stored->row));
+		copy_layout(old, new, is_async(&row), is_queued(stored));
 	}
 	PG_FINALLY();
 	{

@@ -39,16 +39,16 @@ static void refuse_needed_partitions(Relation old);
 static void refuse_invalid_indexes(Relation rel);
 
 /* replacement_of: returns the definition of an index table's replacement; NULL: it has none */
-StoredDefinition *
+DefinitionRow *
 replacement_of(Oid index_table)
 {
 	ListCell   *cell;
 
 	foreach(cell, catalog_read_definitions(catalog_fact_of(index_table), InvalidOid))
 	{
-		StoredDefinition *stored = lfirst(cell);
+		DefinitionRow *stored = lfirst(cell);
 
-		if (stored->row.replaces == index_table)
+		if (stored->replaces == index_table)
 			return stored;
 	}
 	return NULL;
@@ -78,7 +78,7 @@ get_definition(Oid index_table)
 Columns
 compare_columns(DefinitionRow *row, IndexDef *old_def)
 {
-	StoredDefinition *stored = required_definition(old_def->relid);
+	DefinitionRow *stored = required_definition(old_def->relid);
 	bool		had_doc = old_def->doc_attno != 0;
 	bool		has_doc = row->strategy == STRATEGY_DENORMALIZED;
 	Columns		columns;
@@ -86,7 +86,7 @@ compare_columns(DefinitionRow *row, IndexDef *old_def)
 	ListCell   *b;
 
 	columns.nkept = old_def->nident;
-	forboth(a, stored->row.include, b, row->include)
+	forboth(a, stored->include, b, row->include)
 	{
 		if (strcmp(lfirst(a), lfirst(b)) != 0)
 			break;
@@ -136,11 +136,11 @@ first_own_column(IndexDef *def)
  * The owner may have added columns since, and a dump does not carry dropped ones.
  */
 bool
-replacement_fits(StoredDefinition *replacement)
+replacement_fits(DefinitionRow *replacement)
 {
-	Columns		columns = compare_columns(&replacement->row, get_definition(replacement->row.replaces));
-	Relation	old = open_existing(replacement->row.replaces, AccessShareLock);
-	Relation	new = open_existing(replacement->row.index_table, AccessShareLock);
+	Columns		columns = compare_columns(replacement, get_definition(replacement->replaces));
+	Relation	old = open_existing(replacement->replaces, AccessShareLock);
+	Relation	new = open_existing(replacement->index_table, AccessShareLock);
 	TupleDesc	a = RelationGetDescr(old);
 	TupleDesc	b = RelationGetDescr(new);
 	bool	   *stays = find_kept_columns(a, columns.nkept, columns.first_own);

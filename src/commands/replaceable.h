@@ -22,9 +22,9 @@ typedef struct Columns
 	bool		adds;			/* whether the new definition has others, too */
 } Columns;
 
-extern StoredDefinition *replacement_of(Oid index_table);
+extern DefinitionRow *replacement_of(Oid index_table);
 extern bool is_own_column(Oid index_table, const char *name);
-extern bool replacement_fits(StoredDefinition *replacement);
+extern bool replacement_fits(DefinitionRow *replacement);
 extern void check_replaceable(DefinitionRow *row, Oid index_table);
 extern void report_lost_indexes(DefinitionRow *row, Oid index_table);
 extern Columns compare_columns(DefinitionRow *row, IndexDef *old_def);

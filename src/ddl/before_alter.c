@@ -278,11 +278,11 @@ is_needed_key(Oid relid, const char *constraint)
 {
 	Oid			oid = get_relation_constraint_oid(relid, constraint, true);
 	Oid			index = OidIsValid(oid) ? get_constraint_index(oid) : InvalidOid;
-	StoredDefinition *stored = stored_definition(index_table_of(relid));
+	DefinitionRow *stored = stored_definition(index_table_of(relid));
 	Relation	rel;
 	bool		primary;
 
-	if (!OidIsValid(index) || stored == NULL || stored->row.state == STATE_INVALID)
+	if (!OidIsValid(index) || stored == NULL || stored->state == STATE_INVALID)
 		return false;
 	rel = try_relation_open(relid, AccessShareLock);
 	if (rel == NULL)

@@ -71,7 +71,7 @@
 
 static void refuse_building(Oid fact);
 static bool changed_column_in(Bitmapset *columns, Relation fact, AlterTableStmt *stmt);
-static void refill(StoredDefinition *stored, Relation fact, AlterTableStmt *stmt);
+static void refill(DefinitionRow *stored, Relation fact, AlterTableStmt *stmt);
 static void check_layout(IndexDef *def, Relation fact, Oid index_table);
 static void for_each_leaf(Oid index_table, void (*work) (Oid leaf));
 static void empty(Oid leaf);
@@ -153,7 +153,7 @@ refuse_building(Oid fact)
 
 	foreach(cell, catalog_read_definitions(fact, InvalidOid))
 	{
-		DefinitionRow *row = &((StoredDefinition *) lfirst(cell))->row;
+		DefinitionRow *row = lfirst(cell);
 
 		if (row->state == STATE_BUILDING)
 			ereport(ERROR,
@@ -217,9 +217,9 @@ changed_column_in(Bitmapset *columns, Relation fact, AlterTableStmt *stmt)
  * the new entries' way: but the queue holds keys of the old type.
  */
 static void
-refill(StoredDefinition *stored, Relation fact, AlterTableStmt *stmt)
+refill(DefinitionRow *stored, Relation fact, AlterTableStmt *stmt)
 {
-	DefinitionRow row = stored->row;
+	DefinitionRow row = *stored;
 	const char **names = get_stored_column_names(fact, stored);
 	FactDef    *factdef = make_fact_def(fact, row.primary_key, names, CurrentMemoryContext);
 	Relation	rel = try_relation_open(row.index_table, AccessShareLock);

@@ -109,12 +109,12 @@ static void
 parse_filter(void *arg)
 {
 	Oid			index_table = *(Oid *) arg;
-	StoredDefinition *stored = stored_definition(index_table);
+	DefinitionRow *stored = stored_definition(index_table);
 	Relation	fact;
 
 	if (stored == NULL)
 		return;
-	fact = try_relation_open(stored->row.fact_table, AccessShareLock);
+	fact = try_relation_open(stored->fact_table, AccessShareLock);
 	if (fact == NULL)
 		return;
 
@@ -135,7 +135,7 @@ parse_filter(void *arg)
 		Filter	   *filter = palloc(sizeof(Filter));
 
 		filter->index_table = index_table;
-		filter->expressions = parse_expressions(fact, &stored->row, NULL);
+		filter->expressions = parse_expressions(fact, stored, NULL);
 		filters->notes = lappend(filters->notes, filter);
 		MemoryContextSwitchTo(old);
 	}
@@ -151,9 +151,8 @@ rewrite_filters_after_rename(Node *command)
 	foreach(cell, take_notes(&filters, command))
 	{
 		Filter	   *filter = lfirst(cell);
-		StoredDefinition *stored = stored_definition(filter->index_table);
-		DefinitionRow *row = stored == NULL ? NULL : &stored->row;
-		Relation	fact = stored == NULL ? NULL : try_relation_open(row->fact_table, AccessShareLock);
+		DefinitionRow *row = stored_definition(filter->index_table);
+		Relation	fact = row == NULL ? NULL : try_relation_open(row->fact_table, AccessShareLock);
 		DefinitionRow old;
 
 		if (fact == NULL)

@@ -151,7 +151,7 @@ describe_index_tables(Oid relid)
 	if (OidIsValid(index_table))
 		describe_index_table(index_table, false);
 	foreach(cell, catalog_read_definitions(relid, InvalidOid))
-		describe_index_table(((StoredDefinition *) lfirst(cell))->row.index_table, false);
+		describe_index_table(((DefinitionRow *) lfirst(cell))->index_table, false);
 }
 
 /* describe_in_schema: has those follow that name a schema, which has been renamed */

@@ -376,7 +376,7 @@ refuse_drop_with_entries(Oid index_table, Oid partition)
 	Relation	rel;
 	TableScanDesc scan;
 	TupleTableSlot *slot;
-	StoredDefinition *stored;
+	DefinitionRow *stored;
 	bool		is_default;
 	bool		is_hash;
 
@@ -412,8 +412,8 @@ refuse_drop_with_entries(Oid index_table, Oid partition)
 	stored = stored_definition(index_table);
 	if (stored != NULL)
 	{
-		catalog_set_state(index_table, stored->row.state, stored->row.problem);
-		CacheInvalidateRelcacheByRelid(stored->row.fact_table);
+		catalog_set_state(index_table, stored->state, stored->problem);
+		CacheInvalidateRelcacheByRelid(stored->fact_table);
 	}
 }
 

@@ -298,7 +298,7 @@ refuse_drop_of_row_index(Oid schema)
 		return;
 	foreach(cell, catalog_definitions())
 	{
-		DefinitionRow *row = &((StoredDefinition *) lfirst(cell))->row;
+		DefinitionRow *row = lfirst(cell);
 		FactDef    *fact;
 		IndexDef   *def;
 		LOCKTAG		tag;
@@ -349,7 +349,7 @@ has_valid_queued_index_tables(Oid fact)
 		return true;
 	foreach(cell, catalog_read_definitions(fact, InvalidOid))
 	{
-		DefinitionRow *row = &((StoredDefinition *) lfirst(cell))->row;
+		DefinitionRow *row = lfirst(cell);
 
 		if (is_queued(row) && row->state != STATE_INVALID)
 			return true;

@@ -230,9 +230,9 @@ handle_attached_partition(Oid root, Oid partition)
 	 * that the entries are newer than its snapshot.
 	 */
 	foreach(cell, catalog_read_definitions(root, InvalidOid))
-		catalog_set_state(((StoredDefinition *) lfirst(cell))->row.index_table,
-						  ((StoredDefinition *) lfirst(cell))->row.state,
-						  ((StoredDefinition *) lfirst(cell))->row.problem);
+		catalog_set_state(((DefinitionRow *) lfirst(cell))->index_table,
+						  ((DefinitionRow *) lfirst(cell))->state,
+						  ((DefinitionRow *) lfirst(cell))->problem);
 	CacheInvalidateRelcacheByRelid(root);
 }
 

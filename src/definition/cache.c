@@ -57,7 +57,7 @@ static void release_definition(void *arg);
 static Oid	cached_fact_of(Oid index_table);
 static FactDef *find_definition(Oid root, bool writing);
 static FactDef *get_definition_of(Relation fact, Oid root, bool writing);
-static bool is_left_alone(StoredDefinition *stored, bool writing);
+static bool is_left_alone(DefinitionRow *stored, bool writing);
 static List *read_definitions(Oid fact, bool writing);
 static FactDef *load_fact_def(Relation fact, bool writing);
 static FactDef *build_fact_def(Relation fact, bool writing, MemoryContext cxt);
@@ -445,7 +445,7 @@ build_fact_def(Relation fact, bool writing, MemoryContext cxt)
 {
 	FactTableRow tables = {0};
 	List	   *stored;
-	StoredDefinition *first;
+	DefinitionRow *first;
 	FactDef    *factdef;
 	ListCell   *cell;
 
@@ -453,7 +453,7 @@ build_fact_def(Relation fact, bool writing, MemoryContext cxt)
 	stored = read_definitions(RelationGetRelid(fact), writing);
 	first = stored == NIL ? NULL : linitial(stored);
 	factdef = first == NULL ? make_fact_def(fact, NIL, NULL, cxt) :
-		make_fact_def(fact, first->row.primary_key, get_stored_column_names(fact, first), cxt);
+		make_fact_def(fact, first->primary_key, get_stored_column_names(fact, first), cxt);
 	factdef->registered = catalog_read_fact(RelationGetRelid(fact), &tables) || stored != NIL;
 	if (factdef->registered && OidIsValid(tables.queue))
 	{
@@ -474,12 +474,12 @@ build_fact_def(Relation fact, bool writing, MemoryContext cxt)
 	factdef->totals = palloc(sizeof(IndexDef *) * Max(list_length(stored), 1));
 	foreach(cell, stored)
 	{
-		StoredDefinition *s = lfirst(cell);
+		DefinitionRow *s = lfirst(cell);
 		const char **names;
 		IndexDef   *def;
 		bool		left_alone = is_left_alone(s, writing);
-		Relation	rel = left_alone ? NULL : try_relation_open(s->row.index_table, NoLock);
-		char	   *name = left_alone ? get_rel_name(s->row.index_table) : NULL;
+		Relation	rel = left_alone ? NULL : try_relation_open(s->index_table, NoLock);
+		char	   *name = left_alone ? get_rel_name(s->index_table) : NULL;
 
 		if (rel == NULL && name == NULL)
 		{
@@ -487,20 +487,20 @@ build_fact_def(Relation fact, bool writing, MemoryContext cxt)
 			 * It was dropped while event triggers did not run, which may be
 			 * rolled back.
 			 */
-			factdef->missing = lappend_oid(factdef->missing, s->row.index_table);
+			factdef->missing = lappend_oid(factdef->missing, s->index_table);
 			if (!left_alone)
-				UnlockRelationOid(s->row.index_table, AccessShareLock);
+				UnlockRelationOid(s->index_table, AccessShareLock);
 			continue;
 		}
 
 		names = get_stored_column_names(fact, s);
-		def = make_index_def(factdef, fact, &s->row, rel, INT_MAX, names);
+		def = make_index_def(factdef, fact, s, rel, INT_MAX, names);
 		def->xmin = s->xmin;
 		def->active &= !(def->async && factdef->queue_lost);
 		factdef->restored |= s->fact_oid != RelationGetRelid(fact) ||
-			!is_adopted(s->row.index_table, RelationGetRelid(fact));
+			!is_adopted(s->index_table, RelationGetRelid(fact));
 		if (!same_primary_key(factdef, fact, s, names))
-			report_altered_index_table(s->row.index_table, fact, "The fact table has another primary key now.");
+			report_altered_index_table(s->index_table, fact, "The fact table has another primary key now.");
 		if (left_alone)
 		{
 			def->name = name;
@@ -509,13 +509,13 @@ build_fact_def(Relation fact, bool writing, MemoryContext cxt)
 		else
 		{
 			if (!definition_complete(def, fact, rel) || !definition_complete_primary_key(def, rel))
-				report_altered_index_table(s->row.index_table, fact,
+				report_altered_index_table(s->index_table, fact,
 										   "The columns or the primary key of the index table, or the types of the fact table's columns, were altered.");
 			watch_relation(def->primary_index);
 			watch_relation(def->row_index);
 			relation_close(rel, AccessShareLock);
 		}
-		note_feeds(factdef, &s->row);
+		note_feeds(factdef, s);
 		add_definition(factdef, def);
 	}
 	return factdef;
@@ -523,15 +523,15 @@ build_fact_def(Relation fact, bool writing, MemoryContext cxt)
 
 /* is_left_alone: returns whether an index table is neither locked nor opened: the definition is for a writer, who queues its changes */
 static bool
-is_left_alone(StoredDefinition *stored, bool writing)
+is_left_alone(DefinitionRow *stored, bool writing)
 {
-	return writing && is_queued(&stored->row);
+	return writing && is_queued(stored);
 }
 
 /*
  * read_definitions
  *		Returns the definitions in the catalog of a fact table's index tables
- *		(StoredDefinition *), and locks the index tables, but for those that are left alone.
+ *		(DefinitionRow *), and locks the index tables, but for those that are left alone.
  *
  * A command that gives an index table another definition keeps a lock until it commits
  * that conflicts with ours.  So once we have our locks, the catalog and the index table
@@ -552,18 +552,18 @@ read_definitions(Oid fact, bool writing)
 		foreach(a, stored)
 		{
 			if (!is_left_alone(lfirst(a), writing))
-				LockRelationOid(((StoredDefinition *) lfirst(a))->row.index_table, AccessShareLock);
-			watch_relation(((StoredDefinition *) lfirst(a))->row.index_table);
+				LockRelationOid(((DefinitionRow *) lfirst(a))->index_table, AccessShareLock);
+			watch_relation(((DefinitionRow *) lfirst(a))->index_table);
 		}
 		again = catalog_read_definitions(fact, InvalidOid);
 		same = list_length(stored) == list_length(again);
 		if (same)
 			forboth(a, stored, b, again)
-				same &= ItemPointerEquals(&((StoredDefinition *) lfirst(a))->tid, &((StoredDefinition *) lfirst(b))->tid);
+				same &= ItemPointerEquals(&((DefinitionRow *) lfirst(a))->tid, &((DefinitionRow *) lfirst(b))->tid);
 		foreach(a, stored)
 		{
 			if (!same && !is_left_alone(lfirst(a), writing))
-				UnlockRelationOid(((StoredDefinition *) lfirst(a))->row.index_table, AccessShareLock);
+				UnlockRelationOid(((DefinitionRow *) lfirst(a))->index_table, AccessShareLock);
 		}
 		stored = again;
 	} while (!same);

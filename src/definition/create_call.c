@@ -167,7 +167,7 @@ append_partitioning(StringInfo sql, Partitioning *p, const char *first_column)
 char *
 definition_statement(Oid index_table)
 {
-	StoredDefinition *stored = stored_definition(index_table);
+	DefinitionRow *stored = stored_definition(index_table);
 	DefinitionRow row;
 	ColumnNames columns = {.index_table = index_table};
 	ErrorData  *error;
@@ -176,7 +176,7 @@ definition_statement(Oid index_table)
 
 	if (stored == NULL || get_rel_name(index_table) == NULL)
 		return NULL;
-	row = stored->row;
+	row = *stored;
 	columns.names = palloc(sizeof(NameData) * (list_length(row.key) + list_length(row.include)));
 
 	/*

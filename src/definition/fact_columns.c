@@ -169,7 +169,7 @@ named_column(Relation fact, const char *name, const char **column_names)
  * another OID, or a column where the definition knows of a dropped one.
  */
 const char **
-get_stored_column_names(Relation fact, StoredDefinition *stored)
+get_stored_column_names(Relation fact, DefinitionRow *stored)
 {
 	TupleDesc	desc = RelationGetDescr(fact);
 	const char **names = palloc(sizeof(char *) * desc->natts);
@@ -187,14 +187,14 @@ get_stored_column_names(Relation fact, StoredDefinition *stored)
 
 /* same_primary_key: returns whether the fact table's primary key is the one that a stored definition names */
 bool
-same_primary_key(FactDef *factdef, Relation fact, StoredDefinition *stored, const char **names)
+same_primary_key(FactDef *factdef, Relation fact, DefinitionRow *stored, const char **names)
 {
 	ListCell   *cell;
 	int			i = 0;
 
-	if (list_length(stored->row.primary_key) != factdef->npk)
+	if (list_length(stored->primary_key) != factdef->npk)
 		return false;
-	foreach(cell, stored->row.primary_key)
+	foreach(cell, stored->primary_key)
 	{
 		if (named_column(fact, lfirst(cell), names) != factdef->pk_attno[i++])
 			return false;

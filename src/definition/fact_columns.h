@@ -18,8 +18,8 @@
 extern bool is_document_column(Form_pg_attribute att);
 extern bool has_only_document(Relation fact);
 extern AttrNumber named_column(Relation fact, const char *name, const char **column_names);
-extern const char **get_stored_column_names(Relation fact, StoredDefinition *stored);
-extern bool same_primary_key(FactDef *factdef, Relation fact, StoredDefinition *stored, const char **names);
+extern const char **get_stored_column_names(Relation fact, DefinitionRow *stored);
+extern bool same_primary_key(FactDef *factdef, Relation fact, DefinitionRow *stored, const char **names);
 extern char *document_column(Relation fact, const char *wanted);
 
 #endif							/* INDEXTABLE_FACT_COLUMNS_H */

@@ -52,7 +52,7 @@ stored_key(Oid fact)
 {
 	List	   *stored = catalog_read_definitions(fact, InvalidOid);
 
-	return stored == NIL ? NIL : ((StoredDefinition *) linitial(stored))->row.primary_key;
+	return stored == NIL ? NIL : ((DefinitionRow *) linitial(stored))->primary_key;
 }
 
 /*

@@ -32,7 +32,7 @@
 typedef struct Candidate
 {
 	Relation	fact;
-	StoredDefinition *stored;
+	DefinitionRow *stored;
 	bool		fits;
 } Candidate;
 
@@ -43,7 +43,7 @@ static void
 try_definition(void *arg)
 {
 	Candidate  *c = arg;
-	DefinitionRow *row = &c->stored->row;
+	DefinitionRow *row = c->stored;
 	const char **names = get_stored_column_names(c->fact, c->stored);
 	Relation	rel = try_relation_open(row->index_table, NoLock);
 
@@ -68,17 +68,17 @@ refuse_unfinished(Relation fact)
 
 	foreach(cell, catalog_read_unchecked_definitions(RelationGetRelid(fact), InvalidOid))
 	{
-		StoredDefinition *s = lfirst(cell);
+		DefinitionRow *s = lfirst(cell);
 		Candidate	candidate = {fact, s, true};
 		ErrorData  *error;
 
-		if (definition_matches_tables(&s->row) || s->row.state == STATE_INVALID ||
+		if (definition_matches_tables(s) || s->state == STATE_INVALID ||
 			!has_triggers_of_ours(RelationGetRelid(fact), false) ||
-			(get_rel_relkind(s->row.index_table) != RELKIND_RELATION &&
-			 get_rel_relkind(s->row.index_table) != RELKIND_PARTITIONED_TABLE))
+			(get_rel_relkind(s->index_table) != RELKIND_RELATION &&
+			 get_rel_relkind(s->index_table) != RELKIND_PARTITIONED_TABLE))
 			continue;
 		/* It may be any user's table, so do not wait for its lock. */
-		if (ConditionalLockRelationOid(s->row.index_table, AccessShareLock))
+		if (ConditionalLockRelationOid(s->index_table, AccessShareLock))
 		{
 			error = run_catching_row_errors(try_definition, &candidate);
 			if (error != NULL)
@@ -87,15 +87,15 @@ refuse_unfinished(Relation fact)
 				FreeErrorData(error);
 				candidate.fits = false;
 			}
-			UnlockRelationOid(s->row.index_table, AccessShareLock);
+			UnlockRelationOid(s->index_table, AccessShareLock);
 		}
 		if (candidate.fits)
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("index table \"%s\" of table \"%s\" is not completely restored",
-							get_rel_name(s->row.index_table), RelationGetRelationName(fact)),
+							get_rel_name(s->index_table), RelationGetRelationName(fact)),
 					 errdetail("It lacks the triggers by which an index table is recognized after a restore."),
 					 errhint("Wait until the restore has finished. To remove only the definition and to keep the table, run SELECT indextable.drop(%s);",
-							 quote_literal_cstr(quoted_relation(s->row.index_table)))));
+							 quote_literal_cstr(quoted_relation(s->index_table)))));
 	}
 }

@@ -240,7 +240,7 @@ tables_of_totals(Oid fact_table)
 
 	foreach(cell, OidIsValid(fact_table) ? catalog_read_definitions(fact_table, InvalidOid) : catalog_definitions())
 	{
-		DefinitionRow *row = &((StoredDefinition *) lfirst(cell))->row;
+		DefinitionRow *row = lfirst(cell);
 
 		if (keeps_totals(row) && row->state == STATE_ACTIVE)
 			result = lappend_oid(result, row->index_table);

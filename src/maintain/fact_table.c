@@ -155,7 +155,7 @@ check_partitions(Relation root)
 		refuse_feed_over_foreign(RelationGetRelid(root));
 	foreach(cell, catalog_read_definitions(RelationGetRelid(root), InvalidOid))
 	{
-		if (is_queued(&((StoredDefinition *) lfirst(cell))->row))
+		if (is_queued(lfirst(cell)))
 			refuse_queue_over_foreign(RelationGetRelid(root));
 	}
 }

@@ -112,7 +112,7 @@ update_definitions(Oid relid, bool fact_altered, bool renamed)
 	intact = triggers_intact(relid);
 	foreach(cell, catalog_read_definitions(relid, InvalidOid))
 	{
-		Oid			index_table = ((StoredDefinition *) lfirst(cell))->row.index_table;
+		Oid			index_table = ((DefinitionRow *) lfirst(cell))->index_table;
 
 		if (sync_index_table_owner(index_table, fact, fact_altered || !intact))
 			moved = lappend_oid(moved, index_table);
@@ -183,7 +183,7 @@ invalidate_without_triggers(Oid relid)
 void
 update_definition(IndexDef *def, Relation fact, bool entries_changed)
 {
-	StoredDefinition *stored = stored_definition(def->relid);
+	DefinitionRow *stored = stored_definition(def->relid);
 	DefinitionRow row;
 	FactDef    *factdef = def->fact;
 	bool		names_changed;
@@ -191,7 +191,7 @@ update_definition(IndexDef *def, Relation fact, bool entries_changed)
 
 	if (stored == NULL)
 		return;
-	row = stored->row;
+	row = *stored;
 	row.document = get_attname(factdef->relid, factdef->doc_attno[def->docno], false);
 	row.primary_key = NIL;
 	for (int i = 0; i < factdef->npk; i++)
@@ -203,12 +203,12 @@ update_definition(IndexDef *def, Relation fact, bool entries_changed)
 	if (def->filter != NULL && names_changed)
 		row.filter = expression_text(fact, def->filter);
 
-	renamed = strcmp(row.document, stored->row.document) != 0 ||
-		!same_strings(row.primary_key, stored->row.primary_key);
+	renamed = strcmp(row.document, stored->document) != 0 ||
+		!same_strings(row.primary_key, stored->primary_key);
 	if (entries_changed || renamed || names_changed)
 	{
-		renamed |= !same_strings(row.key, stored->row.key) || !same_strings(row.include, stored->row.include) ||
-			(row.filter != NULL && strcmp(row.filter, stored->row.filter) != 0);
+		renamed |= !same_strings(row.key, stored->key) || !same_strings(row.include, stored->include) ||
+			(row.filter != NULL && strcmp(row.filter, stored->filter) != 0);
 		catalog_update(&row, fact);
 		CacheInvalidateRelcacheByRelid(factdef->relid);
 		if (renamed && factdef->place->triggers->renew_guard != NULL)

@@ -333,7 +333,7 @@ is_fed_only(Oid fact)
 		return false;
 	foreach(cell, catalog_read_definitions(fact, InvalidOid))
 	{
-		if (!is_async(&((StoredDefinition *) lfirst(cell))->row))
+		if (!is_async(lfirst(cell)))
 			return false;
 	}
 	for (i = 0; i < FACT_TRIGGERS; i++)
@@ -350,7 +350,7 @@ has_transactional(Oid fact)
 
 	foreach(cell, catalog_read_definitions(fact, InvalidOid))
 	{
-		if (!is_queued(&((StoredDefinition *) lfirst(cell))->row))
+		if (!is_queued(lfirst(cell)))
 			return true;
 	}
 	return false;

@@ -144,13 +144,13 @@ adopt(Oid fact_table)
 		return;
 	foreach(cell, catalog_read_definitions(fact_table, InvalidOid))
 	{
-		StoredDefinition *stored = lfirst(cell);
-		Oid			index_table = stored->row.index_table;
+		DefinitionRow *stored = lfirst(cell);
+		Oid			index_table = stored->index_table;
 		ErrorData  *error;
 
 		if (stored->fact_oid != fact_table)
 		{
-			catalog_update(&stored->row, fact);
+			catalog_update(stored, fact);
 			/* A build goes by the OIDs of partitions, which are others now. */
 			if (fact->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
 				catalog_forget_build(index_table);
@@ -161,9 +161,9 @@ adopt(Oid fact_table)
 			continue;
 		if (!is_adopted(index_table, fact_table))
 			record_table_dependency(index_table, fact_table);
-		if (OidIsValid(stored->row.replaces))
+		if (OidIsValid(stored->replaces))
 		{
-			record_table_dependency(index_table, stored->row.replaces);
+			record_table_dependency(index_table, stored->replaces);
 			record_extension_dependency(index_table);
 		}
 		/* An expression that cannot be parsed now does not stop the restore. */
@@ -190,9 +190,9 @@ needs_adoption(Oid fact_table)
 
 	foreach(cell, catalog_read_definitions(fact_table, InvalidOid))
 	{
-		StoredDefinition *stored = lfirst(cell);
+		DefinitionRow *stored = lfirst(cell);
 
-		if (stored->fact_oid != fact_table || !is_adopted(stored->row.index_table, fact_table))
+		if (stored->fact_oid != fact_table || !is_adopted(stored->index_table, fact_table))
 			return true;
 	}
 	return false;
@@ -202,10 +202,10 @@ needs_adoption(Oid fact_table)
 static void
 record_stored_dependencies(void *arg)
 {
-	StoredDefinition *stored = arg;
-	Relation	fact = relation_open(stored->row.fact_table, NoLock);
+	DefinitionRow *stored = arg;
+	Relation	fact = relation_open(stored->fact_table, NoLock);
 
-	record_code_dependencies(stored->row.index_table,
-							 parse_expressions(fact, &stored->row, get_stored_column_names(fact, stored)));
+	record_code_dependencies(stored->index_table,
+							 parse_expressions(fact, stored, get_stored_column_names(fact, stored)));
 	relation_close(fact, NoLock);
 }

@@ -37,7 +37,7 @@ queue_note_lost(FactDef *def)
 
 		foreach(cell, catalog_read_definitions(def->relid, InvalidOid))
 		{
-			if (is_queued(&((StoredDefinition *) lfirst(cell))->row))
+			if (is_queued(lfirst(cell)))
 				queued = lappend(queued, lfirst(cell));
 		}
 		invalidate_definitions(queued, def->relid, "A queue table of its fact table was dropped with changes that had not been applied.");
@@ -53,8 +53,8 @@ queue_lost_error(FactDef *def)
 
 	foreach(cell, catalog_read_definitions(def->relid, InvalidOid))
 	{
-		if (is_queued(&((StoredDefinition *) lfirst(cell))->row) && index_table == NULL)
-			index_table = quote_literal_cstr(quoted_relation(((StoredDefinition *) lfirst(cell))->row.index_table));
+		if (is_queued(lfirst(cell)) && index_table == NULL)
+			index_table = quote_literal_cstr(quoted_relation(((DefinitionRow *) lfirst(cell))->index_table));
 	}
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

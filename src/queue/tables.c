@@ -75,7 +75,7 @@ refuse_queue_over_foreign(Oid fact)
 
 	foreach(cell, catalog_read_definitions(fact, InvalidOid))
 	{
-		DefinitionRow *row = &((StoredDefinition *) lfirst(cell))->row;
+		DefinitionRow *row = lfirst(cell);
 
 		if (is_async(row))
 			async = true;
@@ -290,7 +290,7 @@ queues_drop(Oid fact, bool wait)
 		return true;
 	foreach(cell, catalog_read_definitions(fact, InvalidOid))
 	{
-		if (is_queued(&((StoredDefinition *) lfirst(cell))->row))
+		if (is_queued(lfirst(cell)))
 			return true;
 	}
 	return drop_tables(&row, wait);
@@ -369,9 +369,9 @@ queues_used_last(Oid fact, Oid index_table)
 
 	foreach(cell, catalog_read_definitions(fact, InvalidOid))
 	{
-		StoredDefinition *stored = lfirst(cell);
+		DefinitionRow *stored = lfirst(cell);
 
-		if (stored->row.index_table != index_table && is_queued(&stored->row))
+		if (stored->index_table != index_table && is_queued(stored))
 			return NIL;
 	}
 	if (!catalog_read_fact(fact, &row) || !OidIsValid(row.queue))

@@ -284,7 +284,7 @@ read_definition(Reading *reading)
 		return;
 	foreach(cell, catalog_read_definitions(reading->root, InvalidOid))
 	{
-		Oid			index_table = ((StoredDefinition *) lfirst(cell))->row.index_table;
+		Oid			index_table = ((DefinitionRow *) lfirst(cell))->index_table;
 
 		if (!lock_now(reading, index_table))
 			return;

@@ -257,22 +257,22 @@ commit_if_allowed(Repair *r)
 static void
 activate(Oid index_table)
 {
-	StoredDefinition *stored = stored_definition(index_table);
+	DefinitionRow *stored = stored_definition(index_table);
 	Relation	fact;
 
-	if (stored == NULL || stored->row.state != STATE_INVALID)
+	if (stored == NULL || stored->state != STATE_INVALID)
 		return;
-	lock_tree(stored->row.fact_table, ShareRowExclusiveLock);
-	fact = try_relation_open(stored->row.fact_table, NoLock);
+	lock_tree(stored->fact_table, ShareRowExclusiveLock);
+	fact = try_relation_open(stored->fact_table, NoLock);
 	if (fact == NULL)
 		return;					/* dropped while we waited for the lock */
-	if (triggers_intact(stored->row.fact_table) && guards_intact(index_table))
+	if (triggers_intact(stored->fact_table) && guards_intact(index_table))
 	{
 		catalog_set_state(index_table, STATE_ACTIVE, NULL);
 		/* It may have become invalid while it was being built. */
 		catalog_forget_build(index_table);
-		CacheInvalidateRelcacheByRelid(stored->row.fact_table);
-		(void) queues_drop(stored->row.fact_table, false);
+		CacheInvalidateRelcacheByRelid(stored->fact_table);
+		(void) queues_drop(stored->fact_table, false);
 	}
 	relation_close(fact, NoLock);
 }

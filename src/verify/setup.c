@@ -302,7 +302,7 @@ lacks_primary_key(Oid index_table)
 
 	foreach(cell, OidIsValid(fact) && catalog_has_fact(fact) ? catalog_read_definitions(fact, InvalidOid) : NIL)
 	{
-		DefinitionRow *row = &((StoredDefinition *) lfirst(cell))->row;
+		DefinitionRow *row = lfirst(cell);
 		Relation	rel = keeps_totals(row) ? NULL : try_relation_open(row->index_table, AccessShareLock);
 		Relation	index;
 
@@ -329,7 +329,7 @@ restore_primary_key(Oid index_table, Oid fact_table)
 {
 	Relation	fact;
 	Relation	rel;
-	StoredDefinition *stored;
+	DefinitionRow *stored;
 	const char **names;
 	FactDef    *factdef;
 	NewKey		key;
@@ -341,8 +341,8 @@ restore_primary_key(Oid index_table, Oid fact_table)
 	fact = relation_open(fact_table, NoLock);
 	rel = relation_open(index_table, NoLock);
 	names = get_stored_column_names(fact, stored);
-	factdef = make_fact_def(fact, stored->row.primary_key, names, CurrentMemoryContext);
-	key.def = make_index_def(factdef, fact, &stored->row, rel, INT_MAX, names);
+	factdef = make_fact_def(fact, stored->primary_key, names, CurrentMemoryContext);
+	key.def = make_index_def(factdef, fact, stored, rel, INT_MAX, names);
 	if (!definition_complete(key.def, fact, rel))
 		report_altered_index_table(index_table, fact, "The columns of the index table, or the types of the fact table's columns, were altered.");
 	key.tablespace = tablespace_of(rel);

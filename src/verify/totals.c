@@ -93,9 +93,9 @@ report_group(Deltas *difference, Datum *values, bool *isnull, void *arg)
 bool
 repair_if_totals(Oid index_table, int64 *wrong)
 {
-	StoredDefinition *stored = stored_definition(index_table);
+	DefinitionRow *stored = stored_definition(index_table);
 
-	if (stored == NULL || !keeps_totals(&stored->row))
+	if (stored == NULL || !keeps_totals(stored))
 		return false;
 	*wrong += add_missing_totals(index_table, false);
 	return true;

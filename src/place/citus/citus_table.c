@@ -157,11 +157,11 @@ place_problem(Oid fact, Oid index_table, bool async)
 void
 place_check_index_table(Oid index_table)
 {
-	StoredDefinition *stored = stored_definition(index_table);
+	DefinitionRow *stored = stored_definition(index_table);
 
 	if (stored != NULL)
 		place_report_problem(get_rel_name(index_table),
-							 place_problem(stored->row.fact_table, index_table, is_queued(&stored->row)));
+							 place_problem(stored->fact_table, index_table, is_queued(stored)));
 }
 
 /* place_report_problem: raises an error if there is a problem, from place_problem(), with an index table of this name */

@@ -184,7 +184,7 @@ build_distributed(Oid index_table, Oid fact_table)
 		PushActiveSnapshot(GetTransactionSnapshot());
 		run_sql(InvalidOid, "SELECT " IT_SCHEMA ".drain(%u::pg_catalog.regclass)", fact_table);
 		run_sql(get_extension_owner(), "SELECT " IT_INTERNAL ".drain_shards(%u::pg_catalog.regclass, 1)", fact_table);
-		building = required_definition(index_table)->row.state == STATE_BUILDING;
+		building = required_definition(index_table)->state == STATE_BUILDING;
 		PopActiveSnapshot();
 		SPI_commit();
 		if (building)

@@ -102,7 +102,7 @@ distribute_queue(FactDef *def, Oid queue)
 void
 queue_all_rows(Oid fact, int64 number)
 {
-	List	   *key = ((StoredDefinition *) linitial(catalog_read_definitions(fact, InvalidOid)))->row.primary_key;
+	List	   *key = ((DefinitionRow *) linitial(catalog_read_definitions(fact, InvalidOid)))->primary_key;
 	StringInfoData columns;
 	FactTableRow row;
 	ListCell   *cell;

@@ -124,7 +124,7 @@ feed_servers(Oid fact)
 	ListCell   *cell;
 
 	foreach(cell, catalog_read_definitions(fact, InvalidOid))
-		async |= is_async(&((StoredDefinition *) lfirst(cell))->row);
+		async |= is_async(lfirst(cell));
 	if (async)
 		foreach(cell, foreign_leaves(fact))
 			servers = list_append_unique_oid(servers, GetForeignTable(lfirst_oid(cell))->serverid);
