@@ -227,7 +227,6 @@ undefined_tables(void)
 	List	   *guarded = NIL;
 	List	   *result = NIL;
 	HeapTuple	tuple;
-	ListCell   *cell;
 
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
@@ -238,9 +237,9 @@ undefined_tables(void)
 	}
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
-	foreach(cell, guarded)
-		if (is_undefined(lfirst_oid(cell)))
-		result = lappend_oid(result, lfirst_oid(cell));
+	foreach_oid(index_table, guarded)
+		if (is_undefined(index_table))
+		result = lappend_oid(result, index_table);
 	return result;
 }
 
@@ -253,12 +252,11 @@ List *
 undefined_of(List *undefined, Oid fact_table)
 {
 	List	   *result = NIL;
-	ListCell   *cell;
 
-	foreach(cell, undefined)
-		if (has_written_comment(lfirst_oid(cell), fact_table) &&
-			table_owner(lfirst_oid(cell)) == table_owner(fact_table))
-		result = lappend_oid(result, lfirst_oid(cell));
+	foreach_oid(index_table, undefined)
+		if (has_written_comment(index_table, fact_table) &&
+			table_owner(index_table) == table_owner(fact_table))
+		result = lappend_oid(result, index_table);
 	sort_by_name(result);
 	return result;
 }
@@ -269,14 +267,13 @@ told_remaking(List *undefined)
 {
 	StringInfoData sql;
 	StringInfoData others;
-	ListCell   *cell;
 
 	initStringInfo(&sql);
 	initStringInfo(&others);
-	foreach(cell, undefined)
+	foreach_oid(index_table, undefined)
 	{
-		char	   *name = quoted_relation(lfirst_oid(cell));
-		char	   *call = call_in_comment(lfirst_oid(cell));
+		char	   *name = quoted_relation(index_table);
+		char	   *call = call_in_comment(index_table);
 
 		appendStringInfo(&sql, "%sDROP TABLE %s;", sql.len > 0 ? " " : "", name);
 		if (call != NULL)

@@ -81,13 +81,10 @@ static int	compare_definitions(const ListCell *a, const ListCell *b);
 void
 invalidate_definitions(List *definitions, Oid fact, const char *why)
 {
-	ListCell   *cell;
 	bool		any = false;
 
-	foreach(cell, definitions)
+	foreach_ptr(DefinitionRow, stored, definitions)
 	{
-		DefinitionRow *stored = lfirst(cell);
-
 		if (stored->state == STATE_INVALID)
 			continue;
 		if (!OidIsValid(stored->replaces))
@@ -272,12 +269,11 @@ List *
 catalog_read_definitions(Oid fact_table, Oid index_table)
 {
 	List	   *result = catalog_read_unchecked_definitions(fact_table, index_table);
-	ListCell   *cell;
 
-	foreach(cell, result)
+	foreach_ptr(DefinitionRow, row, result)
 	{
-		if (!definition_matches_tables(lfirst(cell)))
-			result = foreach_delete_current(result, cell);
+		if (!definition_matches_tables(row))
+			result = foreach_delete_current(result, row);
 	}
 	return result;
 }
@@ -338,12 +334,11 @@ List *
 catalog_index_tables(void)
 {
 	List	   *result = NIL;
-	ListCell   *cell;
 
-	foreach(cell, catalog_definitions())
+	foreach_ptr(DefinitionRow, row, catalog_definitions())
 	{
-		if (definition_matches_tables(lfirst(cell)))
-			result = lappend_oid(result, ((DefinitionRow *) lfirst(cell))->index_table);
+		if (definition_matches_tables(row))
+			result = lappend_oid(result, row->index_table);
 	}
 	return result;
 }

@@ -33,10 +33,9 @@ List *
 catalog_fact_tables(void)
 {
 	List	   *result = NIL;
-	ListCell   *cell;
 
-	foreach(cell, catalog_fact_rows())
-		result = lappend_oid(result, ((FactTableRow *) lfirst(cell))->fact_table);
+	foreach_ptr(FactTableRow, row, catalog_fact_rows())
+		result = lappend_oid(result, row->fact_table);
 	return result;
 }
 
@@ -45,12 +44,11 @@ List *
 catalog_queues(bool feeds)
 {
 	List	   *result = NIL;
-	ListCell   *cell;
 
-	foreach(cell, catalog_fact_rows())
+	foreach_ptr(FactTableRow, row, catalog_fact_rows())
 	{
-		if (OidIsValid(((FactTableRow *) lfirst(cell))->queue) && (feeds || !((FactTableRow *) lfirst(cell))->feed))
-			result = lappend(result, lfirst(cell));
+		if (OidIsValid(row->queue) && (feeds || !row->feed))
+			result = lappend(result, row);
 	}
 	return result;
 }

@@ -75,7 +75,6 @@ unlock_records(IndexDef *def, List *locked, uint32 lacking)
 	Relation	rel;
 	SysScanDesc scan;
 	HeapTuple	tuple;
-	ListCell   *cell;
 
 	if (locked == NIL)
 		return;
@@ -93,9 +92,8 @@ unlock_records(IndexDef *def, List *locked, uint32 lacking)
 	}
 	systable_endscan(scan);
 	relation_close(rel, NoLock);
-	foreach(cell, locked)
+	foreach_ptr(LockedRecord, record, locked)
 	{
-		LockedRecord *record = lfirst(cell);
 		LOCKTAG		tag = record_tag(def->relid, record->xmin, record->fields);
 
 		if ((lacking & LACKING_BIT(record->fields)) != 0)
@@ -112,12 +110,8 @@ unlock_records(IndexDef *def, List *locked, uint32 lacking)
 static LockedRecord *
 find_locked(List *locked, TransactionId xmin, int fields)
 {
-	ListCell   *cell;
-
-	foreach(cell, locked)
+	foreach_ptr(LockedRecord, record, locked)
 	{
-		LockedRecord *record = lfirst(cell);
-
 		if (record->xmin == xmin && record->fields == fields)
 			return record;
 	}

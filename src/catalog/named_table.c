@@ -37,16 +37,13 @@ List *
 index_tables_of(Oid relid)
 {
 	List	   *result = NIL;
-	ListCell   *cell;
 
 	if (OidIsValid(catalog_fact_of(relid)))
 		return list_make1_oid(relid);
 	if (!catalog_has_fact(relid))
 		report_not_index_table(relid);
-	foreach(cell, catalog_read_definitions(relid, InvalidOid))
+	foreach_ptr(DefinitionRow, row, catalog_read_definitions(relid, InvalidOid))
 	{
-		DefinitionRow *row = lfirst(cell);
-
 		if (!OidIsValid(row->replaces) && get_rel_name(row->index_table) != NULL)
 			result = lappend_oid(result, row->index_table);
 	}
@@ -103,7 +100,6 @@ report_meant_index_tables(Oid relid, const char *name)
 	Oid			root = partition_root(relid);
 	DefinitionRow *stored = stored_definition(relid);
 	StringInfoData list;
-	ListCell   *cell;
 
 	if (stored != NULL)
 	{
@@ -121,8 +117,8 @@ report_meant_index_tables(Oid relid, const char *name)
 		what = root == relid ? "It is a fact table." : "It is a partition of a fact table.";
 	}
 	initStringInfo(&list);
-	foreach(cell, meant)
-		appendStringInfo(&list, "%s%s", list.len > 0 ? ", " : "", quote_literal_cstr(quoted_relation(lfirst_oid(cell))));
+	foreach_oid(index_table, meant)
+		appendStringInfo(&list, "%s%s", list.len > 0 ? ", " : "", quote_literal_cstr(quoted_relation(index_table)));
 	ereport(ERROR,
 			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 			 errmsg("\"%s\" is not an index table", name),
@@ -175,13 +171,10 @@ char *
 told_unqueue(Oid fact)
 {
 	StringInfoData sql;
-	ListCell   *cell;
 
 	initStringInfo(&sql);
-	foreach(cell, catalog_read_definitions(fact, InvalidOid))
+	foreach_ptr(DefinitionRow, row, catalog_read_definitions(fact, InvalidOid))
 	{
-		DefinitionRow *row = lfirst(cell);
-
 		if (!is_queued(row))
 			continue;
 		if (sql.len > 0)
@@ -203,13 +196,12 @@ told_drop(Oid fact)
 {
 	List	   *index_tables = index_tables_of(fact);
 	StringInfoData sql;
-	ListCell   *cell;
 
 	if (index_tables == NIL)
 		return psprintf("SELECT " IT_SCHEMA ".drop_feed(%s);", quote_literal_cstr(quoted_relation(fact)));
 	initStringInfo(&sql);
-	foreach(cell, index_tables)
-		appendStringInfo(&sql, "%s%s", sql.len > 0 ? ", " : "DROP TABLE ", quoted_relation(lfirst_oid(cell)));
+	foreach_oid(index_table, index_tables)
+		appendStringInfo(&sql, "%s%s", sql.len > 0 ? ", " : "DROP TABLE ", quoted_relation(index_table));
 	appendStringInfoChar(&sql, ';');
 	return sql.data;
 }

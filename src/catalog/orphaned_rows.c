@@ -44,15 +44,14 @@ forget_orphaned_rows(Oid named)
 {
 	Oid			catalog = catalog_relid("definition", false);
 	bool		any = false;
-	ListCell   *cell;
 
 	if (RecoveryInProgress() || XactReadOnly || IsInParallelMode() ||
 		!ConditionalLockRelationOid(catalog, ShareUpdateExclusiveLock))
 		return;
-	foreach(cell, catalog_definitions())
-		any |= forget_definition(lfirst(cell), named);
-	foreach(cell, catalog_fact_rows())
-		any |= forget_fact(lfirst(cell));
+	foreach_ptr(DefinitionRow, row, catalog_definitions())
+		any |= forget_definition(row, named);
+	foreach_ptr(FactTableRow, row, catalog_fact_rows())
+		any |= forget_fact(row);
 	if (!any)
 		UnlockRelationOid(catalog, ShareUpdateExclusiveLock);
 }

@@ -208,12 +208,11 @@ Datum
 string_array(List *strings, Oid type)
 {
 	Datum	   *elems = palloc(sizeof(Datum) * Max(list_length(strings), 1));
-	ListCell   *cell;
 	int			n = 0;
 
-	foreach(cell, strings)
-		elems[n++] = type == TEXTOID ? CStringGetTextDatum((char *) lfirst(cell)) :
-		DirectFunctionCall1(namein, CStringGetDatum(lfirst(cell)));
+	foreach_ptr(char, string, strings)
+		elems[n++] = type == TEXTOID ? CStringGetTextDatum(string) :
+		DirectFunctionCall1(namein, CStringGetDatum(string));
 	return PointerGetDatum(type == TEXTOID ?
 						   construct_array(elems, n, TEXTOID, -1, false, TYPALIGN_INT) :
 						   construct_array(elems, n, NAMEOID, NAMEDATALEN, false, TYPALIGN_CHAR));

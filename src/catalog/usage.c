@@ -57,10 +57,9 @@ List *
 usage_keys(Oid index_table)
 {
 	List	   *keys = NIL;
-	ListCell   *cell;
 
-	foreach(cell, list_with_partitions(index_table))
-		keys = lappend_oid(keys, primary_index_of(lfirst_oid(cell)));
+	foreach_oid(relid, list_with_partitions(index_table))
+		keys = lappend_oid(keys, primary_index_of(relid));
 	return keys;
 }
 
@@ -137,7 +136,6 @@ indextable_reset_stats(PG_FUNCTION_ARGS)
 	Oid			index_table = PG_GETARG_OID(0);
 	FormData_pg_class form = {.relisshared = false};
 	RelationData none = {.rd_id = InvalidOid,.rd_rel = &form,.pgstat_enabled = true};
-	ListCell   *cell;
 
 	PreventCommandDuringRecovery("reset_stats()");
 	if (!OidIsValid(catalog_fact_of(index_table)))
@@ -150,15 +148,14 @@ indextable_reset_stats(PG_FUNCTION_ARGS)
 	pgstat_assoc_relation(&none);
 	pgstat_unlink_relation(&none);
 	pgstat_clear_snapshot();
-	foreach(cell, find_all_inheritors(index_table, AccessShareLock, NULL))
+	foreach_oid(relid, find_all_inheritors(index_table, AccessShareLock, NULL))
 	{
-		Relation	rel = relation_open(lfirst_oid(cell), NoLock);
-		ListCell   *index;
+		Relation	rel = relation_open(relid, NoLock);
 
-		foreach(index, RelationGetIndexList(rel))
-			copy_counters(InvalidOid, lfirst_oid(index));
+		foreach_oid(index_oid, RelationGetIndexList(rel))
+			copy_counters(InvalidOid, index_oid);
 		relation_close(rel, NoLock);
-		copy_counters(InvalidOid, lfirst_oid(cell));
+		copy_counters(InvalidOid, relid);
 	}
 	PG_RETURN_VOID();
 }

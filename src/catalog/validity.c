@@ -108,7 +108,6 @@ static bool
 is_queue_table(Oid relid, Oid fact, TupleDesc desc)
 {
 	char	   *name = get_rel_name(relid);
-	ListCell   *cell;
 
 	if (name == NULL || strncmp(name, QUEUE_TABLE_PREFIX, strlen(QUEUE_TABLE_PREFIX)) != 0 || get_rel_relkind(relid) != RELKIND_RELATION ||
 		!is_own_schema(get_rel_namespace(relid)) ||
@@ -119,10 +118,8 @@ is_queue_table(Oid relid, Oid fact, TupleDesc desc)
 	if (find_table_dependencies(relid, is_on_other_table, fact, false))
 		return false;
 	/* It may have been restored, and not adopted yet. */
-	foreach(cell, catalog_queues(true))
+	foreach_ptr(FactTableRow, other, catalog_queues(true))
 	{
-		FactTableRow *other = lfirst(cell);
-
 		if (other->fact_table != fact && (other->queue == relid || other->spare == relid))
 			return false;
 	}

@@ -422,7 +422,6 @@ static bool
 lock_to_finish(Build *b)
 {
 	bool		replaces = b->index_table != b->shown;
-	ListCell   *cell;
 
 	if (!lock_without_delaying_others(b->fact_table))
 		return false;
@@ -435,9 +434,9 @@ lock_to_finish(Build *b)
 		if (get_rel_name(b->shown) == NULL || get_rel_name(b->index_table) == NULL)
 			report_build_superseded(b);
 		/* A TOAST table may be vacuumed while its table is locked. */
-		foreach(cell, list_concat(toast_tables(b->shown), toast_tables(b->index_table)))
+		foreach_oid(relid, list_concat(toast_tables(b->shown), toast_tables(b->index_table)))
 		{
-			if (!lock_with_timeout(lfirst_oid(cell), AccessExclusiveLock))
+			if (!lock_with_timeout(relid, AccessExclusiveLock))
 				return false;
 		}
 		return true;

@@ -393,14 +393,13 @@ target_schema(const char *index_table, Relation fact, char **name)
 	List	   *names = textToQualifiedNameList(cstring_to_text(index_table));
 	RangeVar   *var = makeRangeVarFromNameList(names);
 	List	   *uncut;
-	ListCell   *cell;
 	Oid			schema;
 	Oid			existing;
 
 	/* SplitGUCList() finds the same parts, and truncates none of them. */
 	if (SplitGUCList(pstrdup(index_table), '.', &uncut))
-		foreach(cell, uncut)
-			check_name_length(lfirst(cell), "Choose a shorter name.");
+		foreach_ptr(char, part, uncut)
+			check_name_length(part, "Choose a shorter name.");
 	if (var->catalogname != NULL && strcmp(var->catalogname, get_database_name(MyDatabaseId)) != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),

@@ -81,12 +81,11 @@ lock_for_drop(Oid fact, Oid index_table)
 	List	   *queue = queues_used_last(fact, index_table);
 	TableLock	locks[4] = {{fact, fact_lock(fact), true}};
 	int			n = 1;
-	ListCell   *cell;
 
-	foreach(cell, queue)
+	foreach_oid(relid, queue)
 		locks[n++] = (TableLock)
 	{
-		lfirst_oid(cell), AccessExclusiveLock, false
+		relid, AccessExclusiveLock, false
 	};
 	locks[n++] = (TableLock)
 	{
@@ -155,7 +154,6 @@ forget_dropped_relation(Oid relid, bool wait, DropBehavior behavior)
 {
 	Oid			fact = catalog_forget_index_table(relid);
 	FactTableRow tables;
-	ListCell   *cell;
 
 	if (catalog_read_fact(relid, &tables))
 	{
@@ -170,9 +168,8 @@ forget_dropped_relation(Oid relid, bool wait, DropBehavior behavior)
 	 * of an index table are not dropped by way of a dependency, because
 	 * dependencies are not dumped.  Those in parts never are.
 	 */
-	foreach(cell, catalog_read_definitions(OidIsValid(fact) ? fact : relid, InvalidOid))
+	foreach_ptr(DefinitionRow, row, catalog_read_definitions(OidIsValid(fact) ? fact : relid, InvalidOid))
 	{
-		DefinitionRow *row = lfirst(cell);
 		Oid			index_table = row->index_table;
 
 		if (OidIsValid(fact) && row->replaces != relid)

@@ -153,13 +153,12 @@ clone_indexes(Relation old, Relation new)
 	TupleDesc	desc = RelationGetDescr(new);
 	AttrMap    *map = make_attrmap(RelationGetNumberOfAttributes(old));
 	List	   *indexes = RelationGetIndexList(old);
-	ListCell   *cell;
 
 	for (int i = 0; i < map->maplen; i++)
 		map->attnums[i] = i < desc->natts ? i + 1 : 0;
-	foreach(cell, indexes)
+	foreach_oid(index_oid, indexes)
 	{
-		Relation	index = index_open(lfirst_oid(cell), AccessShareLock);
+		Relation	index = index_open(index_oid, AccessShareLock);
 
 		if (index->rd_index->indisvalid && !index->rd_index->indisprimary &&
 			!uses_dropped_column(index, new) && !OidIsValid(find_matching_index(index, new)))
@@ -217,7 +216,6 @@ replace_index_table(DefinitionRow *replacement)
 	float4	   *volatile rows = NULL;
 	List	   *volatile pairs = NIL;
 	List	   *emptied = NIL;
-	ListCell   *cell;
 	int			uncounted;
 
 	become_owner(&caller, rel->rd_rel->relowner);
@@ -235,8 +233,8 @@ replace_index_table(DefinitionRow *replacement)
 	 * A VACUUM of a TOAST table locks nothing else, and overwrites in place
 	 * its row of pg_class, which is written here, too.
 	 */
-	foreach(cell, list_concat(toast_tables(old), toast_tables(new)))
-		LockRelationOid(lfirst_oid(cell), AccessExclusiveLock);
+	foreach_oid(relid, list_concat(toast_tables(old), toast_tables(new)))
+		LockRelationOid(relid, AccessExclusiveLock);
 
 	uncounted = begin_uncounted();
 	altered_by_us = old;
@@ -244,8 +242,8 @@ replace_index_table(DefinitionRow *replacement)
 	{
 		pairs = match_partitions(old, new);
 		rows = palloc(sizeof(float4) * Max(list_length(pairs), 1));
-		foreach(cell, pairs)
-			rows[foreach_current_index(cell)] = truncate_without_replication(linitial_oid(lfirst(cell)));
+		foreach_ptr(List, pair, pairs)
+			rows[foreach_current_index(pair)] = truncate_without_replication(linitial_oid(pair));
 		copy_layout(old, new, is_async(&row), is_queued(stored));
 	}
 	PG_FINALLY();
@@ -253,12 +251,12 @@ replace_index_table(DefinitionRow *replacement)
 		altered_by_us = outer;
 	}
 	PG_END_TRY();
-	foreach(cell, pairs)
+	foreach_ptr(List, pair, pairs)
 	{
-		check_same_layout(linitial_oid(lfirst(cell)), lsecond_oid(lfirst(cell)));
-		swap_files(linitial_oid(lfirst(cell)), lsecond_oid(lfirst(cell)), rows[foreach_current_index(cell)]);
-		swap_indexes(linitial_oid(lfirst(cell)), lsecond_oid(lfirst(cell)));
-		emptied = lappend_oid(emptied, linitial_oid(lfirst(cell)));
+		check_same_layout(linitial_oid(pair), lsecond_oid(pair));
+		swap_files(linitial_oid(pair), lsecond_oid(pair), rows[foreach_current_index(pair)]);
+		swap_indexes(linitial_oid(pair), lsecond_oid(pair));
+		emptied = lappend_oid(emptied, linitial_oid(pair));
 	}
 	end_uncounted(uncounted);
 
@@ -272,8 +270,8 @@ replace_index_table(DefinitionRow *replacement)
 	ObjectAddressSet(object, RelationRelationId, new);
 	performDeletion(&object, DROP_RESTRICT, PERFORM_DELETION_INTERNAL);
 	CommandCounterIncrement();
-	foreach(cell, emptied)
-		rename_toast_table(lfirst_oid(cell));
+	foreach_oid(relid, emptied)
+		rename_toast_table(relid);
 	row.index_table = old;
 	row.replaces = InvalidOid;
 	row.state = STATE_ACTIVE;
@@ -300,11 +298,9 @@ replace_index_table(DefinitionRow *replacement)
 void
 check_not_in_use(Oid relid)
 {
-	ListCell   *cell;
-
-	foreach(cell, list_with_partitions(relid))
+	foreach_oid(table, list_with_partitions(relid))
 	{
-		Relation	rel = relation_open(lfirst_oid(cell), NoLock);
+		Relation	rel = relation_open(table, NoLock);
 
 		CheckTableNotInUse(rel, "ALTER TABLE");
 		if (rel->rd_rel->relkind == RELKIND_RELATION)
@@ -333,16 +329,15 @@ match_partitions(Oid old, Oid new)
 	List	   *dropped = NIL;
 	char	   *columns = layout_like(NULL, NULL, old_rel, INT_MAX, INT_MAX, &dropped);
 	Oid			owner = old_rel->rd_rel->relowner;
-	ListCell   *cell;
 
 	relation_close(new_rel, NoLock);
 	relation_close(old_rel, NoLock);
 	if (want == NULL)
 		return list_make1(list_make2_oid(old, new));
-	foreach(cell, want->parts)
+	foreach_ptr(PartSpec, part, want->parts)
 	{
-		if (find_bound(have, ((PartSpec *) lfirst(cell))->bound) == NULL)
-			missing = lappend(missing, lfirst(cell));
+		if (find_bound(have, part->bound) == NULL)
+			missing = lappend(missing, part);
 	}
 
 	/*
@@ -351,31 +346,27 @@ match_partitions(Oid old, Oid new)
 	 */
 	if (missing != NIL || list_length(have->parts) != list_length(want->parts))
 	{
-		foreach(cell, have->parts)
+		foreach_ptr(PartSpec, part, have->parts)
 		{
 			ObjectAddress object;
 
-			ObjectAddressSet(object, RelationRelationId, ((PartSpec *) lfirst(cell))->relid);
+			ObjectAddressSet(object, RelationRelationId, part->relid);
 			performDeletion(&object, DROP_RESTRICT, PERFORM_DELETION_INTERNAL);
 		}
 		CommandCounterIncrement();
 		have = palloc0(sizeof(Partitioning));
-		foreach(cell, want->parts)
+		foreach_ptr(PartSpec, part, want->parts)
 		{
 			PartSpec   *spec = palloc(sizeof(PartSpec));
 
-			*spec = *(PartSpec *) lfirst(cell);
+			*spec = *part;
 			have->parts = lappend(have->parts, spec);
 		}
 		make_partitions(get_extension_owner(), old, have, columns, dropped, owner);
 		usage_from_now(old);	/* the counters of the dropped ones are lost */
 	}
-	foreach(cell, want->parts)
-	{
-		PartSpec   *spec = lfirst(cell);
-
+	foreach_ptr(PartSpec, spec, want->parts)
 		pairs = lappend(pairs, list_make2_oid(find_bound(have, spec->bound)->relid, spec->relid));
-	}
 	return pairs;
 }
 
@@ -383,12 +374,10 @@ match_partitions(Oid old, Oid new)
 static PartSpec *
 find_bound(Partitioning *p, const char *bound)
 {
-	ListCell   *cell;
-
-	foreach(cell, p->parts)
+	foreach_ptr(PartSpec, part, p->parts)
 	{
-		if (strcmp(((PartSpec *) lfirst(cell))->bound, bound) == 0)
-			return lfirst(cell);
+		if (strcmp(part->bound, bound) == 0)
+			return part;
 	}
 	return NULL;
 }

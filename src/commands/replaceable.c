@@ -42,12 +42,8 @@ static void refuse_invalid_indexes(Relation rel);
 DefinitionRow *
 replacement_of(Oid index_table)
 {
-	ListCell   *cell;
-
-	foreach(cell, catalog_read_definitions(catalog_fact_of(index_table), InvalidOid))
+	foreach_ptr(DefinitionRow, stored, catalog_read_definitions(catalog_fact_of(index_table), InvalidOid))
 	{
-		DefinitionRow *stored = lfirst(cell);
-
 		if (stored->replaces == index_table)
 			return stored;
 	}
@@ -245,11 +241,10 @@ static void
 refuse_needed_partitions(Relation old)
 {
 	Oid			types[] = {OIDOID};
-	ListCell   *cell;
 
-	foreach(cell, partitioning_of(old)->parts)
+	foreach_ptr(PartSpec, part, partitioning_of(old)->parts)
 	{
-		Oid			relid = ((PartSpec *) lfirst(cell))->relid;
+		Oid			relid = part->relid;
 		Datum		values[] = {ObjectIdGetDatum(relid)};
 		Rows		rows = query_as(InvalidOid, "SELECT pg_catalog.pg_describe_object(classid, objid, 0) FROM pg_catalog.pg_depend"
 									" WHERE deptype = 'n' AND refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND refobjid = $1",
@@ -273,11 +268,9 @@ refuse_needed_partitions(Relation old)
 static void
 refuse_invalid_indexes(Relation rel)
 {
-	ListCell   *cell;
-
-	foreach(cell, RelationGetIndexList(rel))
+	foreach_oid(index_oid, RelationGetIndexList(rel))
 	{
-		Relation	index = index_open(lfirst_oid(cell), AccessShareLock);
+		Relation	index = index_open(index_oid, AccessShareLock);
 
 		if (!index->rd_index->indisvalid)
 			ereport(ERROR,
@@ -302,16 +295,15 @@ report_lost_indexes(DefinitionRow *row, Oid index_table)
 	bool	   *stays = find_kept_columns(RelationGetDescr(old), columns.nkept, columns.first_own);
 	Bitmapset  *dropped = NULL;
 	Caller		caller;
-	ListCell   *cell;
 
 	become_owner(&caller, old->rd_rel->relowner);
 
 	for (int i = 0; i < RelationGetNumberOfAttributes(old); i++)
 		if (!TupleDescAttr(RelationGetDescr(old), i)->attisdropped && !stays[i])
 			dropped = bms_add_member(dropped, i + 1 - FirstLowInvalidHeapAttributeNumber);
-	foreach(cell, RelationGetIndexList(old))
+	foreach_oid(index_oid, RelationGetIndexList(old))
 	{
-		Relation	index = index_open(lfirst_oid(cell), AccessShareLock);
+		Relation	index = index_open(index_oid, AccessShareLock);
 
 		if (!index->rd_index->indisprimary && bms_overlap(index_columns(index), dropped))
 			ereport(NOTICE,

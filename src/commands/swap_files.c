@@ -47,11 +47,10 @@ find_matching_index(Relation index, Relation rel)
 {
 	Oid			result = InvalidOid;
 	List	   *indexes = RelationGetIndexList(rel);
-	ListCell   *cell;
 
-	foreach(cell, indexes)
+	foreach_oid(index_oid, indexes)
 	{
-		Relation	other = index_open(lfirst_oid(cell), AccessShareLock);
+		Relation	other = index_open(index_oid, AccessShareLock);
 
 		if (!OidIsValid(result) && same_index(index, other, RelationGetNumberOfAttributes(rel)))
 			result = RelationGetRelid(other);
@@ -125,15 +124,15 @@ swap_indexes(Oid old, Oid new)
 	ListCell   *cell;
 	ListCell   *other;
 
-	foreach(cell, indexes)
+	foreach_oid(index_oid, indexes)
 	{
-		Relation	index = index_open(lfirst_oid(cell), AccessExclusiveLock);
+		Relation	index = index_open(index_oid, AccessExclusiveLock);
 		Oid			like = find_matching_index(index, new_rel);
 
 		if (OidIsValid(like) && !list_member_oid(exchanges, like))
-			exchanges = lappend_oid(lappend_oid(exchanges, lfirst_oid(cell)), like);
+			exchanges = lappend_oid(lappend_oid(exchanges, index_oid), like);
 		else
-			builds = lappend_oid(builds, lfirst_oid(cell));
+			builds = lappend_oid(builds, index_oid);
 		index_close(index, NoLock);
 	}
 	table_close(new_rel, NoLock);
@@ -143,8 +142,8 @@ swap_indexes(Oid old, Oid new)
 		other = lnext(exchanges, cell);
 		swap_files(lfirst_oid(cell), lfirst_oid(other), -1);
 	}
-	foreach(cell, builds)
-		reindex_one(lfirst_oid(cell));
+	foreach_oid(index_oid, builds)
+		reindex_one(index_oid);
 }
 
 /*
@@ -249,11 +248,10 @@ List *
 toast_tables(Oid relid)
 {
 	List	   *result = NIL;
-	ListCell   *cell;
 
-	foreach(cell, list_with_partitions(relid))
+	foreach_oid(table, list_with_partitions(relid))
 	{
-		Relation	rel = relation_open(lfirst_oid(cell), NoLock);
+		Relation	rel = relation_open(table, NoLock);
 
 		if (OidIsValid(rel->rd_rel->reltoastrelid))
 			result = lappend_oid(result, rel->rd_rel->reltoastrelid);

@@ -74,7 +74,6 @@ indextable_before_alter(PG_FUNCTION_ARGS)
 {
 	EventTriggerData *trigdata = (EventTriggerData *) fcinfo->context;
 	Node	   *command;
-	ListCell   *cell;
 
 	require_event_trigger(fcinfo, "before_alter");
 
@@ -104,12 +103,12 @@ indextable_before_alter(PG_FUNCTION_ARGS)
 	else if (IsA(command, CreateSchemaStmt))
 	{
 		refuse_relations(command);
-		foreach(cell, ((CreateSchemaStmt *) command)->schemaElts)
+		foreach_ptr(void, element, ((CreateSchemaStmt *) command)->schemaElts)
 		{
-			if (IsA(lfirst(cell), CreateStmt))
-				lock_for_partition(lfirst(cell));
-			else if (IsA(lfirst(cell), CreateTrigStmt))
-				refuse_forged_trigger(((CreateTrigStmt *) lfirst(cell))->trigname, ((CreateTrigStmt *) lfirst(cell))->args != NIL);
+			if (IsA(element, CreateStmt))
+				lock_for_partition(element);
+			else if (IsA(element, CreateTrigStmt))
+				refuse_forged_trigger(((CreateTrigStmt *) element)->trigname, ((CreateTrigStmt *) element)->args != NIL);
 		}
 	}
 	else if (IsA(command, RenameStmt) && ((RenameStmt *) command)->relation != NULL)
@@ -130,10 +129,8 @@ indextable_before_alter(PG_FUNCTION_ARGS)
 
 		adopt_restored(relid);
 		refuse_relations(command);
-		foreach(cell, stmt->cmds)
+		foreach_ptr(AlterTableCmd, cmd, stmt->cmds)
 		{
-			AlterTableCmd *cmd = lfirst(cell);
-
 			if (cmd->subtype == AT_AttachPartition)
 				lock_root(relid);
 			else if (cmd->subtype == AT_DetachPartition || cmd->subtype == AT_DetachPartitionFinalize)
@@ -171,15 +168,12 @@ refuse_again(Node *command)
 {
 	AlterTableStmt *stmt = IsA(command, AlterTableStmt) ? (AlterTableStmt *) command : NULL;
 	Oid			relid = stmt == NULL ? InvalidOid : RangeVarGetRelid(stmt->relation, NoLock, true);
-	ListCell   *cell;
 
 	refuse_relations(command);
 	if (IsA(command, CreateStmt))
 		refuse_foreign_keys_of((CreateStmt *) command);
-	foreach(cell, OidIsValid(index_table_of(relid)) ? stmt->cmds : NIL)
+	foreach_ptr(AlterTableCmd, cmd, OidIsValid(index_table_of(relid)) ? stmt->cmds : NIL)
 	{
-		AlterTableCmd *cmd = lfirst(cell);
-
 		/* What was dropped, or has another type, is found out in other ways. */
 		if (cmd->subtype == AT_AddColumn || cmd->subtype == AT_AddConstraint || cmd->subtype == AT_SetNotNull)
 			refuse_on_index_table(relid, stmt, cmd);
@@ -297,12 +291,8 @@ is_needed_key(Oid relid, const char *constraint)
 static bool
 adds_primary_key(AlterTableStmt *stmt)
 {
-	ListCell   *cell;
-
-	foreach(cell, stmt->cmds)
+	foreach_ptr(AlterTableCmd, cmd, stmt->cmds)
 	{
-		AlterTableCmd *cmd = lfirst(cell);
-
 		if (cmd->subtype == AT_AddConstraint && castNode(Constraint, cmd->def)->contype == CONSTR_PRIMARY)
 			return true;
 	}
@@ -419,19 +409,18 @@ refuse_change(Oid relid, AlterTableCmd *cmd, bool may_follow)
 {
 	bool		of_column = cmd->subtype != AT_SetUnLogged && cmd->subtype != AT_SetAccessMethod;
 	bool		follow = false;
-	ListCell   *cell;
 
 	/* What changes a partition as a whole concerns all of its fact table. */
 	if (!of_column)
 		relid = registered_root(relid);
-	foreach(cell, list_with_partitions(relid))
+	foreach_oid(table, list_with_partitions(relid))
 	{
 		Relation	fact;
 		FactDef    *def;
 
-		if (!catalog_has_fact(lfirst_oid(cell)) || !triggers_intact(lfirst_oid(cell)))
+		if (!catalog_has_fact(table) || !triggers_intact(table))
 			continue;
-		fact = try_relation_open(lfirst_oid(cell), AccessShareLock);
+		fact = try_relation_open(table, AccessShareLock);
 		if (fact == NULL)
 			continue;
 		def = definition_of_fact(fact, RelationGetRelid(fact));

@@ -120,7 +120,6 @@ lock_for_type_change(Oid table)
 {
 	TableLock  *locks = palloc(sizeof(TableLock));
 	int			n = 0;
-	ListCell   *cell;
 
 	if (!owns_relation(table, GetUserId()))
 		return;					/* the command is going to refuse it */
@@ -128,33 +127,28 @@ lock_for_type_change(Oid table)
 	{
 		table, AccessExclusiveLock, true
 	};
-	foreach(cell, list_with_partitions(table))
+	foreach_oid(relid, list_with_partitions(table))
 	{
-		List	   *index_tables = catalog_has_fact(lfirst_oid(cell)) ? index_tables_of(lfirst_oid(cell)) : NIL;
-		ListCell   *i;
+		List	   *index_tables = catalog_has_fact(relid) ? index_tables_of(relid) : NIL;
 
 		locks = repalloc(locks, sizeof(TableLock) * (n + list_length(index_tables)));
-		foreach(i, index_tables)
+		foreach_oid(index_table, index_tables)
 			locks[n++] = (TableLock)
 		{
-			lfirst_oid(i), AccessExclusiveLock, true
+			index_table, AccessExclusiveLock, true
 		};
 	}
 	lock_all_in_turns(locks, n);
-	foreach(cell, list_with_partitions(table))
-		refuse_building(lfirst_oid(cell));
+	foreach_oid(relid, list_with_partitions(table))
+		refuse_building(relid);
 }
 
 /* refuse_building: raises an error if an index table of a fact table is being built: what build() has read is of the old type */
 static void
 refuse_building(Oid fact)
 {
-	ListCell   *cell;
-
-	foreach(cell, catalog_read_definitions(fact, InvalidOid))
+	foreach_ptr(DefinitionRow, row, catalog_read_definitions(fact, InvalidOid))
 	{
-		DefinitionRow *row = lfirst(cell);
-
 		if (row->state == STATE_BUILDING)
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -178,17 +172,16 @@ follow_type_change(Oid fact_table, AlterTableStmt *stmt)
 	bool		changes = false;
 	List	   *stored;
 	Relation	fact;
-	ListCell   *cell;
 
-	foreach(cell, stmt->cmds)
-		changes |= ((AlterTableCmd *) lfirst(cell))->subtype == AT_AlterColumnType;
+	foreach_ptr(AlterTableCmd, cmd, stmt->cmds)
+		changes |= cmd->subtype == AT_AlterColumnType;
 	stored = changes ? catalog_read_definitions(fact_table, InvalidOid) : NIL;
 	if (stored == NIL || !triggers_intact(fact_table))
 		return;
 	fact = relation_open(fact_table, AccessExclusiveLock);
 	note_writers_locked_out(fact_table);
-	foreach(cell, stored)
-		refill(lfirst(cell), fact, stmt);
+	foreach_ptr(DefinitionRow, row, stored)
+		refill(row, fact, stmt);
 	relation_close(fact, NoLock);
 }
 
@@ -196,12 +189,8 @@ follow_type_change(Oid fact_table, AlterTableStmt *stmt)
 static bool
 changed_column_in(Bitmapset *columns, Relation fact, AlterTableStmt *stmt)
 {
-	ListCell   *cell;
-
-	foreach(cell, stmt->cmds)
+	foreach_ptr(AlterTableCmd, cmd, stmt->cmds)
 	{
-		AlterTableCmd *cmd = lfirst(cell);
-
 		if (cmd->subtype == AT_AlterColumnType &&
 			bms_is_member(get_attnum(RelationGetRelid(fact), cmd->name) - FirstLowInvalidHeapAttributeNumber, columns))
 			return true;
@@ -304,12 +293,10 @@ check_layout(IndexDef *def, Relation fact, Oid index_table)
 static void
 for_each_leaf(Oid index_table, void (*work) (Oid leaf))
 {
-	ListCell   *cell;
-
-	foreach(cell, list_with_partitions(index_table))
+	foreach_oid(relid, list_with_partitions(index_table))
 	{
-		if (get_rel_relkind(lfirst_oid(cell)) == RELKIND_RELATION)
-			work(lfirst_oid(cell));
+		if (get_rel_relkind(relid) == RELKIND_RELATION)
+			work(relid);
 	}
 	CommandCounterIncrement();
 }

@@ -96,24 +96,18 @@ prepare_detaches(List *detaches)
 bool
 detach_under_locks(List *detaches)
 {
-	ListCell   *cell;
-
-	foreach(cell, detaches)
+	foreach_ptr(Detach, d, detaches)
 	{
-		Detach	   *d = lfirst(cell);
-
 		LockRelationOid(d->parent, AccessExclusiveLock);
 		lock_tree(d->partition, AccessExclusiveLock);
 	}
-	foreach(cell, detaches)
+	foreach_ptr(Detach, d, detaches)
 	{
-		if (!is_as_known(lfirst(cell)))
+		if (!is_as_known(d))
 			return false;
 	}
-	foreach(cell, detaches)
+	foreach_ptr(Detach, d, detaches)
 	{
-		Detach	   *d = lfirst(cell);
-
 		delete_entries_of(d);
 		if (lock_tables_now(tables_to_empty(d), AccessExclusiveLock))
 			empty_partitions(d);
@@ -131,12 +125,9 @@ delete_before_locking(void *arg)
 	List	   *parents = NIL;
 	List	   *partitions = NIL;
 	List	   *to_empty = NIL;
-	ListCell   *cell;
 
-	foreach(cell, attempt->detaches)
+	foreach_ptr(Detach, d, attempt->detaches)
 	{
-		Detach	   *d = lfirst(cell);
-
 		/* The root is locked first, as everywhere. */
 		if (d->root != d->parent)
 			LockRelationOid(d->root, AccessShareLock);
@@ -155,17 +146,15 @@ delete_before_locking(void *arg)
 	wait_point("entries of a leaving partition are deleted");
 	if (!lock_in_turns(parents, partitions, to_empty, AccessExclusiveLock))
 	{
-		foreach(cell, attempt->detaches)
+		foreach_ptr(Detach, d, attempt->detaches)
 		{
-			Detach	   *d = lfirst(cell);
-
 			delete_entries_of_whole(d->root, d->partition, d->whole);
 			d->whole = NIL;
 		}
 		(void) lock_in_turns(parents, partitions, NIL, AccessExclusiveLock);
 	}
-	foreach(cell, attempt->detaches)
-		empty_partitions(lfirst(cell));
+	foreach_ptr(Detach, d, attempt->detaches)
+		empty_partitions(d);
 }
 
 /*
@@ -227,10 +216,9 @@ static List *
 tables_to_empty(Detach *d)
 {
 	List	   *result = NIL;
-	ListCell   *cell;
 
-	foreach(cell, d->whole)
-		result = list_append_unique_oid(result, index_table_of(lfirst_oid(cell)));
+	foreach_oid(relid, d->whole)
+		result = list_append_unique_oid(result, index_table_of(relid));
 	return list_concat(result, d->whole);
 }
 
@@ -238,10 +226,8 @@ tables_to_empty(Detach *d)
 static void
 empty_partitions(Detach *d)
 {
-	ListCell   *cell;
-
-	foreach(cell, d->whole)
-		truncate_index_table(lfirst_oid(cell));
+	foreach_oid(relid, d->whole)
+		truncate_index_table(relid);
 }
 
 /*
@@ -253,14 +239,12 @@ empty_partitions(Detach *d)
 void
 delete_entries_before_detach(Oid root, Oid partition, List **whole)
 {
-	ListCell   *cell;
-
 	if (catalog_fact_in_use(root))
 	{
 		update_entries_of_partition(root, partition, false, whole);
 		note_detaching(partition);
 	}
 	/* Sessions cache to which fact table the rows belong: see root_of(). */
-	foreach(cell, list_with_partitions(partition))
-		CacheInvalidateRelcacheByRelid(lfirst_oid(cell));
+	foreach_oid(relid, list_with_partitions(partition))
+		CacheInvalidateRelcacheByRelid(relid);
 }

@@ -81,12 +81,10 @@ void
 parse_filters_before_rename(Node *command)
 {
 	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
-	ListCell   *cell;
 
 	begin_notes(&filters, command, forget_filters);
-	foreach(cell, catalog_index_tables())
+	foreach_oid(index_table, catalog_index_tables())
 	{
-		Oid			index_table = lfirst_oid(cell);
 		ErrorData  *error;
 
 		/* Fact tables whose filters cannot change are not locked. */
@@ -146,11 +144,8 @@ parse_filter(void *arg)
 void
 rewrite_filters_after_rename(Node *command)
 {
-	ListCell   *cell;
-
-	foreach(cell, take_notes(&filters, command))
+	foreach_ptr(Filter, filter, take_notes(&filters, command))
 	{
-		Filter	   *filter = lfirst(cell);
 		DefinitionRow *row = stored_definition(filter->index_table);
 		Relation	fact = row == NULL ? NULL : try_relation_open(row->fact_table, AccessShareLock);
 		DefinitionRow old;
@@ -179,13 +174,12 @@ static List *
 rewritten_fields(Relation fact, List *texts, List *expressions, int first)
 {
 	List	   *result = NIL;
-	ListCell   *cell;
 
-	foreach(cell, texts)
+	foreach_ptr(char, field, texts)
 	{
-		int			i = first + foreach_current_index(cell);
+		int			i = first + foreach_current_index(field);
 
-		result = lappend(result, field_as_written(fact, parse_field_spec(lfirst(cell), false),
+		result = lappend(result, field_as_written(fact, parse_field_spec(field, false),
 												  i < list_length(expressions) ? list_nth(expressions, i) : NULL));
 	}
 	return result;

@@ -67,7 +67,6 @@ indextable_on_alter(PG_FUNCTION_ARGS)
 {
 	EventTriggerData *trigdata = (EventTriggerData *) fcinfo->context;
 	List	   *altered;
-	ListCell   *cell;
 
 	require_event_trigger(fcinfo, "on_alter");
 
@@ -83,10 +82,10 @@ indextable_on_alter(PG_FUNCTION_ARGS)
 		handle_new_partition((CreateStmt *) trigdata->parsetree, NULL);
 	else if (IsA(trigdata->parsetree, CreateSchemaStmt))
 	{
-		foreach(cell, ((CreateSchemaStmt *) trigdata->parsetree)->schemaElts)
+		foreach_ptr(void, element, ((CreateSchemaStmt *) trigdata->parsetree)->schemaElts)
 		{
-			if (IsA(lfirst(cell), CreateStmt))
-				handle_new_partition(lfirst(cell), ((CreateSchemaStmt *) trigdata->parsetree)->schemaname);
+			if (IsA(element, CreateStmt))
+				handle_new_partition(element, ((CreateSchemaStmt *) trigdata->parsetree)->schemaname);
 		}
 	}
 	else if (IsA(trigdata->parsetree, CreateTrigStmt))
@@ -104,13 +103,10 @@ indextable_on_alter(PG_FUNCTION_ARGS)
 	if (!is_relevant(trigdata->parsetree) && !names_table(trigdata->parsetree))
 		PG_RETURN_VOID();
 	altered = event_trigger_relations("pg_catalog.pg_event_trigger_ddl_commands()", true);
-	foreach(cell, is_relevant(trigdata->parsetree) ? altered : NIL)
+	foreach_oid(table, is_relevant(trigdata->parsetree) ? altered : NIL)
 	{
-		ListCell   *inner;
-
-		foreach(inner, list_with_partitions(lfirst_oid(cell)))
+		foreach_oid(relid, list_with_partitions(table))
 		{
-			Oid			relid = lfirst_oid(inner);
 			Oid			fact = catalog_fact_of(index_table_of(relid));
 
 			if (OidIsValid(fact))
@@ -125,8 +121,8 @@ indextable_on_alter(PG_FUNCTION_ARGS)
 				check_key_of_partition(registered_root(relid), relid);
 		}
 	}
-	foreach(cell, altered)
-		describe_index_tables(lfirst_oid(cell));
+	foreach_oid(relid, altered)
+		describe_index_tables(relid);
 	PG_RETURN_VOID();
 }
 
@@ -146,12 +142,11 @@ static void
 describe_index_tables(Oid relid)
 {
 	Oid			index_table = index_table_of(relid);
-	ListCell   *cell;
 
 	if (OidIsValid(index_table))
 		describe_index_table(index_table, false);
-	foreach(cell, catalog_read_definitions(relid, InvalidOid))
-		describe_index_table(((DefinitionRow *) lfirst(cell))->index_table, false);
+	foreach_ptr(DefinitionRow, row, catalog_read_definitions(relid, InvalidOid))
+		describe_index_table(row->index_table, false);
 }
 
 /* describe_in_schema: has those follow that name a schema, which has been renamed */
@@ -159,13 +154,12 @@ static void
 describe_in_schema(const char *schema)
 {
 	Oid			namespace = get_namespace_oid(schema, false);
-	ListCell   *cell;
 
-	foreach(cell, catalog_index_tables())
+	foreach_oid(index_table, catalog_index_tables())
 	{
-		if (get_rel_namespace(lfirst_oid(cell)) == namespace ||
-			get_rel_namespace(catalog_fact_of(lfirst_oid(cell))) == namespace)
-			describe_index_table(lfirst_oid(cell), false);
+		if (get_rel_namespace(index_table) == namespace ||
+			get_rel_namespace(catalog_fact_of(index_table)) == namespace)
+			describe_index_table(index_table, false);
 	}
 }
 
@@ -179,15 +173,13 @@ describe_in_schema(const char *schema)
 static bool
 is_relevant(Node *command)
 {
-	ListCell   *cell;
-
 	if (IsA(command, RenameStmt))
 		return ((RenameStmt *) command)->renameType == OBJECT_COLUMN;
 	if (!IsA(command, AlterTableStmt))
 		return false;
-	foreach(cell, ((AlterTableStmt *) command)->cmds)
+	foreach_ptr(AlterTableCmd, cmd, ((AlterTableStmt *) command)->cmds)
 	{
-		switch (((AlterTableCmd *) lfirst(cell))->subtype)
+		switch (cmd->subtype)
 		{
 			case AT_AddColumn:
 			case AT_DropColumn:
@@ -214,7 +206,6 @@ check_tables_of_type(Node *command)
 {
 	RangeVar   *type = NULL;
 	Oid			relid;
-	ListCell   *cell;
 
 	if (IsA(command, AlterTableStmt))
 		type = ((AlterTableStmt *) command)->relation;
@@ -223,10 +214,10 @@ check_tables_of_type(Node *command)
 	relid = type == NULL ? InvalidOid : RangeVarGetRelid(type, NoLock, true);
 	if (!OidIsValid(relid))
 		return;
-	foreach(cell, catalog_fact_tables())
+	foreach_oid(fact, catalog_fact_tables())
 	{
-		if (lfirst_oid(cell) == relid || type_of_table(lfirst_oid(cell)) == get_rel_type_id(relid))
-			invalidate_broken_definitions(lfirst_oid(cell));
+		if (fact == relid || type_of_table(fact) == get_rel_type_id(relid))
+			invalidate_broken_definitions(fact);
 	}
 }
 
@@ -254,7 +245,6 @@ static void
 handle_switched_triggers(AlterTableStmt *stmt)
 {
 	Oid			relid = RangeVarGetRelid(stmt->relation, NoLock, true);
-	ListCell   *cell;
 
 	if (!OidIsValid(relid) || !switches_our_triggers(stmt))
 		return;
@@ -268,10 +258,10 @@ handle_switched_triggers(AlterTableStmt *stmt)
 	if (!is_extension_table(relid))
 		return;
 	adopt_all();
-	foreach(cell, catalog_fact_tables())
-		invalidate_without_triggers(lfirst_oid(cell));
-	foreach(cell, catalog_index_tables())
-		invalidate_without_triggers(lfirst_oid(cell));
+	foreach_oid(fact, catalog_fact_tables())
+		invalidate_without_triggers(fact);
+	foreach_oid(index_table, catalog_index_tables())
+		invalidate_without_triggers(index_table);
 }
 
 /*
@@ -282,15 +272,13 @@ handle_switched_triggers(AlterTableStmt *stmt)
 static void
 warn_subscribed(void)
 {
-	ListCell   *cell;
-
-	foreach(cell, catalog_index_tables())
+	foreach_oid(index_table, catalog_index_tables())
 	{
-		if (is_subscribed(lfirst_oid(cell)))
+		if (is_subscribed(index_table))
 			ereport(WARNING,
 					(errcode(ERRCODE_WARNING),
 					 errmsg("index table \"%s\" is written by a subscription and by its fact table's triggers",
-							get_rel_name(lfirst_oid(cell))),
+							get_rel_name(index_table)),
 					 errdetail("Each of them overwrites or rejects what the other has written."),
 					 errhint("Publish the fact table instead of the index table, or replace the index table on the subscriber with a plain table.")));
 	}
@@ -350,12 +338,8 @@ handle_created_trigger(CreateTrigStmt *stmt)
 static bool
 switches_our_triggers(AlterTableStmt *stmt)
 {
-	ListCell   *cell;
-
-	foreach(cell, stmt->cmds)
+	foreach_ptr(AlterTableCmd, cmd, stmt->cmds)
 	{
-		AlterTableCmd *cmd = lfirst(cell);
-
 		switch (cmd->subtype)
 		{
 			case AT_DisableTrigAll:

@@ -95,7 +95,6 @@ indextable_on_drop(PG_FUNCTION_ARGS)
 	DroppedParts parts = {0};
 	List	   *dropped;
 	Node	   *command;
-	ListCell   *cell;
 
 	require_event_trigger(fcinfo, "on_drop");
 
@@ -103,25 +102,25 @@ indextable_on_drop(PG_FUNCTION_ARGS)
 
 	dropped = event_trigger_relations("pg_catalog.pg_event_trigger_dropped_objects()", false);
 	command = ((EventTriggerData *) fcinfo->context)->parsetree;
-	foreach(cell, dropped)
-		forget_dropped_relation(lfirst_oid(cell), false,
+	foreach_oid(relid, dropped)
+		forget_dropped_relation(relid, false,
 								IsA(command, DropStmt) ? ((DropStmt *) command)->behavior :
 								IsA(command, DropOwnedStmt) ? ((DropOwnedStmt *) command)->behavior : DROP_RESTRICT);
-	foreach(cell, lost_partitions(dropped))
+	foreach_oid(relid, lost_partitions(dropped))
 	{
-		Oid			fact = catalog_fact_of(lfirst_oid(cell));
+		Oid			fact = catalog_fact_of(relid);
 
-		if (names_tables(command) && (OidIsValid(fact) || catalog_fact_in_use(lfirst_oid(cell))))
+		if (names_tables(command) && (OidIsValid(fact) || catalog_fact_in_use(relid)))
 			ereport(ERROR,
 					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-					 errmsg("a partition of table \"%s\" was dropped with entries", get_rel_name(lfirst_oid(cell))),
+					 errmsg("a partition of table \"%s\" was dropped with entries", get_rel_name(relid)),
 					 errdetail("When the command began, its names were those of other tables."),
 					 errhint("The command might succeed if retried.")));
 		if (OidIsValid(fact))
-			invalidate_definitions(catalog_read_definitions(InvalidOid, lfirst_oid(cell)), fact,
+			invalidate_definitions(catalog_read_definitions(InvalidOid, relid), fact,
 								   "A partition of the index table was dropped with its entries.");
 		else
-			invalidate_definitions(catalog_read_definitions(lfirst_oid(cell), InvalidOid), lfirst_oid(cell),
+			invalidate_definitions(catalog_read_definitions(relid, InvalidOid), relid,
 								   "A partition of the fact table was dropped, and the entries of its rows were not deleted.");
 	}
 	check_dropped_parts(&parts, command);
@@ -192,24 +191,24 @@ check_dropped_parts(DroppedParts *parts, Node *command)
 
 	forboth(cell, parts->own, name, parts->own_names)
 		refuse_drop_of_queue(lfirst_oid(cell), lfirst(name));
-	foreach(cell, parts->triggers)
-		invalidate_without_triggers(lfirst_oid(cell));
+	foreach_oid(relid, parts->triggers)
+		invalidate_without_triggers(relid);
 
 	/*
 	 * DROP INDEX CONCURRENTLY has committed by now that the index is invalid,
 	 * so an error would be too late: a drain tells of it.
 	 */
 	if (!IsA(command, DropStmt) || !((DropStmt *) command)->concurrent)
-		foreach(cell, parts->schemas)
-			refuse_drop_of_row_index(lfirst_oid(cell));
+		foreach_oid(schema, parts->schemas)
+			refuse_drop_of_row_index(schema);
 
 	/*
 	 * ALTER TABLE has been refused before, or indextable_on_alter() follows
 	 * it.
 	 */
 	if (!IsA(command, AlterTableStmt))
-		foreach(cell, parts->columns)
-			invalidate_broken_definitions(lfirst_oid(cell));
+		foreach_oid(relid, parts->columns)
+			invalidate_broken_definitions(relid);
 }
 
 /* names_tables: returns whether a command drops tables by their names */
@@ -237,14 +236,13 @@ void
 prepare_drop(DropStmt *stmt)
 {
 	List	   *detaches;
-	ListCell   *cell;
 
 	do
 	{
 		detaches = NIL;
-		foreach(cell, stmt->objects)
+		foreach_ptr(List, names, stmt->objects)
 		{
-			RangeVar   *name = makeRangeVarFromNameList(lfirst(cell));
+			RangeVar   *name = makeRangeVarFromNameList(names);
 			Oid			relid = RangeVarGetRelid(name, NoLock, true);
 			Detach	   *partition;
 
@@ -255,9 +253,9 @@ prepare_drop(DropStmt *stmt)
 				detaches = lappend(detaches, partition);
 		}
 	} while (!prepare_detaches(detaches));
-	foreach(cell, stmt->objects)
+	foreach_ptr(List, names, stmt->objects)
 	{
-		if (!prepare_under_locks(stmt, makeRangeVarFromNameList(lfirst(cell))))
+		if (!prepare_under_locks(stmt, makeRangeVarFromNameList(names)))
 			break;
 	}
 }
@@ -432,11 +430,9 @@ is_hash_partitioned(Oid relid)
 static bool
 is_dropped_too(DropStmt *stmt, Oid other)
 {
-	ListCell   *cell;
-
-	foreach(cell, stmt->objects)
+	foreach_ptr(List, names, stmt->objects)
 	{
-		if (RangeVarGetRelid(makeRangeVarFromNameList(lfirst(cell)), NoLock, true) == other)
+		if (RangeVarGetRelid(makeRangeVarFromNameList(names), NoLock, true) == other)
 			return true;
 	}
 	return false;
@@ -462,11 +458,10 @@ static List *
 lost_partitions(List *dropped)
 {
 	List	   *result = NIL;
-	ListCell   *cell;
 
-	foreach(cell, dropped)
+	foreach_oid(relid, dropped)
 	{
-		Oid			root = is_detaching(lfirst_oid(cell)) ? InvalidOid : root_before_drop(lfirst_oid(cell));
+		Oid			root = is_detaching(relid) ? InvalidOid : root_before_drop(relid);
 
 		if (OidIsValid(root))
 			result = list_append_unique_oid(result, root);

@@ -73,8 +73,6 @@ pg_noreturn static void refuse_queue(bool drop, const char *name, Oid fact);
 void
 check_extension_object_change(Node *command)
 {
-	ListCell   *cell;
-
 	if (is_protection_off())
 		return;
 	if (IsA(command, RenameStmt))
@@ -114,10 +112,10 @@ check_extension_object_change(Node *command)
 	else if (IsA(command, DropStmt) && ((DropStmt *) command)->removeType == OBJECT_SCHEMA &&
 			 ((DropStmt *) command)->behavior == DROP_CASCADE)
 	{
-		foreach(cell, ((DropStmt *) command)->objects)
+		foreach_ptr(void, schema, ((DropStmt *) command)->objects)
 		{
-			if (is_own_schema(get_namespace_oid(strVal(lfirst(cell)), true)))
-				refuse(true, NamespaceRelationId, get_namespace_oid(strVal(lfirst(cell)), false));
+			if (is_own_schema(get_namespace_oid(strVal(schema), true)))
+				refuse(true, NamespaceRelationId, get_namespace_oid(strVal(schema), false));
 		}
 	}
 }
@@ -141,12 +139,11 @@ refuse_on_relation(RangeVar *table, List *commands)
 	Oid			relid = RangeVarGetRelid(table, NoLock, true);
 	bool		harmless = commands != NIL;
 	Oid			fact;
-	ListCell   *cell;
 
 	if (!OidIsValid(relid) || !is_own_schema(get_rel_namespace(relid)))
 		return;
-	foreach(cell, commands)
-		harmless &= is_harmless(lfirst(cell));
+	foreach_ptr(AlterTableCmd, cmd, commands)
+		harmless &= is_harmless(cmd);
 	if (harmless)
 		return;
 	if (get_rel_relkind(relid) == RELKIND_INDEX)
@@ -208,20 +205,19 @@ static void
 refuse_index_tables(DropStmt *stmt)
 {
 	List	   *dropped = NIL;
-	ListCell   *cell;
 
-	foreach(cell, stmt->objects)
-		dropped = lappend_oid(dropped, RangeVarGetRelid(makeRangeVarFromNameList(lfirst(cell)), NoLock, true));
-	foreach(cell, dropped)
+	foreach_ptr(List, names, stmt->objects)
+		dropped = lappend_oid(dropped, RangeVarGetRelid(makeRangeVarFromNameList(names), NoLock, true));
+	foreach_oid(relid, dropped)
 	{
-		Oid			fact = OidIsValid(lfirst_oid(cell)) ? catalog_fact_of(lfirst_oid(cell)) : InvalidOid;
+		Oid			fact = OidIsValid(relid) ? catalog_fact_of(relid) : InvalidOid;
 
 		if (OidIsValid(fact) && !list_member_oid(dropped, fact))
 			ereport(ERROR,
 					(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
-					 errmsg("DROP TABLE of index table \"%s\" is refused", get_rel_name(lfirst_oid(cell))),
+					 errmsg("DROP TABLE of index table \"%s\" is refused", get_rel_name(relid)),
 					 errdetail("It is an index table of %s, and indextable.drop_table is off.", quoted_relation(fact)),
-					 errhint("To drop it, run SELECT indextable.drop(%s);", quote_literal_cstr(quoted_relation(lfirst_oid(cell))))));
+					 errhint("To drop it, run SELECT indextable.drop(%s);", quote_literal_cstr(quoted_relation(relid)))));
 	}
 }
 
@@ -292,13 +288,10 @@ refuse_drop_of_queue(Oid relid, const char *name)
 void
 refuse_drop_of_row_index(Oid schema)
 {
-	ListCell   *cell;
-
 	if (!OidIsValid(schema) || is_protection_off())
 		return;
-	foreach(cell, catalog_definitions())
+	foreach_ptr(DefinitionRow, row, catalog_definitions())
 	{
-		DefinitionRow *row = lfirst(cell);
 		FactDef    *fact;
 		IndexDef   *def;
 		LOCKTAG		tag;
@@ -323,12 +316,8 @@ refuse_drop_of_row_index(Oid schema)
 static Oid
 fact_of_queue(Oid relid)
 {
-	ListCell   *cell;
-
-	foreach(cell, catalog_queues(true))
+	foreach_ptr(FactTableRow, row, catalog_queues(true))
 	{
-		FactTableRow *row = lfirst(cell);
-
 		if (row->queue == relid || row->spare == relid)
 			return row->fact_table;
 	}
@@ -343,14 +332,10 @@ fact_of_queue(Oid relid)
 static bool
 has_valid_queued_index_tables(Oid fact)
 {
-	ListCell   *cell;
-
 	if (catalog_is_feed(fact))
 		return true;
-	foreach(cell, catalog_read_definitions(fact, InvalidOid))
+	foreach_ptr(DefinitionRow, row, catalog_read_definitions(fact, InvalidOid))
 	{
-		DefinitionRow *row = lfirst(cell);
-
 		if (is_queued(row) && row->state != STATE_INVALID)
 			return true;
 	}

@@ -118,15 +118,11 @@ forget_named(void *arg)
 void
 handle_attach_detach(AlterTableStmt *stmt)
 {
-	ListCell   *cell;
-
-	foreach(cell, stmt->cmds)
+	foreach_ptr(AlterTableCmd, cmd, stmt->cmds)
 	{
-		AlterTableCmd *cmd = lfirst(cell);
 		List	   *noted;
 		Oid			parent;
 		List	   *partitions;
-		ListCell   *inner;
 
 		if (cmd->subtype != AT_AttachPartition && cmd->subtype != AT_DetachPartition &&
 			cmd->subtype != AT_DetachPartitionFinalize)
@@ -139,16 +135,16 @@ handle_attach_detach(AlterTableStmt *stmt)
 			parent = OidIsValid(parent) ? parent : linitial_oid(noted);
 			partitions = list_append_unique_oid(partitions, lsecond_oid(noted));
 		}
-		foreach(inner, partitions)
+		foreach_oid(relid, partitions)
 		{
 			Oid			root = registered_root(parent);
 
-			if (!OidIsValid(parent) || !catalog_has_fact(root) || !OidIsValid(lfirst_oid(inner)))
+			if (!OidIsValid(parent) || !catalog_has_fact(root) || !OidIsValid(relid))
 				continue;
 			if (cmd->subtype == AT_AttachPartition)
-				handle_attached_partition(root, lfirst_oid(inner));
+				handle_attached_partition(root, relid);
 			else
-				handle_detached_partition(root, lfirst_oid(inner), cmd);
+				handle_detached_partition(root, relid, cmd);
 		}
 	}
 }
@@ -186,7 +182,6 @@ static void
 handle_attached_partition(Oid root, Oid partition)
 {
 	Relation	rel = relation_open(root, AccessShareLock);
-	ListCell   *cell;
 
 	if (registered_root(partition) != root)
 	{
@@ -200,10 +195,10 @@ handle_attached_partition(Oid root, Oid partition)
 				 errhint("Check the event triggers of the database.")));
 	lock_tree(partition, AccessExclusiveLock);
 	check_partitions(rel);
-	foreach(cell, list_with_partitions(partition))
+	foreach_oid(relid, list_with_partitions(partition))
 	{
-		if (registered_root(lfirst_oid(cell)) == root)
-			triggers_install_on(lfirst_oid(cell), root);
+		if (registered_root(relid) == root)
+			triggers_install_on(relid, root);
 	}
 	CommandCounterIncrement();
 	if (registered_root(partition) != root)
@@ -229,10 +224,8 @@ handle_attached_partition(Oid root, Oid partition)
 	 * tables' rows of the catalog are written anew, by which a look-up knows
 	 * that the entries are newer than its snapshot.
 	 */
-	foreach(cell, catalog_read_definitions(root, InvalidOid))
-		catalog_set_state(((DefinitionRow *) lfirst(cell))->index_table,
-						  ((DefinitionRow *) lfirst(cell))->state,
-						  ((DefinitionRow *) lfirst(cell))->problem);
+	foreach_ptr(DefinitionRow, row, catalog_read_definitions(root, InvalidOid))
+		catalog_set_state(row->index_table, row->state, row->problem);
 	CacheInvalidateRelcacheByRelid(root);
 }
 

@@ -38,27 +38,23 @@ static void report_reference(Oid index_table);
 void
 refuse_relations(Node *command)
 {
-	ListCell   *cell;
-
 	/* The statement of CREATE FOREIGN TABLE begins with that of CREATE TABLE. */
 	if (IsA(command, CreateStmt) || IsA(command, CreateForeignTableStmt))
 		refuse_relations_of_new((CreateStmt *) command);
 	else if (IsA(command, CreateSchemaStmt))
 	{
-		foreach(cell, ((CreateSchemaStmt *) command)->schemaElts)
+		foreach_ptr(void, element, ((CreateSchemaStmt *) command)->schemaElts)
 		{
-			if (IsA(lfirst(cell), CreateStmt))
-				refuse_relations_of_new(lfirst(cell));
+			if (IsA(element, CreateStmt))
+				refuse_relations_of_new(element);
 		}
 	}
 	else if (IsA(command, AlterTableStmt))
 	{
 		AlterTableStmt *stmt = (AlterTableStmt *) command;
 
-		foreach(cell, stmt->cmds)
+		foreach_ptr(AlterTableCmd, cmd, stmt->cmds)
 		{
-			AlterTableCmd *cmd = lfirst(cell);
-
 			if (cmd->subtype == AT_AddInherit)
 			{
 				refuse_child_of((RangeVar *) cmd->def);
@@ -79,13 +75,11 @@ refuse_relations(Node *command)
 static void
 refuse_relations_of_new(CreateStmt *stmt)
 {
-	ListCell   *cell;
-
-	foreach(cell, stmt->inhRelations)
+	foreach_ptr(RangeVar, parent, stmt->inhRelations)
 	{
 		if (stmt->partbound == NULL ||
-			(IsA(stmt, CreateForeignTableStmt) && OidIsValid(index_table_of(RangeVarGetRelid(lfirst(cell), NoLock, true)))))
-			refuse_child_of(lfirst(cell));
+			(IsA(stmt, CreateForeignTableStmt) && OidIsValid(index_table_of(RangeVarGetRelid(parent, NoLock, true)))))
+			refuse_child_of(parent);
 	}
 	refuse_references(stmt->tableElts);
 }
@@ -170,12 +164,8 @@ refuse_own_index_tables(Oid parent, RangeVar *child)
 static void
 refuse_references(List *elements)
 {
-	ListCell   *cell;
-
-	foreach(cell, elements)
+	foreach_ptr(Node, element, elements)
 	{
-		Node	   *element = lfirst(cell);
-
 		if (element == NULL)
 			continue;
 		if (IsA(element, ColumnDef))
@@ -197,12 +187,11 @@ refuse_foreign_keys_of(CreateStmt *stmt)
 {
 	Oid			relid = RangeVarGetRelid(stmt->relation, NoLock, true);
 	Relation	rel = OidIsValid(relid) ? try_relation_open(relid, AccessShareLock) : NULL;
-	ListCell   *cell;
 
 	if (rel == NULL)
 		return;
-	foreach(cell, RelationGetFKeyList(rel))
-		report_reference(index_table_of(((ForeignKeyCacheInfo *) lfirst(cell))->confrelid));
+	foreach_ptr(ForeignKeyCacheInfo, key, RelationGetFKeyList(rel))
+		report_reference(index_table_of(key->confrelid));
 	relation_close(rel, AccessShareLock);
 }
 

@@ -355,7 +355,6 @@ definitions_object_changed(int id, uint32 hash)
 {
 	HASH_SEQ_STATUS seq;
 	CacheEntry *entry;
-	ListCell   *cell;
 
 	if (cache == NULL)
 		return;
@@ -364,10 +363,8 @@ definitions_object_changed(int id, uint32 hash)
 	{
 		if (entry->def == NULL)
 			continue;
-		foreach(cell, entry->def->code)
+		foreach_ptr(CodeObject, object, entry->def->code)
 		{
-			CodeObject *object = lfirst(cell);
-
 			if (object->cache == id && (hash == 0 || object->hash == 0 || object->hash == hash))
 				entry->def->stale = true, entry->def->changed |= hash != 0;
 		}
@@ -447,7 +444,6 @@ build_fact_def(Relation fact, bool writing, MemoryContext cxt)
 	List	   *stored;
 	DefinitionRow *first;
 	FactDef    *factdef;
-	ListCell   *cell;
 
 	watch_relation(RelationGetRelid(fact));
 	stored = read_definitions(RelationGetRelid(fact), writing);
@@ -472,9 +468,8 @@ build_fact_def(Relation fact, bool writing, MemoryContext cxt)
 	refuse_unfinished(fact);
 	factdef->defs = palloc(sizeof(IndexDef *) * Max(list_length(stored), 1));
 	factdef->totals = palloc(sizeof(IndexDef *) * Max(list_length(stored), 1));
-	foreach(cell, stored)
+	foreach_ptr(DefinitionRow, s, stored)
 	{
-		DefinitionRow *s = lfirst(cell);
 		const char **names;
 		IndexDef   *def;
 		bool		left_alone = is_left_alone(s, writing);
@@ -549,21 +544,21 @@ read_definitions(Oid fact, bool writing)
 
 	do
 	{
-		foreach(a, stored)
+		foreach_ptr(DefinitionRow, row, stored)
 		{
-			if (!is_left_alone(lfirst(a), writing))
-				LockRelationOid(((DefinitionRow *) lfirst(a))->index_table, AccessShareLock);
-			watch_relation(((DefinitionRow *) lfirst(a))->index_table);
+			if (!is_left_alone(row, writing))
+				LockRelationOid(row->index_table, AccessShareLock);
+			watch_relation(row->index_table);
 		}
 		again = catalog_read_definitions(fact, InvalidOid);
 		same = list_length(stored) == list_length(again);
 		if (same)
 			forboth(a, stored, b, again)
 				same &= ItemPointerEquals(&((DefinitionRow *) lfirst(a))->tid, &((DefinitionRow *) lfirst(b))->tid);
-		foreach(a, stored)
+		foreach_ptr(DefinitionRow, row, stored)
 		{
-			if (!same && !is_left_alone(lfirst(a), writing))
-				UnlockRelationOid(((DefinitionRow *) lfirst(a))->index_table, AccessShareLock);
+			if (!same && !is_left_alone(row, writing))
+				UnlockRelationOid(row->index_table, AccessShareLock);
 		}
 		stored = again;
 	} while (!same);

@@ -134,13 +134,11 @@ append_partitioning(StringInfo sql, Partitioning *p, const char *first_column)
 	bool		same = true;
 	List	   *bounds = NIL;
 	List	   *tablespaces = NIL;
-	ListCell   *cell;
 
-	foreach(cell, p->parts)
-		same &= strcmp(((PartSpec *) lfirst(cell))->tablespace, first) == 0;
-	foreach(cell, p->parts)
+	foreach_ptr(PartSpec, part, p->parts)
+		same &= strcmp(part->tablespace, first) == 0;
+	foreach_ptr(PartSpec, spec, p->parts)
 	{
-		PartSpec   *spec = lfirst(cell);
 		bool		is_default = strcmp(spec->bound, "DEFAULT") == 0;
 
 		if (!is_default || !same)
@@ -235,10 +233,9 @@ static List *
 name_fields(List *fields, NameData *names)
 {
 	List	   *result = NIL;
-	ListCell   *cell;
 
-	foreach(cell, fields)
-		result = lappend(result, name_field(lfirst(cell), NameStr(names[foreach_current_index(cell)])));
+	foreach_ptr(char, field, fields)
+		result = lappend(result, name_field(field, NameStr(names[foreach_current_index(field)])));
 	return result;
 }
 

@@ -308,12 +308,11 @@ void
 record_code_dependencies(Oid index_table, List *expressions)
 {
 	ObjectAddress object;
-	ListCell   *cell;
 
 	ObjectAddressSet(object, RelationRelationId, index_table);
-	foreach(cell, expressions)
-		if (lfirst(cell) != NULL)
-		recordDependencyOnExpr(&object, (Node *) without_columns(lfirst(cell)), NIL,
+	foreach_ptr(RowExpression, expr, expressions)
+		if (expr != NULL)
+		recordDependencyOnExpr(&object, (Node *) without_columns(expr), NIL,
 							   DEPENDENCY_NORMAL);
 }
 

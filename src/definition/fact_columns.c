@@ -66,11 +66,10 @@ document_column(Relation fact, const char *wanted)
 	if (others != NIL)
 	{
 		StringInfoData list;
-		ListCell   *cell;
 
 		initStringInfo(&list);
-		foreach(cell, others)
-			appendStringInfo(&list, ", \"%s\"", (char *) lfirst(cell));
+		foreach_ptr(char, name, others)
+			appendStringInfo(&list, ", \"%s\"", name);
 		ereport(ERROR,
 				(errcode(ERRCODE_AMBIGUOUS_COLUMN),
 				 errmsg("table \"%s\" has several JSONB columns", RelationGetRelationName(fact)),
@@ -189,14 +188,13 @@ get_stored_column_names(Relation fact, DefinitionRow *stored)
 bool
 same_primary_key(FactDef *factdef, Relation fact, DefinitionRow *stored, const char **names)
 {
-	ListCell   *cell;
 	int			i = 0;
 
 	if (list_length(stored->primary_key) != factdef->npk)
 		return false;
-	foreach(cell, stored->primary_key)
+	foreach_ptr(char, column, stored->primary_key)
 	{
-		if (named_column(fact, lfirst(cell), names) != factdef->pk_attno[i++])
+		if (named_column(fact, column, names) != factdef->pk_attno[i++])
 			return false;
 	}
 	return true;

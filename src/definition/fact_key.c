@@ -63,8 +63,6 @@ stored_key(Oid fact)
 bool
 resolve_row_key(FactDef *def, Relation fact, List *key, const char **names)
 {
-	ListCell   *cell;
-
 	if (key == NIL || !def->partitioned)
 		return false;
 	if (list_length(key) > INDEX_MAX_KEYS)
@@ -74,9 +72,9 @@ resolve_row_key(FactDef *def, Relation fact, List *key, const char **names)
 	def->pk_index = InvalidOid;
 	def->pk_attno = palloc(sizeof(AttrNumber) * list_length(key));
 	def->pk_keys = palloc0(sizeof(ScanKeyData) * list_length(key));
-	foreach(cell, key)
+	foreach_ptr(char, column, key)
 	{
-		AttrNumber	attno = named_column(fact, lfirst(cell), names);
+		AttrNumber	attno = named_column(fact, column, names);
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(fact), attno - 1);
 		const char *why = NULL;
 
@@ -127,11 +125,10 @@ possible_key(Oid fact)
 	Relation	rel = relation_open(fact, AccessShareLock);
 	TupleDesc	desc = RelationGetDescr(rel);
 	char	   *found = NULL;
-	ListCell   *cell;
 
-	foreach(cell, RelationGetIndexList(rel))
+	foreach_oid(index_oid, RelationGetIndexList(rel))
 	{
-		Relation	index = index_open(lfirst_oid(cell), AccessShareLock);
+		Relation	index = index_open(index_oid, AccessShareLock);
 		Form_pg_index form = index->rd_index;
 		StringInfoData columns;
 		bool		fits = form->indisunique && form->indimmediate && form->indisvalid && RelationGetIndexPredicate(index) == NIL;
@@ -171,7 +168,6 @@ row_key_index(FactDef *def, Relation leaf)
 {
 	Relation	index = open_primary_key(leaf);
 	Oid			result = InvalidOid;
-	ListCell   *cell;
 
 	if (index != NULL)
 	{
@@ -180,9 +176,9 @@ row_key_index(FactDef *def, Relation leaf)
 		index_close(index, AccessShareLock);
 	}
 	if (!OidIsValid(result) && !OidIsValid(def->pk_index))
-		foreach(cell, RelationGetIndexList(leaf))
+		foreach_oid(index_oid, RelationGetIndexList(leaf))
 	{
-		index = index_open(lfirst_oid(cell), AccessShareLock);
+		index = index_open(index_oid, AccessShareLock);
 		if (is_key_index(def, leaf, index))
 			result = RelationGetRelid(index);
 		index_close(index, AccessShareLock);
@@ -237,13 +233,11 @@ is_key_index(FactDef *def, Relation leaf, Relation index)
 void
 check_row_key(FactDef *def, Relation root)
 {
-	ListCell   *cell;
-
 	if (OidIsValid(def->pk_index) || !def->partitioned || def->npk == 0)
 		return;
-	foreach(cell, list_with_partitions(def->relid))
+	foreach_oid(relid, list_with_partitions(def->relid))
 	{
-		Relation	rel = try_relation_open(lfirst_oid(cell), AccessShareLock);
+		Relation	rel = try_relation_open(relid, AccessShareLock);
 		PartitionKey key;
 
 		if (rel == NULL)

@@ -188,11 +188,10 @@ List *
 stored_fields(Relation fact, List *texts)
 {
 	List	   *result = NIL;
-	ListCell   *cell;
 
-	foreach(cell, texts)
+	foreach_ptr(char, field, texts)
 	{
-		FieldSpec  *spec = parse_field_spec(lfirst(cell), false);
+		FieldSpec  *spec = parse_field_spec(field, false);
 
 		/* One without a name is refused, and shown as it was given. */
 		result = lappend(result, field_as_written(fact, spec, spec->expression == NULL || spec->name == NULL ? NULL :
@@ -225,11 +224,10 @@ parse_expressions(Relation fact, DefinitionRow *row, const char **column_names)
 {
 	List	   *result = list_make1(row->filter == NULL ? NULL :
 									expression_parse(fact, row->filter, BOOLOID, -1, column_names, false));
-	ListCell   *cell;
 
-	foreach(cell, list_concat_copy(row->key, row->include))
+	foreach_ptr(char, field, list_concat_copy(row->key, row->include))
 	{
-		FieldSpec  *spec = parse_field_spec(lfirst(cell), false);
+		FieldSpec  *spec = parse_field_spec(field, false);
 
 		result = lappend(result, spec->expression == NULL ? NULL :
 						 expression_parse(fact, spec->expression, InvalidOid, -1, column_names, false));

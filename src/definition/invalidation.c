@@ -29,6 +29,7 @@
 #include "utils/inval.h"
 #include "utils/syscache.h"
 
+#include "../util/compat.h"
 #include "../util/relation.h"
 #include "invalidation.h"
 
@@ -103,11 +104,9 @@ bool
 watch_objects(List *code, Loading *load)
 {
 	bool		changed = false;
-	ListCell   *cell;
 
-	foreach(cell, code)
+	foreach_ptr(CodeObject, object, code)
 	{
-		CodeObject *object = lfirst(cell);
 		uint32		place = OBJECT_PLACE(object->cache, object->hash);
 
 		if (object->hash != 0)

@@ -180,8 +180,6 @@ layout_names(IndexDef *def, Relation fact)
 static void
 add_column(List **names, const char *name, const char *what, IndexDef *def)
 {
-	ListCell   *cell;
-
 	check_name_length(name, "Name the field with AS.");
 	if (name[0] == '\0')
 		ereport(ERROR,
@@ -193,9 +191,9 @@ add_column(List **names, const char *name, const char *what, IndexDef *def)
 				(errcode(ERRCODE_RESERVED_NAME),
 				 errmsg("column name \"%s\" conflicts with a system column name", name),
 				 errhint("Name the field with AS.")));
-	foreach(cell, *names)
+	foreach_ptr(char, other, *names)
 	{
-		if (strcmp(lfirst(cell), name) == 0)
+		if (strcmp(other, name) == 0)
 			ereport(ERROR,
 					(errcode(ERRCODE_DUPLICATE_COLUMN),
 					 errmsg("column name \"%s\" specified more than once", name),

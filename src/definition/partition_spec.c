@@ -53,7 +53,6 @@ partitioning_asked(PartitioningRequest *r, List *columns)
 	Partitioning *p = palloc0(sizeof(Partitioning));
 	bool		hash = true;
 	bool		has_default = false;
-	ListCell   *cell;
 	int			n;
 	int			i;
 
@@ -100,10 +99,10 @@ partitioning_asked(PartitioningRequest *r, List *columns)
 		make_spec(p, psprintf("FOR VALUES WITH (modulus %d, remainder %d)", n, i),
 				  tablespace_for(r->tablespaces, i, n), psprintf("p%d", i));
 	i = 0;
-	foreach(cell, r->bounds)
+	foreach_ptr(char, given, r->bounds)
 	{
 		bool		is_default;
-		char	   *bound = parse_bound(lfirst(cell), &is_default);
+		char	   *bound = parse_bound(given, &is_default);
 
 		make_spec(p, bound, tablespace_for(r->tablespaces, i, n), is_default ? "default" : psprintf("p%d", i));
 		has_default |= is_default;
@@ -124,13 +123,11 @@ partitioning_asked(PartitioningRequest *r, List *columns)
 void
 partitioning_request_current(PartitioningRequest *r, Partitioning *now)
 {
-	ListCell   *cell;
-
 	if (pg_strncasecmp(now->clause, "hash", 4) == 0)
 		r->partitions = list_length(now->parts);
 	else
-		foreach(cell, now->parts)
-			r->bounds = lappend(r->bounds, ((PartSpec *) lfirst(cell))->bound);
+		foreach_ptr(PartSpec, part, now->parts)
+			r->bounds = lappend(r->bounds, part->bound);
 }
 
 /* partitioning_of: returns how an index table is partitioned, or NULL if it is not */

@@ -166,14 +166,12 @@ primary_key_mark(Oid relid, const char *constraint, bool clustered, bool identit
 static void
 place_index(Oid index_table, Oid index)
 {
-	ListCell   *cell;
-
-	foreach(cell, list_with_partitions(index_table))
+	foreach_oid(relid, list_with_partitions(index_table))
 	{
-		Relation	leaf = relation_open(lfirst_oid(cell), AccessShareLock);
+		Relation	leaf = relation_open(relid, AccessShareLock);
 		Oid			place = leaf->rd_rel->reltablespace;
 		char	   *tablespace = tablespace_of(leaf);
-		Oid			leaf_index = lfirst_oid(cell) == index_table ? InvalidOid : index_get_partition(leaf, index);
+		Oid			leaf_index = relid == index_table ? InvalidOid : index_get_partition(leaf, index);
 
 		relation_close(leaf, NoLock);
 		if (OidIsValid(leaf_index) && get_rel_tablespace(leaf_index) != place)
@@ -230,15 +228,14 @@ row_index_drop(Oid index_table)
 {
 	Relation	rel = relation_open(index_table, NoLock);
 	List	   *indexes = RelationGetIndexList(rel);
-	ListCell   *cell;
 
 	relation_close(rel, NoLock);
-	foreach(cell, indexes)
+	foreach_oid(index_oid, indexes)
 	{
-		char	   *comment = GetComment(lfirst_oid(cell), RelationRelationId, 0);
+		char	   *comment = GetComment(index_oid, RelationRelationId, 0);
 
 		if (comment != NULL && strcmp(comment, ROW_INDEX_COMMENT) == 0)
-			run_sql(get_extension_owner(), "DROP INDEX %s", quoted_relation(lfirst_oid(cell)));
+			run_sql(get_extension_owner(), "DROP INDEX %s", quoted_relation(index_oid));
 	}
 }
 

@@ -138,7 +138,6 @@ make_index_def(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel
 	AttrNumber	attno = 0;
 	AttrNumber *live = NULL;
 	int			nlive = 0;
-	ListCell   *cell;
 	int			i;
 
 	if (!is_document_column(TupleDescAttr(RelationGetDescr(fact), doc - 1)))
@@ -179,10 +178,10 @@ make_index_def(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel
 #define COLUMN(i, attno) \
 	((i) < nkept && (attno) <= nlive ? TupleDescAttr(RelationGetDescr(rel), live[(attno) - 1] - 1) : NULL)
 	i = 0;
-	foreach(cell, row->key)
+	foreach_ptr(char, field, row->key)
 	{
 		attno++;
-		make_field(def, i, lfirst(cell), attno, fact, COLUMN(i, attno), i >= nkept, column_names);
+		make_field(def, i, field, attno, fact, COLUMN(i, attno), i >= nkept, column_names);
 		if (def->fields[i].spec->multi)
 			def->multi_field = i;
 		i++;
@@ -211,10 +210,10 @@ make_index_def(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel
 		def->ident[i] = i + 1;
 
 	i = def->nkeys;
-	foreach(cell, is_totals(def) ? NIL : row->include)
+	foreach_ptr(char, field, is_totals(def) ? NIL : row->include)
 	{
 		attno++;
-		make_field(def, i, lfirst(cell), attno, fact, COLUMN(i, attno), i >= nkept, column_names);
+		make_field(def, i, field, attno, fact, COLUMN(i, attno), i >= nkept, column_names);
 		i++;
 	}
 	if (is_totals(def))
@@ -444,11 +443,10 @@ static void
 definition_complete_row_index(IndexDef *def, Relation rel)
 {
 	FactDef    *fact = def->fact;
-	ListCell   *cell;
 
-	foreach(cell, RelationGetIndexList(rel))
+	foreach_oid(index_oid, RelationGetIndexList(rel))
 	{
-		Relation	index = index_open(lfirst_oid(cell), AccessShareLock);
+		Relation	index = index_open(index_oid, AccessShareLock);
 		Form_pg_index form = index->rd_index;
 		bool		fits = form->indisvalid && form->indnatts == fact->npk &&
 			index->rd_rel->relam == BTREE_AM_OID &&

@@ -45,12 +45,9 @@ summed_fields(List *totals, List **summed)
 {
 	static const char *const names[] = {"count", "sum", "avg"};
 	List	   *result = NIL;
-	ListCell   *cell;
-	ListCell   *other;
 
-	foreach(cell, whole_aggregates(totals))
+	foreach_ptr(char, text, whole_aggregates(totals))
 	{
-		char	   *text = lfirst(cell);
 		int			len = strlen(text);
 		int			name_len = strcspn(text, " (");
 		char	   *paren = strchr(text, '(');
@@ -70,9 +67,9 @@ summed_fields(List *totals, List **summed)
 		field = trimmed(paren + 1, text +len - 1 - (paren + 1));
 		if (i == 0 && strcmp(field, "*") == 0)
 			continue;
-		foreach(other, result)
+		foreach_ptr(char, other, result)
 		{
-			if (strcmp(lfirst(other), field) == 0)
+			if (strcmp(other, field) == 0)
 				at = foreach_current_index(other);
 		}
 		if (at < 0)
@@ -135,14 +132,13 @@ List *
 totals_of_fields(DefinitionRow *row)
 {
 	List	   *result = list_make1("count(*)");
-	ListCell   *cell;
 
-	foreach(cell, row->include)
+	foreach_ptr(char, field, row->include)
 	{
-		FieldSpec  *spec = parse_field_spec(lfirst(cell), true);
+		FieldSpec  *spec = parse_field_spec(field, true);
 
 		result = lappend(result, psprintf("%s(%s)", OidIsValid(spec->type) && OidIsValid(sum_type(spec->type, spec->typmod)) ?
-										  "sum" : "count", (char *) lfirst(cell)));
+										  "sum" : "count", field));
 	}
 	return result;
 }
@@ -170,16 +166,15 @@ void
 make_summed_fields(IndexDef *def, List *texts, Relation fact, const char **column_names)
 {
 	AttrNumber	attno = def->nkeys;
-	ListCell   *cell;
 
 	def->rows_attno = ++attno;
 	def->count_attno = palloc(sizeof(AttrNumber) * Max(def->nincludes, 1));
-	foreach(cell, texts)
+	foreach_ptr(char, text, texts)
 	{
-		int			i = foreach_current_index(cell);
+		int			i = foreach_current_index(text);
 		Field	   *field = &def->fields[def->nkeys + i];
 
-		make_field(def, def->nkeys + i, lfirst(cell), ++attno, fact, NULL, true, column_names);
+		make_field(def, def->nkeys + i, text, ++attno, fact, NULL, true, column_names);
 		def->count_attno[i] = OidIsValid(sum_type(field->type, field->typmod)) ? ++attno : attno;
 	}
 }
@@ -194,7 +189,6 @@ check_totals(IndexDef *def, FactDef *fact, List *summed)
 {
 	const char *why = fact->place->no_totals != NULL ? fact->place->no_totals :
 		!OidIsValid(fact->pk_index) || foreign_leaves(fact->relid) != NIL ? "Some of its rows are on other servers." : NULL;
-	ListCell   *cell;
 
 	if (why != NULL)
 		ereport(ERROR,
@@ -214,9 +208,9 @@ check_totals(IndexDef *def, FactDef *fact, List *summed)
 					 errdetail("Values that are equal may be written differently, as 1.0 and 1.00 are, and it would not be known which of them are left."),
 					 errhint("Use a type of which equal values are the same, such as text, integer, date, or numeric with a scale.")));
 	}
-	foreach(cell, summed)
+	foreach_int(i, summed)
 	{
-		Field	   *field = &def->fields[def->nkeys + lfirst_int(cell)];
+		Field	   *field = &def->fields[def->nkeys + i];
 
 		if (!OidIsValid(sum_type(field->type, field->typmod)))
 			ereport(ERROR,
@@ -313,11 +307,9 @@ added_columns(IndexDef *def, AttrNumber *attnos)
 bool
 complete_totals_index(IndexDef *def, Relation rel)
 {
-	ListCell   *cell;
-
-	foreach(cell, def->nkeys == 0 ? NIL : RelationGetIndexList(rel))
+	foreach_oid(index_oid, def->nkeys == 0 ? NIL : RelationGetIndexList(rel))
 	{
-		Relation	index = index_open(lfirst_oid(cell), AccessShareLock);
+		Relation	index = index_open(index_oid, AccessShareLock);
 		Form_pg_index form = index->rd_index;
 		bool		fits = form->indisvalid && !form->indisunique && form->indnatts == def->nkeys &&
 			index->rd_rel->relam == BTREE_AM_OID && heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL);

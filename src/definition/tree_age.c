@@ -184,7 +184,6 @@ read_tree(Tree *tree)
 	List	   *tables = list_make1_oid(tree->relid);
 	HASH_SEQ_STATUS seq;
 	Member	   *member;
-	ListCell   *cell;
 
 	hash_seq_init(&seq, members);
 	while ((member = hash_seq_search(&seq)) != NULL)
@@ -194,11 +193,11 @@ read_tree(Tree *tree)
 	tree->is_foreign = false;
 	tree->nxids = 0;
 	/* The list grows. */
-	foreach(cell, tables)
+	foreach_oid(relid, tables)
 	{
-		enter_member(tree, lfirst_oid(cell));
-		if (read_table(tree, lfirst_oid(cell)))
-			tables = list_concat(tables, read_partitions(tree, lfirst_oid(cell)));
+		enter_member(tree, relid);
+		if (read_table(tree, relid))
+			tables = list_concat(tables, read_partitions(tree, relid));
 	}
 	list_free(tables);
 	tree->is_read = tree->news == news;
@@ -235,7 +234,6 @@ read_changed(Tree *tree)
 	HASH_SEQ_STATUS seq;
 	Member	   *member;
 	List	   *changed = NIL;
-	ListCell   *cell;
 
 	tree->is_read = false;
 	tree->partly = false;
@@ -247,8 +245,8 @@ read_changed(Tree *tree)
 		changed = lappend_oid(changed, member->relid);
 		member->changed = false;
 	}
-	foreach(cell, changed)
-		(void) read_table(tree, lfirst_oid(cell));
+	foreach_oid(relid, changed)
+		(void) read_table(tree, relid);
 	list_free(changed);
 	tree->is_read = tree->news == news;
 }
@@ -407,11 +405,10 @@ List *
 lock_leaves_to_read(Oid relid, Snapshot snapshot)
 {
 	List	   *result = lock_leaves(relid, snapshot);
-	ListCell   *cell;
 
-	foreach(cell, result)
+	foreach_oid(leaf, result)
 	{
-		Relation	rel = relation_open(lfirst_oid(cell), NoLock);
+		Relation	rel = relation_open(leaf, NoLock);
 
 		refuse_rewritten(rel, relid, snapshot);
 		relation_close(rel, NoLock);
@@ -432,14 +429,12 @@ lock_leaves_to_read(Oid relid, Snapshot snapshot)
 void
 refuse_truncated(Oid relid, Snapshot snapshot)
 {
-	ListCell   *cell;
-
 	if (snapshot->snapshot_type != SNAPSHOT_MVCC || tree_is_older(relid, snapshot))
 		return;
-	foreach(cell, tree_of(relid, snapshot, NoLock, true))
+	foreach_oid(partition, tree_of(relid, snapshot, NoLock, true))
 	{
 		CatalogScan scan = catalog_scan_begin(RelationRelationId, ClassOidIndexId, Anum_pg_class_oid,
-											  lfirst_oid(cell), snapshot);
+											  partition, snapshot);
 		HeapTuple	seen = catalog_scan_next(&scan);
 
 		if (HeapTupleIsValid(seen) && was_emptied(seen, snapshot))
@@ -449,10 +444,10 @@ refuse_truncated(Oid relid, Snapshot snapshot)
 							NameStr(((Form_pg_class) GETSTRUCT(seen))->relname)),
 					 errhint("Run the query again.")));
 		catalog_scan_end(&scan);
-		if (!IsolationUsesXactSnapshot() && was_rewritten(lfirst_oid(cell), relid, snapshot))
+		if (!IsolationUsesXactSnapshot() && was_rewritten(partition, relid, snapshot))
 			ereport(ERROR,
 					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-					 errmsg("partition \"%s\" was rewritten after the query had begun", get_rel_name(lfirst_oid(cell))),
+					 errmsg("partition \"%s\" was rewritten after the query had begun", get_rel_name(partition)),
 					 errhint("Run the query again.")));
 	}
 }
@@ -518,13 +513,10 @@ forget_read_by_entries(void)
 void
 check_read_by_entries(List *rtable, Snapshot snapshot)
 {
-	ListCell   *cell;
-
 	if (read_by_entries == NIL || snapshot == InvalidSnapshot || snapshot->snapshot_type != SNAPSHOT_MVCC)
 		return;
-	foreach(cell, rtable)
+	foreach_ptr(RangeTblEntry, rte, rtable)
 	{
-		RangeTblEntry *rte = lfirst(cell);
 		Oid			root;
 
 		if (rte->rtekind != RTE_RELATION)
@@ -549,11 +541,10 @@ static bool
 lost_rows(Oid relid, Snapshot snapshot)
 {
 	List	   *now = tree_of(relid, NULL, NoLock, true);
-	ListCell   *cell;
 
-	foreach(cell, tree_of(relid, snapshot, NoLock, true))
+	foreach_oid(table, tree_of(relid, snapshot, NoLock, true))
 	{
-		if (!list_member_oid(now, lfirst_oid(cell)) || has_other_file(lfirst_oid(cell), snapshot))
+		if (!list_member_oid(now, table) || has_other_file(table, snapshot))
 			return true;
 	}
 	return false;

@@ -64,11 +64,8 @@ try_definition(void *arg)
 void
 refuse_unfinished(Relation fact)
 {
-	ListCell   *cell;
-
-	foreach(cell, catalog_read_unchecked_definitions(RelationGetRelid(fact), InvalidOid))
+	foreach_ptr(DefinitionRow, s, catalog_read_unchecked_definitions(RelationGetRelid(fact), InvalidOid))
 	{
-		DefinitionRow *s = lfirst(cell);
 		Candidate	candidate = {fact, s, true};
 		ErrorData  *error;
 

@@ -93,11 +93,10 @@ shared_block_scan_size(Relation rel, Snapshot snapshot)
 	List	   *leaves = lock_leaves_to_read(RelationGetRelid(rel), snapshot);
 	Size		size = MAXALIGN(offsetof(SharedBlockScan, tables) +
 								sizeof(((SharedBlockScan *) NULL)->tables[0]) * list_length(leaves));
-	ListCell   *cell;
 
-	foreach(cell, leaves)
+	foreach_oid(relid, leaves)
 	{
-		Relation	leaf = relation_open(lfirst_oid(cell), NoLock);
+		Relation	leaf = relation_open(relid, NoLock);
 
 		size += MAXALIGN(table_parallelscan_estimate(leaf, snapshot));
 		relation_close(leaf, NoLock);
@@ -111,14 +110,13 @@ shared_block_scan_init(SharedBlockScan *shared, Relation rel, Snapshot snapshot)
 	List	   *leaves = lock_leaves_to_read(RelationGetRelid(rel), snapshot);
 	Size		at = MAXALIGN(offsetof(SharedBlockScan, tables) +
 							  sizeof(shared->tables[0]) * list_length(leaves));
-	ListCell   *cell;
 
 	shared->ntables = 0;
-	foreach(cell, leaves)
+	foreach_oid(relid, leaves)
 	{
-		Relation	leaf = relation_open(lfirst_oid(cell), NoLock);
+		Relation	leaf = relation_open(relid, NoLock);
 
-		shared->tables[shared->ntables].relid = lfirst_oid(cell);
+		shared->tables[shared->ntables].relid = relid;
 		shared->tables[shared->ntables++].at = at;
 		table_parallelscan_initialize(leaf, (ParallelTableScanDesc) ((char *) shared + at), snapshot);
 		at += MAXALIGN(table_parallelscan_estimate(leaf, snapshot));
@@ -179,11 +177,10 @@ double
 block_scan_count_blocks(Relation rel, double percent)
 {
 	double		blocks = 0;
-	ListCell   *cell;
 
-	foreach(cell, lock_leaves(RelationGetRelid(rel), NULL))
+	foreach_oid(relid, lock_leaves(RelationGetRelid(rel), NULL))
 	{
-		Relation	leaf = relation_open(lfirst_oid(cell), NoLock);
+		Relation	leaf = relation_open(relid, NoLock);
 
 		if (leaf->rd_rel->relkind != RELKIND_FOREIGN_TABLE)
 			blocks += count_sampled_blocks(leaf, percent);

@@ -82,7 +82,6 @@ open_writer(Writer *w, IndexDef *def, Relation rel)
 	Oid			primary_index = part != NULL ? part->primary_index : def->primary_index;
 	Oid			row_index = part != NULL ? part->row_index : def->row_index;
 	List	   *indexes;
-	ListCell   *cell;
 	int			i = 0;
 
 	memset(w, 0, offsetof(Writer, slots));
@@ -93,9 +92,9 @@ open_writer(Writer *w, IndexDef *def, Relation rel)
 	w->nindexes = list_length(indexes);
 	w->indexes = palloc(sizeof(Relation) * Max(w->nindexes, 1));
 	w->infos = palloc(sizeof(IndexInfo *) * Max(w->nindexes, 1));
-	foreach(cell, indexes)
+	foreach_oid(index_oid, indexes)
 	{
-		Relation	index = index_open(lfirst_oid(cell), RowExclusiveLock);
+		Relation	index = index_open(index_oid, RowExclusiveLock);
 
 		if (!index->rd_index->indisready)
 		{

@@ -329,11 +329,10 @@ static BlockNumber
 count_pages(Oid relid)
 {
 	BlockNumber pages = 0;
-	ListCell   *cell;
 
-	foreach(cell, lock_leaves(relid, NULL))
+	foreach_oid(leaf, lock_leaves(relid, NULL))
 	{
-		Relation	rel = relation_open(lfirst_oid(cell), AccessShareLock);
+		Relation	rel = relation_open(leaf, AccessShareLock);
 
 		pages += RelationGetNumberOfBlocks(rel);
 		relation_close(rel, NoLock);
@@ -352,11 +351,10 @@ static bool
 used_by_us(Oid relid)
 {
 	bool		used = false;
-	ListCell   *cell;
 
-	foreach(cell, list_with_partitions(relid))
+	foreach_oid(table, list_with_partitions(relid))
 	{
-		Relation	rel = relation_open(lfirst_oid(cell), AccessShareLock);
+		Relation	rel = relation_open(table, AccessShareLock);
 
 		used |= rel->rd_refcnt > 1 || AfterTriggerPendingOnRel(RelationGetRelid(rel));
 		relation_close(rel, NoLock);

@@ -152,18 +152,17 @@ write_shared_keys(void)
 {
 	List	   *keys = take_shared_keys();
 	MemoryContext cxt;
-	ListCell   *cell;
 
 	if (keys == NIL)
 		return;
 	cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable shared key", ALLOCSET_DEFAULT_SIZES);
-	foreach(cell, keys)
+	foreach_ptr(SharedKey, key, keys)
 	{
 		MemoryContext old = MemoryContextSwitchTo(cxt);
 		bool		pushed = push_missing_snapshot();
 
 		CHECK_FOR_INTERRUPTS();
-		write_again(lfirst(cell));
+		write_again(key);
 		if (pushed)
 			PopActiveSnapshot();
 		MemoryContextSwitchTo(old);

@@ -89,11 +89,9 @@ make_partitions(Oid creator, Oid parent, Partitioning *p, const char *columns, L
 	Relation	rel = relation_open(parent, NoLock);
 	char	   *tablespace = tablespace_of(rel);
 	int			uncounted = begin_uncounted();
-	ListCell   *cell;
 
-	foreach(cell, p->parts)
+	foreach_ptr(PartSpec, spec, p->parts)
 	{
-		PartSpec   *spec = lfirst(cell);
 		char	   *name = ChooseRelationName(get_rel_name(parent), NULL, spec->suffix, schema, false);
 
 		spec->relid = create_bare_index_table(creator, schema, name, columns, NULL,
@@ -115,11 +113,10 @@ void
 drop_placeholders(Oid relid, List *names)
 {
 	StringInfoData drops;
-	ListCell   *cell;
 
 	initStringInfo(&drops);
-	foreach(cell, names)
-		appendStringInfo(&drops, "%sDROP COLUMN %s", drops.len > 0 ? ", " : "", quote_identifier(lfirst(cell)));
+	foreach_ptr(char, column, names)
+		appendStringInfo(&drops, "%sDROP COLUMN %s", drops.len > 0 ? ", " : "", quote_identifier(column));
 	if (names != NIL)
 		run_sql(get_extension_owner(), "ALTER TABLE %s %s", quoted_relation(relid), drops.data);
 }

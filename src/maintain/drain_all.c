@@ -66,7 +66,6 @@ indextable_drain(PG_FUNCTION_ARGS)
 	Oid			wanted = call.all ? InvalidOid : PG_GETARG_OID(0);
 	bool		found = false;
 	List	   *queues;
-	ListCell   *cell;
 
 	if (call.limit < 1 || call.limit > MAX_BATCH_SIZE)
 		ereport(ERROR,
@@ -85,9 +84,9 @@ indextable_drain(PG_FUNCTION_ARGS)
 	 */
 	queues = catalog_queues(false);
 	list_sort(queues, compare_queues);
-	foreach(cell, queues)
+	foreach_ptr(FactTableRow, row, queues)
 	{
-		Oid			fact_table = ((FactTableRow *) lfirst(cell))->fact_table;
+		Oid			fact_table = row->fact_table;
 		ErrorData  *error = NULL;
 
 		if (!call.all ? fact_table != wanted :
@@ -102,7 +101,7 @@ indextable_drain(PG_FUNCTION_ARGS)
 		if (call.all && (error = run_catching_row_errors(check_drainable, &fact_table)) != NULL)
 			warn_not_drained(fact_table, error);
 		else
-			place_of(((FactTableRow *) lfirst(cell))->queue)->changes->drain_all(fact_table, &call);
+			place_of(row->queue)->changes->drain_all(fact_table, &call);
 	}
 	found |= fold_tables(wanted);
 	if (!call.all && !found)
@@ -157,16 +156,15 @@ static void
 take_all(void *arg)
 {
 	TakeAll    *take = arg;
-	ListCell   *cell;
 
 	check_servers_unused(take->fact_table, "drain()");
 	(void) feed_ack_applied();
-	foreach(cell, feed_servers(take->fact_table))
+	foreach_oid(server, feed_servers(take->fact_table))
 	{
 		MemoryContext old = MemoryContextSwitchTo(take->cxt);
 		FeedBatch  *batch = palloc0(sizeof(FeedBatch));
 
-		batch->server = lfirst_oid(cell);
+		batch->server = server;
 		batch->limit = PG_INT64_MAX;
 		(void) feed_take_unlocked(take->fact_table, batch, false);
 		take->batches = lappend(take->batches, batch);
@@ -189,7 +187,6 @@ drain_local_queue(Oid fact_table, DrainCall *call)
 	DrainPosition position = {0};
 	TakeAll		take = {fact_table, CurrentMemoryContext, NIL};
 	bool		whole = false;
-	ListCell   *cell;
 
 	/* From the first one on the other tables may have used the same servers. */
 	if (!call->reading)
@@ -212,10 +209,8 @@ drain_local_queue(Oid fact_table, DrainCall *call)
 	position.start = RegisterSnapshot(GetLatestSnapshot());
 	while (drain_batch(fact_table, call->limit, DRAIN_WAIT, &position, &call->changes))
 		CommandCounterIncrement();
-	foreach(cell, take.batches)
+	foreach_ptr(FeedBatch, batch, take.batches)
 	{
-		FeedBatch  *batch = lfirst(cell);
-
 		(void) feed_apply(fact_table, DRAIN_WAIT, batch);
 		call->changes += batch->n;
 		whole |= batch->whole != NIL;
@@ -236,12 +231,9 @@ List *
 tables_of_totals(Oid fact_table)
 {
 	List	   *result = NIL;
-	ListCell   *cell;
 
-	foreach(cell, OidIsValid(fact_table) ? catalog_read_definitions(fact_table, InvalidOid) : catalog_definitions())
+	foreach_ptr(DefinitionRow, row, OidIsValid(fact_table) ? catalog_read_definitions(fact_table, InvalidOid) : catalog_definitions())
 	{
-		DefinitionRow *row = lfirst(cell);
-
 		if (keeps_totals(row) && row->state == STATE_ACTIVE)
 			result = lappend_oid(result, row->index_table);
 	}
@@ -257,12 +249,11 @@ static bool
 fold_tables(Oid fact_table)
 {
 	List	   *tables = tables_of_totals(fact_table);
-	ListCell   *cell;
 
-	foreach(cell, tables)
+	foreach_oid(relid, tables)
 	{
-		if (get_rel_name(lfirst_oid(cell)) != NULL && owns_relation(lfirst_oid(cell), GetUserId()))
-			(void) fold_if_free(lfirst_oid(cell), INT_MAX);
+		if (get_rel_name(relid) != NULL && owns_relation(relid, GetUserId()))
+			(void) fold_if_free(relid, INT_MAX);
 	}
 	return tables != NIL;
 }

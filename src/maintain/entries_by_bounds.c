@@ -165,15 +165,14 @@ partitions_in_bounds(FactDef *def, Relation partition)
 		IndexDef   *index = def->defs[d];
 		Relation	rel = relation_open(index->relid, NoLock);
 		List	   *bounds = bounds_of_entries(def, index, partition);
-		ListCell   *cell;
 
 		if (index->parts != NULL && rel->rd_refcnt == 1)
-			foreach(cell, leaves_in_bounds(def, d, partition))
+			foreach_oid(relid, leaves_in_bounds(def, d, partition))
 		{
-			Relation	leaf = relation_open(lfirst_oid(cell), NoLock);
+			Relation	leaf = relation_open(relid, NoLock);
 
 			if (leaf->rd_refcnt == 1 && predicate_implied_by(bounds, RelationGetPartitionQual(leaf), false))
-				result = lappend_oid(result, lfirst_oid(cell));
+				result = lappend_oid(result, relid);
 			relation_close(leaf, NoLock);
 		}
 		relation_close(rel, NoLock);
@@ -348,7 +347,6 @@ leaves_in_bounds(FactDef *def, int d, Relation partition)
 	Relation	rel;
 	List	   *bounds = NIL;
 	List	   *result = NIL;
-	ListCell   *cell;
 
 	/*
 	 * Others are drained, and locked as by a reader only now; until then one
@@ -359,9 +357,8 @@ leaves_in_bounds(FactDef *def, int d, Relation partition)
 		return NIL;
 	if (index->parts != NULL)
 		bounds = bounds_of_entries(def, index, partition);
-	foreach(cell, list_with_partitions(index->relid))
+	foreach_oid(relid, list_with_partitions(index->relid))
 	{
-		Oid			relid = lfirst_oid(cell);
 		Relation	leaf;
 
 		if (index->parts != NULL &&
@@ -403,11 +400,10 @@ static double
 estimate_rows(List *leaves)
 {
 	double		result = 0;
-	ListCell   *cell;
 
-	foreach(cell, leaves)
+	foreach_oid(relid, leaves)
 	{
-		Relation	leaf = relation_open(lfirst_oid(cell), NoLock);
+		Relation	leaf = relation_open(relid, NoLock);
 		BlockNumber pages;
 		double		rows;
 		double		all_visible;

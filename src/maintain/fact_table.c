@@ -116,7 +116,6 @@ check_partitions(Relation root)
 {
 	List	   *partitions = list_with_partitions(RelationGetRelid(root));
 	bool		taken = place_is_taken(RelationGetRelid(root));
-	ListCell   *cell;
 
 	wait_point("partitions are listed");
 
@@ -125,9 +124,8 @@ check_partitions(Relation root)
 	 * PARTITION locks no other partition, so another session may drop one at
 	 * this moment.
 	 */
-	foreach(cell, partitions)
+	foreach_oid(relid, partitions)
 	{
-		Oid			relid = lfirst_oid(cell);
 		HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
 		Form_pg_class form;
 		const char *why = NULL;
@@ -153,9 +151,9 @@ check_partitions(Relation root)
 	}
 	if (catalog_is_feed(RelationGetRelid(root)))
 		refuse_feed_over_foreign(RelationGetRelid(root));
-	foreach(cell, catalog_read_definitions(RelationGetRelid(root), InvalidOid))
+	foreach_ptr(DefinitionRow, row, catalog_read_definitions(RelationGetRelid(root), InvalidOid))
 	{
-		if (is_queued(lfirst(cell)))
+		if (is_queued(row))
 			refuse_queue_over_foreign(RelationGetRelid(root));
 	}
 }

@@ -100,7 +100,6 @@ update_definitions(Oid relid, bool fact_altered, bool renamed)
 	bool		intact;
 	FactDef    *def;
 	List	   *moved = NIL;
-	ListCell   *cell;
 
 	if (fact == NULL)
 		return;
@@ -110,9 +109,9 @@ update_definitions(Oid relid, bool fact_altered, bool renamed)
 	 * restored, or its last index table was dropped.
 	 */
 	intact = triggers_intact(relid);
-	foreach(cell, catalog_read_definitions(relid, InvalidOid))
+	foreach_ptr(DefinitionRow, row, catalog_read_definitions(relid, InvalidOid))
 	{
-		Oid			index_table = ((DefinitionRow *) lfirst(cell))->index_table;
+		Oid			index_table = row->index_table;
 
 		if (sync_index_table_owner(index_table, fact, fact_altered || !intact))
 			moved = lappend_oid(moved, index_table);
@@ -121,10 +120,10 @@ update_definitions(Oid relid, bool fact_altered, bool renamed)
 	/*
 	 * When all of them have the new owner here, SQL gives it to their parts.
 	 */
-	foreach(cell, moved)
+	foreach_oid(index_table, moved)
 	{
-		if (place_has_parts(lfirst_oid(cell)))
-			run_sql(get_extension_owner(), "ALTER TABLE %s OWNER TO %s", quoted_relation(lfirst_oid(cell)),
+		if (place_has_parts(index_table))
+			run_sql(get_extension_owner(), "ALTER TABLE %s OWNER TO %s", quoted_relation(index_table),
 					quote_identifier(GetUserNameFromId(fact->rd_rel->relowner, false)));
 	}
 	if (!intact && !renamed)
@@ -245,13 +244,12 @@ bool
 sync_index_table_owner(Oid index_table, Relation fact, bool change)
 {
 	bool		changed = false;
-	ListCell   *cell;
 
 	if (get_rel_name(index_table) == NULL || place_is_governed_elsewhere(index_table))
 		return false;
-	foreach(cell, list_with_partitions(index_table))
+	foreach_oid(table, list_with_partitions(index_table))
 	{
-		Relation	rel = try_relation_open(lfirst_oid(cell), AccessShareLock);
+		Relation	rel = try_relation_open(table, AccessShareLock);
 		Oid			owner;
 
 		if (rel == NULL)
@@ -271,8 +269,8 @@ sync_index_table_owner(Oid index_table, Relation fact, bool change)
 		 * Not by SQL, which names the table: the name may be that of another
 		 * table by the time that the lock is granted.
 		 */
-		LockRelationOid(lfirst_oid(cell), AccessExclusiveLock);
-		ATExecChangeOwner(lfirst_oid(cell), fact->rd_rel->relowner, true, AccessExclusiveLock);
+		LockRelationOid(table, AccessExclusiveLock);
+		ATExecChangeOwner(table, fact->rd_rel->relowner, true, AccessExclusiveLock);
 		changed = true;
 	}
 	return changed;

@@ -162,7 +162,6 @@ executor_start(QueryDesc *query, int eflags)
 	Writing    *writer = NULL;
 	Written    *last = NULL;
 	bool		is_action = (eflags & EXEC_FLAG_SKIP_TRIGGERS) != 0;
-	ListCell   *cell;
 
 	if (next_executor_start)
 		next_executor_start(query, eflags);
@@ -172,9 +171,8 @@ executor_start(QueryDesc *query, int eflags)
 		check_read_by_entries(query->plannedstmt->rtable, query->snapshot);
 	if (!writes_tables(query->plannedstmt) || (eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0)
 		return;
-	foreach(cell, query->estate->es_opened_result_relations)
+	foreach_ptr(ResultRelInfo, target, query->estate->es_opened_result_relations)
 	{
-		ResultRelInfo *target = lfirst(cell);
 		Written    *table;
 
 		/* Of a partitioned table, all partitions are there. */

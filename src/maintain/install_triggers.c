@@ -66,10 +66,8 @@ Oid			altered_by_us = InvalidOid;
 void
 triggers_install(Oid fact)
 {
-	ListCell   *cell;
-
-	foreach(cell, list_with_partitions(fact))
-		triggers_install_on(lfirst_oid(cell), fact);
+	foreach_oid(relid, list_with_partitions(fact))
+		triggers_install_on(relid, fact);
 	if (!catalog_has_fact(fact))
 	{
 		FactTableRow row = {.fact_table = fact};
@@ -125,7 +123,6 @@ triggers_remove(Oid fact, bool wait)
 	Relation	rel;
 	bool		in_use;
 	const Place *place = place_of(fact);
-	ListCell   *cell;
 
 	if (place_is_governed_elsewhere(fact))
 	{
@@ -134,11 +131,11 @@ triggers_remove(Oid fact, bool wait)
 	}
 
 	/* A partition that is being detached has the triggers, too. */
-	foreach(cell, tree_of(fact, NULL, NoLock, true))
+	foreach_oid(relid, tree_of(fact, NULL, NoLock, true))
 	{
 		if (wait)
-			LockRelationOid(lfirst_oid(cell), AccessExclusiveLock);
-		else if (!ConditionalLockRelationOid(lfirst_oid(cell), AccessExclusiveLock))
+			LockRelationOid(relid, AccessExclusiveLock);
+		else if (!ConditionalLockRelationOid(relid, AccessExclusiveLock))
 			return false;
 	}
 	rel = try_relation_open(fact, NoLock);
@@ -170,15 +167,14 @@ triggers_remove(Oid fact, bool wait)
 void
 triggers_remove_from(Oid relid)
 {
-	ListCell   *cell;
 	Size		i;
 
-	foreach(cell, tree_of(relid, NULL, NoLock, true))
+	foreach_oid(table, tree_of(relid, NULL, NoLock, true))
 	{
 		for (i = 0; i < FACT_TRIGGERS; i++)
-			if (is_own_trigger(lfirst_oid(cell), fact_triggers[i].name))
+			if (is_own_trigger(table, fact_triggers[i].name))
 				run_sql(get_extension_owner(), "DROP TRIGGER %s ON %s", fact_triggers[i].name,
-						quoted_relation(lfirst_oid(cell)));
+						quoted_relation(table));
 	}
 }
 
@@ -190,16 +186,14 @@ triggers_remove_from(Oid relid)
 void
 triggers_install_guard(Oid index_table)
 {
-	ListCell   *cell;
-
 	if (place_of(index_table)->triggers->install_guard != NULL)
 	{
 		place_of(index_table)->triggers->install_guard(index_table);
 		return;
 	}
-	foreach(cell, list_with_partitions(index_table))
+	foreach_oid(relid, list_with_partitions(index_table))
 	{
-		char	   *table = quoted_relation(lfirst_oid(cell));
+		char	   *table = quoted_relation(relid);
 
 		run_sql(get_extension_owner(), "CREATE OR REPLACE TRIGGER " GUARD
 				" BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s"
@@ -209,16 +203,16 @@ triggers_install_guard(Oid index_table)
 		 * The server clones the row trigger of a partitioned table to its
 		 * partitions.
 		 */
-		if (lfirst_oid(cell) == index_table)
+		if (relid == index_table)
 			run_sql(get_extension_owner(), "CREATE OR REPLACE TRIGGER " GUARD_ROW
 					" BEFORE INSERT OR UPDATE OR DELETE ON %s"
 					" FOR EACH ROW EXECUTE FUNCTION " IT_INTERNAL ".guard()", table);
 	}
 	/* Guards that existed before may be disabled. */
 	if (!guards_intact(index_table))
-		foreach(cell, list_with_partitions(index_table))
+		foreach_oid(relid, list_with_partitions(index_table))
 			run_sql(get_extension_owner(), "ALTER TABLE %s ENABLE TRIGGER " GUARD ", ENABLE TRIGGER " GUARD_ROW,
-					quoted_relation(lfirst_oid(cell)));
+					quoted_relation(relid));
 }
 
 /* triggers_intact: returns whether a fact table and each of its partitions have all triggers of ours that they need */
@@ -227,15 +221,14 @@ triggers_intact(Oid fact)
 {
 	bool		transactional = has_transactional(fact);
 	bool		leaves_only = is_fed_only(fact);
-	ListCell   *cell;
 	Size		i;
 
-	foreach(cell, list_with_partitions(fact))
+	foreach_oid(relid, list_with_partitions(fact))
 	{
 		for (i = 0; i < FACT_TRIGGERS; i++)
-			if (needs_trigger(lfirst_oid(cell), &fact_triggers[i], kind_of(lfirst_oid(cell), fact), transactional, leaves_only) &&
-				!has_trigger(lfirst_oid(cell), fact_triggers[i].name,
-							 kind_of(lfirst_oid(cell), fact) == ON_DISTRIBUTED ? TRIGGER_FIRES_ON_ORIGIN : TRIGGER_FIRES_ALWAYS))
+			if (needs_trigger(relid, &fact_triggers[i], kind_of(relid, fact), transactional, leaves_only) &&
+				!has_trigger(relid, fact_triggers[i].name,
+							 kind_of(relid, fact) == ON_DISTRIBUTED ? TRIGGER_FIRES_ON_ORIGIN : TRIGGER_FIRES_ALWAYS))
 				return false;
 	}
 	return true;
@@ -245,14 +238,12 @@ triggers_intact(Oid fact)
 bool
 guards_intact(Oid index_table)
 {
-	ListCell   *cell;
-
 	if (place_of(index_table)->triggers->install_guard != NULL)
 		return has_trigger(index_table, GUARD, TRIGGER_FIRES_ON_ORIGIN);
-	foreach(cell, list_with_partitions(index_table))
+	foreach_oid(relid, list_with_partitions(index_table))
 	{
-		if (!has_trigger(lfirst_oid(cell), GUARD, TRIGGER_FIRES_ON_ORIGIN) ||
-			!has_trigger(lfirst_oid(cell), GUARD_ROW, TRIGGER_FIRES_ON_ORIGIN))
+		if (!has_trigger(relid, GUARD, TRIGGER_FIRES_ON_ORIGIN) ||
+			!has_trigger(relid, GUARD_ROW, TRIGGER_FIRES_ON_ORIGIN))
 			return false;
 	}
 	return true;
@@ -326,14 +317,13 @@ needs_trigger(Oid relid, const FactTrigger *trigger, int kind, bool transactiona
 static bool
 is_fed_only(Oid fact)
 {
-	ListCell   *cell;
 	Size		i;
 
 	if (catalog_is_feed(fact) || foreign_leaves(fact) == NIL)
 		return false;
-	foreach(cell, catalog_read_definitions(fact, InvalidOid))
+	foreach_ptr(DefinitionRow, row, catalog_read_definitions(fact, InvalidOid))
 	{
-		if (!is_async(lfirst(cell)))
+		if (!is_async(row))
 			return false;
 	}
 	for (i = 0; i < FACT_TRIGGERS; i++)
@@ -346,11 +336,9 @@ is_fed_only(Oid fact)
 static bool
 has_transactional(Oid fact)
 {
-	ListCell   *cell;
-
-	foreach(cell, catalog_read_definitions(fact, InvalidOid))
+	foreach_ptr(DefinitionRow, row, catalog_read_definitions(fact, InvalidOid))
 	{
-		if (!is_queued(lfirst(cell)))
+		if (!is_queued(row))
 			return true;
 	}
 	return false;

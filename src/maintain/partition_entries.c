@@ -236,10 +236,8 @@ flush(FactDef *def, OpList *lists, MemoryContext cxt)
 void
 note_detaching(Oid partition)
 {
-	ListCell   *cell;
-
-	foreach(cell, list_with_partitions(partition))
-		note_table(&detaching, lfirst_oid(cell));
+	foreach_oid(relid, list_with_partitions(partition))
+		note_table(&detaching, relid);
 }
 
 /* is_detaching: returns whether that was noted of a partition */
@@ -254,12 +252,11 @@ void
 forget_detaching(Oid partition)
 {
 	List	   *partitions = detaching == NIL ? NIL : list_with_partitions(partition);
-	ListCell   *cell;
 
-	foreach(cell, detaching)
+	foreach_ptr(NotedTable, noted, detaching)
 	{
-		if (list_member_oid(partitions, ((NotedTable *) lfirst(cell))->relid))
-			detaching = foreach_delete_current(detaching, cell);
+		if (list_member_oid(partitions, noted->relid))
+			detaching = foreach_delete_current(detaching, noted);
 	}
 }
 
@@ -284,14 +281,13 @@ void
 detaching_at_xact_event(XactEvent event)
 {
 	bool		commits = event == XACT_EVENT_PRE_COMMIT || event == XACT_EVENT_PRE_PREPARE;
-	ListCell   *cell;
 
 	/* DETACH CONCURRENTLY commits right after it has marked the partition. */
 	if (commits && detaching != NIL)
 		CommandCounterIncrement();
-	foreach(cell, commits ? detaching : NIL)
+	foreach_ptr(NotedTable, noted, commits ? detaching : NIL)
 	{
-		Oid			relid = ((NotedTable *) lfirst(cell))->relid;
+		Oid			relid = noted->relid;
 		Oid			root = registered_root(relid);
 
 		if (root != relid && catalog_fact_in_use(root))
@@ -334,10 +330,8 @@ prepare_truncate(Relation rel)
 		update_entries_of_partition(root, RelationGetRelid(rel), false, NULL);
 	else if (!HAS_FOREIGN_TRUNCATE_TRIGGERS)
 	{
-		ListCell   *cell;
-
-		foreach(cell, foreign_leaves(RelationGetRelid(rel)))
-			update_entries_of_partition(root, lfirst_oid(cell), false, NULL);
+		foreach_oid(relid, foreign_leaves(RelationGetRelid(rel)))
+			update_entries_of_partition(root, relid, false, NULL);
 	}
 }
 
@@ -360,7 +354,6 @@ maintain_truncate(Relation fact)
 	FactDef    *def;
 	List	   *index_tables = NIL;
 	Oid			relid;
-	ListCell   *cell;
 
 	truncating = InvalidOid;
 	/* A shard has this trigger, too, once Citus has moved or split it. */
@@ -382,14 +375,14 @@ maintain_truncate(Relation fact)
 	 * Who has read an index table may come to the fact table, which the
 	 * command has locked already: then it is this command that gives way.
 	 */
-	foreach(cell, index_tables)
+	foreach_oid(index_table, index_tables)
 	{
-		lock_tree_in_turns(lfirst_oid(cell), AccessExclusiveLock);
-		if (lock_if_exists(lfirst_oid(cell), AccessExclusiveLock))
+		lock_tree_in_turns(index_table, AccessExclusiveLock);
+		if (lock_if_exists(index_table, AccessExclusiveLock))
 		{
-			truncate_index_table(lfirst_oid(cell));
-			catalog_forget_rejections(lfirst_oid(cell));
-			completeness_begin(lfirst_oid(cell));
+			truncate_index_table(index_table);
+			catalog_forget_rejections(index_table);
+			completeness_begin(index_table);
 		}
 	}
 	CacheInvalidateRelcacheByRelid(relid);	/* see completeness.c */
@@ -401,7 +394,6 @@ truncate_index_table(Oid relid)
 {
 	Relation	rel = table_open(relid, NoLock);
 	Oid			owner = rel->rd_rel->relowner;
-	ListCell   *cell;
 	int			uncounted;
 
 	table_close(rel, NoLock);
@@ -418,9 +410,9 @@ truncate_index_table(Oid relid)
 					  place_has_parts(relid) ? "" : "ONLY ",
 					  quoted_relation(relid)));
 	end_uncounted(uncounted);
-	foreach(cell, list_with_partitions(relid))
+	foreach_oid(table, list_with_partitions(relid))
 	{
-		rel = relation_open(lfirst_oid(cell), NoLock);
+		rel = relation_open(table, NoLock);
 		pgstat_count_truncate(rel);
 		relation_close(rel, NoLock);
 	}

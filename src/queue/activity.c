@@ -380,7 +380,6 @@ blockers_of(const Trouble *trouble)
 	List	   *pids = NIL;
 	Datum	   *elements;
 	int			n = 0;
-	ListCell   *cell;
 
 	if (!OidIsValid(trouble->queue_table))
 	{
@@ -399,7 +398,7 @@ blockers_of(const Trouble *trouble)
 	if (pids == NIL)
 		return (Datum) 0;
 	elements = palloc(sizeof(Datum) * list_length(pids));
-	foreach(cell, pids)
-		elements[n++] = Int32GetDatum(lfirst_int(cell));
+	foreach_int(pid, pids)
+		elements[n++] = Int32GetDatum(pid);
 	return PointerGetDatum(construct_array(elements, n, INT4OID, sizeof(int32), true, TYPALIGN_INT));
 }

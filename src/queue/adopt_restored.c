@@ -80,18 +80,14 @@ indextable_restored(PG_FUNCTION_ARGS)
 void
 adopt_restored(Oid altered)
 {
-	ListCell   *cell;
-
 	/*
 	 * With a catalog of another version, tables that are not in it are left
 	 * alone.
 	 */
 	if (!OidIsValid(altered) || (!catalog_is_current_version() && !catalog_has_fact(altered)))
 		return;
-	foreach(cell, catalog_fact_tables())
+	foreach_oid(fact, catalog_fact_tables())
 	{
-		Oid			fact = lfirst_oid(cell);
-
 		if (fact == altered ||
 			(get_rel_relispartition(fact) && list_member_oid(get_partition_ancestors(fact), altered)))
 			adopt(fact);
@@ -102,12 +98,10 @@ adopt_restored(Oid altered)
 void
 adopt_all(void)
 {
-	ListCell   *cell;
-
-	foreach(cell, catalog_fact_tables())
+	foreach_oid(fact, catalog_fact_tables())
 	{
-		if (get_rel_name(lfirst_oid(cell)) != NULL)
-			adopt(lfirst_oid(cell));
+		if (get_rel_name(fact) != NULL)
+			adopt(fact);
 	}
 }
 
@@ -126,7 +120,6 @@ adopt(Oid fact_table)
 {
 	Relation	fact;
 	bool		restored = false;
-	ListCell   *cell;
 
 	FactTableRow row;
 
@@ -142,9 +135,8 @@ adopt(Oid fact_table)
 	fact = try_relation_open(fact_table, AccessShareLock);
 	if (fact == NULL)
 		return;
-	foreach(cell, catalog_read_definitions(fact_table, InvalidOid))
+	foreach_ptr(DefinitionRow, stored, catalog_read_definitions(fact_table, InvalidOid))
 	{
-		DefinitionRow *stored = lfirst(cell);
 		Oid			index_table = stored->index_table;
 		ErrorData  *error;
 
@@ -186,12 +178,8 @@ adopt(Oid fact_table)
 static bool
 needs_adoption(Oid fact_table)
 {
-	ListCell   *cell;
-
-	foreach(cell, catalog_read_definitions(fact_table, InvalidOid))
+	foreach_ptr(DefinitionRow, stored, catalog_read_definitions(fact_table, InvalidOid))
 	{
-		DefinitionRow *stored = lfirst(cell);
-
 		if (stored->fact_oid != fact_table || !is_adopted(stored->index_table, fact_table))
 			return true;
 	}

@@ -33,12 +33,11 @@ queue_note_lost(FactDef *def)
 	if (ConditionalLockRelationOid(def->relid, ShareUpdateExclusiveLock))
 	{
 		List	   *queued = NIL;
-		ListCell   *cell;
 
-		foreach(cell, catalog_read_definitions(def->relid, InvalidOid))
+		foreach_ptr(DefinitionRow, row, catalog_read_definitions(def->relid, InvalidOid))
 		{
-			if (is_queued(lfirst(cell)))
-				queued = lappend(queued, lfirst(cell));
+			if (is_queued(row))
+				queued = lappend(queued, row);
 		}
 		invalidate_definitions(queued, def->relid, "A queue table of its fact table was dropped with changes that had not been applied.");
 	}
@@ -49,12 +48,11 @@ void
 queue_lost_error(FactDef *def)
 {
 	char	   *index_table = NULL;
-	ListCell   *cell;
 
-	foreach(cell, catalog_read_definitions(def->relid, InvalidOid))
+	foreach_ptr(DefinitionRow, row, catalog_read_definitions(def->relid, InvalidOid))
 	{
-		if (is_queued(lfirst(cell)) && index_table == NULL)
-			index_table = quote_literal_cstr(quoted_relation(((DefinitionRow *) lfirst(cell))->index_table));
+		if (is_queued(row) && index_table == NULL)
+			index_table = quote_literal_cstr(quoted_relation(row->index_table));
 	}
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

@@ -70,11 +70,9 @@ reject_rows(FactDef *def, List *rejected)
 {
 	Oid			types[] = {OIDOID, TEXTARRAYOID, TEXTOID, TEXTOID, BOOLOID};
 	Caller		caller;
-	ListCell   *cell;
 
-	foreach(cell, rejected)
+	foreach_ptr(RejectedRow, row, rejected)
 	{
-		RejectedRow *row = lfirst(cell);
 		const char *table;
 		Datum		values[5];
 
@@ -151,10 +149,8 @@ rejections_delete_resolved(FactDef *def, int defno, Datum *keys, int n, List *re
 void
 rejections_queue_due(FactDef *def)
 {
-	ListCell   *cell;
-
-	foreach(cell, rejections_due(def))
-		queue_collect_key(def, NULL, lfirst(cell));
+	foreach_ptr(Datum, key, rejections_due(def))
+		queue_collect_key(def, NULL, key);
 }
 
 /* rejections_due: lists the same keys (Datum *), and sets their rows to be due in an hour */
@@ -165,13 +161,11 @@ rejections_due(FactDef *def)
 
 	for (int i = def->nsync; i < def->ndefs; i++)
 	{
-		ListCell   *cell;
-
 		if (!catalog_has_rejections(def->defs[i]->relid))
 			continue;
-		foreach(cell, due_keys(def->defs[i]->relid))
+		foreach_ptr(ArrayType, texts, due_keys(def->defs[i]->relid))
 		{
-			Due			due = {.def = def,.texts = lfirst(cell),.cxt = CurrentMemoryContext};
+			Due			due = {.def = def,.texts = texts,.cxt = CurrentMemoryContext};
 
 			if (run_catching_row_errors(read_key, &due) == NULL)
 			{

@@ -71,12 +71,9 @@ refuse_queue_over_foreign(Oid fact)
 {
 	bool		async = false;
 	bool		building = false;
-	ListCell   *cell;
 
-	foreach(cell, catalog_read_definitions(fact, InvalidOid))
+	foreach_ptr(DefinitionRow, row, catalog_read_definitions(fact, InvalidOid))
 	{
-		DefinitionRow *row = lfirst(cell);
-
 		if (is_async(row))
 			async = true;
 		else
@@ -284,13 +281,12 @@ bool
 queues_drop(Oid fact, bool wait)
 {
 	FactTableRow row;
-	ListCell   *cell;
 
 	if (!catalog_read_fact(fact, &row) || !OidIsValid(row.queue) || row.feed)
 		return true;
-	foreach(cell, catalog_read_definitions(fact, InvalidOid))
+	foreach_ptr(DefinitionRow, definition, catalog_read_definitions(fact, InvalidOid))
 	{
-		if (is_queued(lfirst(cell)))
+		if (is_queued(definition))
 			return true;
 	}
 	return drop_tables(&row, wait);
@@ -349,10 +345,8 @@ queues_make_anew(FactDef *def)
 void
 queues_lock_if_last(Oid fact, Oid index_table)
 {
-	ListCell   *cell;
-
-	foreach(cell, queues_used_last(fact, index_table))
-		LockRelationOid(lfirst_oid(cell), AccessExclusiveLock);
+	foreach_oid(relid, queues_used_last(fact, index_table))
+		LockRelationOid(relid, AccessExclusiveLock);
 }
 
 /*
@@ -365,12 +359,9 @@ queues_used_last(Oid fact, Oid index_table)
 {
 	FactTableRow row;
 	List	   *tables = NIL;
-	ListCell   *cell;
 
-	foreach(cell, catalog_read_definitions(fact, InvalidOid))
+	foreach_ptr(DefinitionRow, stored, catalog_read_definitions(fact, InvalidOid))
 	{
-		DefinitionRow *stored = lfirst(cell);
-
 		if (stored->index_table != index_table && is_queued(stored))
 			return NIL;
 	}

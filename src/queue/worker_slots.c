@@ -22,6 +22,7 @@
 #include "tcop/utility.h"
 
 #include "../catalog/fact_rows.h"
+#include "../util/compat.h"
 #include "../util/settings.h"
 #include "../util/subxact.h"
 #include "worker_slots.h"
@@ -170,17 +171,15 @@ count_workers(Oid database, bool wake)
 bool
 only_workers(List *pids)
 {
-	ListCell   *cell;
-
 	if (shared == NULL)
 		return pids == NIL;
-	foreach(cell, pids)
+	foreach_int(pid, pids)
 	{
 		bool		found = false;
 
 		LWLockAcquire(shared->lock, LW_SHARED);
 		for (int i = 0; i < MAX_WORKERS; i++)
-			found |= shared->workers[i].latch != NULL && shared->workers[i].pid == lfirst_int(cell) &&
+			found |= shared->workers[i].latch != NULL && shared->workers[i].pid == pid &&
 				!has_ended(&shared->workers[i]);
 		LWLockRelease(shared->lock);
 		if (!found)

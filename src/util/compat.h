@@ -220,6 +220,21 @@ typedef struct ErrorSaveContext
 
 /* ---- since 17 ---- */
 
+/* The loops over a list that name its elements: foreach_delete_current() takes these names, too. */
+#if PG_VERSION_NUM < 170000
+#define foreach_value(type, var, lst, func) \
+	for (type var = (type) 0, var##__outerloop = (type) 1; var##__outerloop; var##__outerloop = (type) 0) \
+		for (ForEachState var##__state = {(lst), 0}; \
+			 var##__state.l != NIL && var##__state.i < var##__state.l->length && \
+			 (var = (type) func(&var##__state.l->elements[var##__state.i]), true); \
+			 var##__state.i++)
+#define foreach_ptr(type, var, lst)	foreach_value(typeof(type *), var, lst, lfirst)
+#define foreach_int(var, lst)		foreach_value(int, var, lst, lfirst_int)
+#define foreach_oid(var, lst)		foreach_value(Oid, var, lst, lfirst_oid)
+#undef foreach_delete_current
+#define foreach_delete_current(lst, var) \
+	((List *) (var##__state.l = list_delete_nth_cell(lst, var##__state.i--)))
+#endif
 #if PG_VERSION_NUM < 170000
 #define index_insert_cleanup(rel, info)	((void) 0)
 #define close_files(relid)	RelationCloseSmgrByOid(relid)

@@ -104,14 +104,13 @@ List *
 lock_leaves(Oid relid, Snapshot snapshot)
 {
 	List	   *result = NIL;
-	ListCell   *cell;
 
 	if (get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE)
 		return list_make1_oid(relid);
-	foreach(cell, tree_of(relid, snapshot, AccessShareLock, false))
+	foreach_oid(table, tree_of(relid, snapshot, AccessShareLock, false))
 	{
-		if (get_rel_relkind(lfirst_oid(cell)) != RELKIND_PARTITIONED_TABLE)
-			result = lappend_oid(result, lfirst_oid(cell));
+		if (get_rel_relkind(table) != RELKIND_PARTITIONED_TABLE)
+			result = lappend_oid(result, table);
 	}
 	return result;
 }
@@ -127,14 +126,13 @@ List *
 foreign_leaves(Oid relid)
 {
 	List	   *result = NIL;
-	ListCell   *cell;
 
 	if (get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE && has_unique_index(relid))
 		return NIL;
-	foreach(cell, list_with_partitions(relid))
+	foreach_oid(table, list_with_partitions(relid))
 	{
-		if (get_rel_relkind(lfirst_oid(cell)) == RELKIND_FOREIGN_TABLE)
-			result = lappend_oid(result, lfirst_oid(cell));
+		if (get_rel_relkind(table) == RELKIND_FOREIGN_TABLE)
+			result = lappend_oid(result, table);
 	}
 	return result;
 }
@@ -205,18 +203,16 @@ List *
 tree_of(Oid relid, Snapshot snapshot, LOCKMODE mode, bool detached)
 {
 	List	   *result = list_make1_oid(relid);
-	ListCell   *cell;
-	ListCell   *inner;
 
 	/* The list grows. */
-	foreach(cell, result)
+	foreach_oid(table, result)
 	{
-		if (get_rel_relkind(lfirst_oid(cell)) != RELKIND_PARTITIONED_TABLE)
+		if (get_rel_relkind(table) != RELKIND_PARTITIONED_TABLE)
 			continue;
-		foreach(inner, children(lfirst_oid(cell), snapshot, detached))
+		foreach_oid(child, children(table, snapshot, detached))
 		{
-			if (mode == NoLock || lock_if_exists(lfirst_oid(inner), mode))
-				result = lappend_oid(result, lfirst_oid(inner));
+			if (mode == NoLock || lock_if_exists(child, mode))
+				result = lappend_oid(result, child);
 		}
 	}
 	return result;
@@ -348,15 +344,14 @@ compare_partition_list(Relation rel, Snapshot snapshot)
 	PartitionDesc desc = RelationGetPartitionDesc(rel, true);
 	List	   *seen = children(RelationGetRelid(rel), snapshot, false);
 	List	   *cached = NIL;
-	ListCell   *cell;
 
 	for (int i = 0; i < desc->nparts; i++)
 		cached = lappend_oid(cached, desc->oids[i]);
 	list_sort(cached, list_oid_cmp);
-	foreach(cell, list_minus(seen, cached))
+	foreach_oid(relid, list_minus(seen, cached))
 	{
-		LockRelationOid(lfirst_oid(cell), AccessShareLock);
-		UnlockRelationOid(lfirst_oid(cell), AccessShareLock);
+		LockRelationOid(relid, AccessShareLock);
+		UnlockRelationOid(relid, AccessShareLock);
 	}
 	if (list_minus(cached, seen) != NIL)
 		RelationCacheInvalidateEntry(RelationGetRelid(rel));
@@ -367,15 +362,14 @@ static List *
 list_minus(List *a, List *b)
 {
 	List	   *result = NIL;
-	ListCell   *cell;
 	int			i = 0;
 
-	foreach(cell, a)
+	foreach_oid(relid, a)
 	{
-		while (i < list_length(b) && list_nth_oid(b, i) < lfirst_oid(cell))
+		while (i < list_length(b) && list_nth_oid(b, i) < relid)
 			i++;
-		if (i == list_length(b) || list_nth_oid(b, i) != lfirst_oid(cell))
-			result = lappend_oid(result, lfirst_oid(cell));
+		if (i == list_length(b) || list_nth_oid(b, i) != relid)
+			result = lappend_oid(result, relid);
 	}
 	return result;
 }

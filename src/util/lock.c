@@ -167,16 +167,15 @@ static void
 request_lock(void *arg)
 {
 	LockRequest *request = arg;
-	ListCell   *cell;
 
 	request->reached_others = false;
-	foreach(cell, request->tables)
-		LockRelationOid(lfirst_oid(cell), request->mode);
-	foreach(cell, request->trees)
-		lock_tree(lfirst_oid(cell), request->mode);
+	foreach_oid(relid, request->tables)
+		LockRelationOid(relid, request->mode);
+	foreach_oid(relid, request->trees)
+		lock_tree(relid, request->mode);
 	request->reached_others = request->others != NIL;
-	foreach(cell, request->others)
-		LockRelationOid(lfirst_oid(cell), request->mode);
+	foreach_oid(relid, request->others)
+		LockRelationOid(relid, request->mode);
 }
 
 /* set_timeouts: has a wait for a lock end after so many ms, and look for a deadlock after half of that time */
@@ -346,10 +345,8 @@ lock_tables_now(List *tables, LOCKMODE mode)
 void
 unlock_tree(Oid relid, LOCKMODE mode)
 {
-	ListCell   *cell;
-
-	foreach(cell, list_with_partitions(relid))
-		UnlockRelationOid(lfirst_oid(cell), mode);
+	foreach_oid(table, list_with_partitions(relid))
+		UnlockRelationOid(table, mode);
 }
 
 /*
@@ -407,12 +404,10 @@ is_database_lock_awaited(Oid database)
 bool
 measure_now(List *tables, int64 *table_size, int64 *indexes_size)
 {
-	ListCell   *cell;
-
 	*table_size = *indexes_size = 0;
-	foreach(cell, tables)
+	foreach_oid(relid, tables)
 	{
-		if (!add_sizes(lfirst_oid(cell), table_size, indexes_size))
+		if (!add_sizes(relid, table_size, indexes_size))
 			return false;
 	}
 	return true;
@@ -424,7 +419,6 @@ add_sizes(Oid relid, int64 *table_size, int64 *indexes_size)
 {
 	Relation	rel;
 	List	   *others;
-	ListCell   *cell;
 	bool		free;
 
 	if (!ConditionalLockRelationOid(relid, AccessShareLock))
@@ -443,8 +437,8 @@ add_sizes(Oid relid, int64 *table_size, int64 *indexes_size)
 	{
 		*table_size += DatumGetInt64(DirectFunctionCall1(pg_table_size, ObjectIdGetDatum(relid)));
 		*indexes_size += DatumGetInt64(DirectFunctionCall1(pg_indexes_size, ObjectIdGetDatum(relid)));
-		foreach(cell, others)
-			UnlockRelationOid(lfirst_oid(cell), AccessShareLock);
+		foreach_oid(other, others)
+			UnlockRelationOid(other, AccessShareLock);
 	}
 	relation_close(rel, AccessShareLock);
 	return free;

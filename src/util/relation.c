@@ -203,11 +203,9 @@ in_tablespace(const char *clause, const char *name)
 Relation
 open_primary_key(Relation rel)
 {
-	ListCell   *cell;
-
-	foreach(cell, RelationGetIndexList(rel))
+	foreach_oid(index_oid, RelationGetIndexList(rel))
 	{
-		Relation	index = index_open(lfirst_oid(cell), AccessShareLock);
+		Relation	index = index_open(index_oid, AccessShareLock);
 
 		if (index->rd_index->indisprimary && index->rd_index->indisvalid)
 			return index;

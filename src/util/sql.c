@@ -224,14 +224,13 @@ array_literal(List *fields)
 {
 	Datum	   *texts = palloc(sizeof(Datum) * list_length(fields));
 	StringInfoData list;
-	ListCell   *cell;
 	char	   *array;
 
 	initStringInfo(&list);
-	foreach(cell, fields)
+	foreach_ptr(char, field, fields)
 	{
-		texts[foreach_current_index(cell)] = CStringGetTextDatum(lfirst(cell));
-		appendStringInfo(&list, "%s%s", list.len > 0 ? ", " : "", sql_literal(lfirst(cell)));
+		texts[foreach_current_index(field)] = CStringGetTextDatum(field);
+		appendStringInfo(&list, "%s%s", list.len > 0 ? ", " : "", sql_literal(field));
 	}
 	array = OidOutputFunctionCall(F_ARRAY_OUT, PointerGetDatum(
 															   construct_array(texts, list_length(fields), TEXTOID, -1, false, TYPALIGN_INT)));

@@ -18,6 +18,7 @@
 #include "utils/resowner.h"
 #include "utils/snapmgr.h"
 
+#include "compat.h"
 #include "subxact.h"
 
 /* Whether run_catching_errors() rolls back its subtransaction at this moment. */
@@ -118,11 +119,9 @@ note_table(List **notes, Oid relid)
 bool
 is_noted_table(List *notes, Oid relid)
 {
-	ListCell   *cell;
-
-	foreach(cell, notes)
+	foreach_ptr(NotedTable, noted, notes)
 	{
-		if (((NotedTable *) lfirst(cell))->relid == relid)
+		if (noted->relid == relid)
 			return true;
 	}
 	return false;

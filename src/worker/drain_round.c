@@ -205,7 +205,6 @@ read_queues(MemoryContext cxt)
 {
 	static TimestampTz adopted_at = 0;
 	List	   *result = NIL;
-	ListCell   *cell;
 
 	SetCurrentStatementStartTimestamp();
 	StartTransactionCommand();
@@ -216,11 +215,10 @@ read_queues(MemoryContext cxt)
 		place_with_arguments()->triggers->adopt();
 		adopted_at = GetCurrentTimestamp();
 	}
-	foreach(cell, catalog_queues(false))
+	foreach_ptr(FactTableRow, row, catalog_queues(false))
 	{
-		Oid			fact_table = ((FactTableRow *) lfirst(cell))->fact_table;
+		Oid			fact_table = row->fact_table;
 		List	   *servers;
-		ListCell   *server;
 		MemoryContext old;
 
 		/*
@@ -232,13 +230,13 @@ read_queues(MemoryContext cxt)
 			continue;
 		servers = lcons_oid(InvalidOid, feed_servers(fact_table));
 		old = MemoryContextSwitchTo(cxt);
-		foreach(server, servers)
+		foreach_oid(server, servers)
 		{
 			Queue	   *queue = palloc(sizeof(Queue));
 
 			*queue = (Queue)
 			{
-				fact_table, lfirst_oid(server)
+				fact_table, server
 			};
 			result = lappend(result, queue);
 		}
@@ -263,7 +261,6 @@ fold_round(bool *more)
 {
 	MemoryContext cxt = CurrentMemoryContext;
 	List	   *tables;
-	ListCell   *cell;
 
 	StartTransactionCommand();
 	PushActiveSnapshot(GetTransactionSnapshot());
@@ -272,11 +269,11 @@ fold_round(bool *more)
 	PopActiveSnapshot();
 	CommitTransactionCommand();
 	MemoryContextSwitchTo(cxt);
-	foreach(cell, tables)
+	foreach_oid(relid, tables)
 	{
 		PG_TRY();
 		{
-			*more |= fold_one(lfirst_oid(cell));
+			*more |= fold_one(relid);
 		}
 		PG_CATCH();
 		{
@@ -335,13 +332,11 @@ bool
 drain_queues(List *queues, TimestampTz *next_try)
 {
 	bool		more = false;
-	ListCell   *cell;
 
 	*next_try = DT_NOEND;
 	in_trouble = false;
-	foreach(cell, queues)
+	foreach_ptr(Queue, queue, queues)
 	{
-		Queue	   *queue = lfirst(cell);
 		Heard	   *h = heard_of(queue);
 		Trouble		trouble;
 		bool		troubled = trouble_of(queue->fact_table, queue->server, &trouble);

@@ -202,13 +202,11 @@ static bool
 start_workers(void)
 {
 	List	   *databases = waiting;
-	ListCell   *cell;
 	bool		full = false;
 
 	waiting = NIL;
-	foreach(cell, databases)
+	foreach_oid(database, databases)
 	{
-		Oid			database = lfirst_oid(cell);
 		bool		enough = false;
 		bool		now = !started_lately(database) && !is_database_lock_awaited(database);
 
@@ -249,12 +247,9 @@ static bool
 started_lately(Oid database)
 {
 	TimestampTz now = GetCurrentTimestamp();
-	ListCell   *cell;
 
-	foreach(cell, started)
+	foreach_ptr(Started, s, started)
 	{
-		Started    *s = lfirst(cell);
-
 		if (s->database == database && s->ended &&
 			!TimestampDifferenceExceeds(s->at, now, RETRY_INTERVAL))
 			return true;
@@ -304,11 +299,9 @@ forget_ended_workers(void)
 {
 	TimestampTz now = GetCurrentTimestamp();
 	int			running = 0;
-	ListCell   *cell;
 
-	foreach(cell, started)
+	foreach_ptr(Started, s, started)
 	{
-		Started    *s = lfirst(cell);
 		pid_t		pid;
 
 		if (!s->ended && GetBackgroundWorkerPid(s->handle, &pid) == BGWH_STOPPED)
@@ -320,7 +313,7 @@ forget_ended_workers(void)
 		running += !s->ended;
 		if (s->ended && TimestampDifferenceExceeds(s->at, now, RETRY_INTERVAL))
 		{
-			started = foreach_delete_current(started, cell);
+			started = foreach_delete_current(started, s);
 			pfree(s->handle);
 			pfree(s);
 		}

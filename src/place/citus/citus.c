@@ -369,15 +369,14 @@ citus_lock_shards(List *pairs)
 	Oid			type = INT8ARRAYOID;
 	Datum	   *numbers = palloc(sizeof(Datum) * 2 * Max(list_length(pairs), 1));
 	Datum		value;
-	ListCell   *cell;
 	int			n = 0;
 
 	if (pairs == NIL)
 		return;
-	foreach(cell, pairs)
+	foreach_ptr(ShardPair, pair, pairs)
 	{
-		numbers[n++] = Int64GetDatum(((ShardPair *) lfirst(cell))->fact_shard);
-		numbers[n++] = Int64GetDatum(((ShardPair *) lfirst(cell))->queue_shard);
+		numbers[n++] = Int64GetDatum(pair->fact_shard);
+		numbers[n++] = Int64GetDatum(pair->queue_shard);
 	}
 	value = PointerGetDatum(construct_array(numbers, n, INT8OID, sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
 	(void) query_as(InvalidOid, "SELECT pg_catalog.lock_shard_metadata(5, $1)", 1, &type, &value);

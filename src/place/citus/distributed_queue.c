@@ -105,14 +105,13 @@ queue_all_rows(Oid fact, int64 number)
 	List	   *key = ((DefinitionRow *) linitial(catalog_read_definitions(fact, InvalidOid)))->primary_key;
 	StringInfoData columns;
 	FactTableRow row;
-	ListCell   *cell;
 	int			nestlevel;
 
 	if (!catalog_read_fact(fact, &row))
 		elog(ERROR, "table \"%s\" is not registered", get_rel_name(fact));
 	initStringInfo(&columns);
-	foreach(cell, key)
-		appendStringInfo(&columns, ", %s", quote_identifier(lfirst(cell)));
+	foreach_ptr(char, column, key)
+		appendStringInfo(&columns, ", %s", quote_identifier(column));
 	nestlevel = begin_citus_settings();
 	run_sql(get_extension_owner(), "INSERT INTO %s SELECT pg_catalog.statement_timestamp()%s, " INT64_FORMAT "::pg_catalog.int8 FROM %s",
 			quoted_relation(row.queue), columns.data, number, quoted_relation(fact));
@@ -320,12 +319,9 @@ shard_of_key(List *shards, FactDef *def, Datum *key)
 	Form_pg_attribute att = TupleDescAttr(def->queue_desc, QUEUE_KEY - 1 + column);
 	TypeCacheEntry *type = lookup_type_cache(att->atttypid, TYPECACHE_HASH_PROC_FINFO);
 	int32		hash = DatumGetInt32(FunctionCall1Coll(&type->hash_proc_finfo, att->attcollation, key[column]));
-	ListCell   *cell;
 
-	foreach(cell, shards)
+	foreach_ptr(ShardPair, pair, shards)
 	{
-		ShardPair  *pair = lfirst(cell);
-
 		if (pair->min <= hash && hash <= pair->max)
 			return pair;
 	}

@@ -202,12 +202,10 @@ verify_locked(FactDef *def, Relation fact, void *arg)
 static ShardPair *
 find_shard(FactDef *def, int64 number)
 {
-	ListCell   *cell;
-
-	foreach(cell, citus_local_shards(def->relid, def->queue))
+	foreach_ptr(ShardPair, pair, citus_local_shards(def->relid, def->queue))
 	{
-		if (((ShardPair *) lfirst(cell))->fact_shard == number)
-			return lfirst(cell);
+		if (pair->fact_shard == number)
+			return pair;
 	}
 	return NULL;
 }

@@ -204,29 +204,23 @@ lock_shards(FactDef *def)
 	List	   *present;
 	List	   *result = NIL;
 	bool		due = false;
-	ListCell   *cell;
-	ListCell   *inner;
 
 	for (int i = 0; i < def->ndefs; i++)
 		due |= catalog_has_rejections(def->defs[i]->relid);
-	foreach(cell, shards)
+	foreach_ptr(ShardPair, pair, shards)
 	{
-		if (!due && !has_rows(((ShardPair *) lfirst(cell))->queue))
-			shards = foreach_delete_current(shards, cell);
+		if (!due && !has_rows(pair->queue))
+			shards = foreach_delete_current(shards, pair);
 	}
 	if (shards == NIL)
 		return NIL;
 	if (!guard_is_left_out("the lock of the shard's metadata"))
 		citus_lock_shards(shards);
 	present = find_shards(def);
-	foreach(cell, shards)
+	foreach_ptr(ShardPair, shard, shards)
 	{
-		ShardPair  *shard = lfirst(cell);
-
-		foreach(inner, present)
+		foreach_ptr(ShardPair, other, present)
 		{
-			ShardPair  *other = lfirst(inner);
-
 			if (other->fact_shard == shard->fact_shard && other->queue_shard == shard->queue_shard &&
 				other->min == shard->min && other->max == shard->max)
 				result = lappend(result, other);
@@ -241,14 +235,13 @@ find_shards(FactDef *def)
 {
 	List	   *shards = citus_local_shards(def->relid, def->queue);
 	CitusTable	queue;
-	ListCell   *cell;
 
 	if (shards == NIL)
 		return NIL;
 	citus_read_table(def->queue, &queue);
 	/* The columns of the key are called key1 and so on. */
-	foreach(cell, shards)
-		((ShardPair *) lfirst(cell))->column = atoi(queue.column + strlen("key")) - 1;
+	foreach_ptr(ShardPair, pair, shards)
+		pair->column = atoi(queue.column + strlen("key")) - 1;
 	return shards;
 }
 
@@ -361,11 +354,8 @@ prepared_transactions(FactDef *def, bool all_nodes)
 static bool
 all_met(List *shards)
 {
-	ListCell   *cell;
-
-	foreach(cell, shards)
+	foreach_ptr(ShardPair, shard, shards)
 	{
-		ShardPair  *shard = lfirst(cell);
 		MetShard   *met = met_shards == NULL ? NULL : hash_search(met_shards, &shard->fact, HASH_FIND, NULL);
 
 		if (met == NULL || met->number != shard->fact_shard)
@@ -377,13 +367,10 @@ all_met(List *shards)
 static void
 note_met(List *shards)
 {
-	ListCell   *cell;
-
 	if (met_shards == NULL)
 		met_shards = hash_by_oid("indextable shards met", 64, sizeof(MetShard), NULL);
-	foreach(cell, shards)
+	foreach_ptr(ShardPair, shard, shards)
 	{
-		ShardPair  *shard = lfirst(cell);
 		bool		found;
 		MetShard   *met = hash_search(met_shards, &shard->fact, HASH_ENTER, &found);
 
@@ -395,12 +382,10 @@ note_met(List *shards)
 static void
 read_shard_keys(FactDef *def, List *shards, Snapshot snapshot, Keys *keys)
 {
-	ListCell   *cell;
-
 	keys->values = palloc_extended(sizeof(Datum) * def->npk * keys->limit, MCXT_ALLOC_HUGE);
-	foreach(cell, shards)
+	foreach_ptr(ShardPair, pair, shards)
 	{
-		Relation	rel = relation_open(((ShardPair *) lfirst(cell))->queue, RowExclusiveLock);
+		Relation	rel = relation_open(pair->queue, RowExclusiveLock);
 		TupleTableSlot *slot = table_slot_create(rel, NULL);
 		TableScanDesc scan = table_beginscan_compat(rel, snapshot);
 
@@ -422,16 +407,15 @@ static void
 add_due_keys(FactDef *def, List *shards, Keys *keys)
 {
 	List	   *due = rejections_due(def);
-	ListCell   *cell;
 
 	if (due == NIL)
 		return;
 	keys->values = repalloc_huge(keys->values, sizeof(Datum) * def->npk * (keys->limit + list_length(due)));
-	foreach(cell, due)
+	foreach_ptr(Datum, key, due)
 	{
-		if (shard_of_key(shards, def, lfirst(cell)) == NULL)
+		if (shard_of_key(shards, def, key) == NULL)
 			continue;
-		memcpy(keys->values + (Size) keys->n * def->npk, lfirst(cell), sizeof(Datum) * def->npk);
+		memcpy(keys->values + (Size) keys->n * def->npk, key, sizeof(Datum) * def->npk);
 		keys->n++;
 	}
 }

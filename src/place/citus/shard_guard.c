@@ -60,11 +60,8 @@ shard_guard_init(void)
 static bool
 check_writes(RIGHTS_PARAMETERS)
 {
-	ListCell   *cell;
-
-	foreach(cell, checked)
+	foreach_ptr(CheckedTable, table, checked)
 	{
-		CheckedTable *table = lfirst(cell);
 		AclMode		writes = ACL_INSERT | ACL_DELETE;
 
 		/* Who only locks rows needs the right to update them, but no column. */

@@ -121,13 +121,12 @@ feed_servers(Oid fact)
 {
 	List	   *servers = NIL;
 	bool		async = false;
-	ListCell   *cell;
 
-	foreach(cell, catalog_read_definitions(fact, InvalidOid))
-		async |= is_async(lfirst(cell));
+	foreach_ptr(DefinitionRow, row, catalog_read_definitions(fact, InvalidOid))
+		async |= is_async(row);
 	if (async)
-		foreach(cell, foreign_leaves(fact))
-			servers = list_append_unique_oid(servers, GetForeignTable(lfirst_oid(cell))->serverid);
+		foreach_oid(relid, foreign_leaves(fact))
+			servers = list_append_unique_oid(servers, GetForeignTable(relid)->serverid);
 	return servers;
 }
 
@@ -136,12 +135,11 @@ static List *
 leaves_on(Oid fact, Oid server)
 {
 	List	   *leaves = NIL;
-	ListCell   *cell;
 
-	foreach(cell, foreign_leaves(fact))
+	foreach_oid(relid, foreign_leaves(fact))
 	{
-		if (GetForeignTable(lfirst_oid(cell))->serverid == server)
-			leaves = lappend_oid(leaves, lfirst_oid(cell));
+		if (GetForeignTable(relid)->serverid == server)
+			leaves = lappend_oid(leaves, relid);
 	}
 	return leaves;
 }
@@ -156,12 +154,9 @@ remote_table(Oid relid, MemoryContext cxt)
 	Relation	rel = relation_open(relid, AccessShareLock);
 	MemoryContext old;
 	RemoteTable *result;
-	ListCell   *cell;
 
-	foreach(cell, table->options)
+	foreach_ptr(DefElem, option, table->options)
 	{
-		DefElem    *option = lfirst(cell);
-
 		if (strcmp(option->defname, "schema_name") == 0)
 			schema = defGetString(option);
 		else if (strcmp(option->defname, "table_name") == 0)
@@ -193,11 +188,10 @@ remote_columns(FactDef *def, Oid relid)
 	{
 		const char *name = get_attname(def->relid, def->pk_attno[i], false);
 		AttrNumber	attno = get_attnum(relid, name);
-		ListCell   *cell;
 
-		foreach(cell, GetForeignColumnOptions(relid, attno))
-			if (strcmp(((DefElem *) lfirst(cell))->defname, "column_name") == 0)
-			name = defGetString(lfirst(cell));
+		foreach_ptr(DefElem, option, GetForeignColumnOptions(relid, attno))
+			if (strcmp(option->defname, "column_name") == 0)
+			name = defGetString(option);
 		appendStringInfo(&list, "%s%s", i > 0 ? ", " : "", quote_literal_cstr(name));
 	}
 	return psprintf("ARRAY[%s]::pg_catalog.name[]", list.data);
@@ -211,15 +205,13 @@ remote_columns(FactDef *def, Oid relid)
 void
 feeds_require(FactDef *def, Oid relid)
 {
-	ListCell   *cell;
-
-	foreach(cell, foreign_leaves(relid))
+	foreach_oid(leaf, foreign_leaves(relid))
 	{
-		RemoteTable *table = remote_table(lfirst_oid(cell), CurrentMemoryContext);
+		RemoteTable *table = remote_table(leaf, CurrentMemoryContext);
 
 		remote_query(table->server, table->owner,
 					 psprintf("SELECT item, primary_key FROM " IT_INTERNAL ".take(%s, 0, %s)", table->literal,
-							  remote_columns(def, lfirst_oid(cell))),
+							  remote_columns(def, leaf)),
 					 "item pg_catalog.text, primary_key pg_catalog.text[]", ignore_row, NULL);
 	}
 }
@@ -249,17 +241,16 @@ feed_take(FactDef *def, FeedBatch *batch)
 {
 	Answer		answer = {.def = def,.batch = batch,.cxt = CurrentMemoryContext};
 	int			nestlevel = NewGUCNestLevel();
-	ListCell   *cell;
 
 	fix_gucs();
-	foreach(cell, leaves_on(def->relid, batch->server))
+	foreach_oid(relid, leaves_on(def->relid, batch->server))
 	{
-		RemoteTable *table = remote_table(lfirst_oid(cell), CurrentMemoryContext);
+		RemoteTable *table = remote_table(relid, CurrentMemoryContext);
 		TakenItems *taken;
 
 		if (batch->n >= batch->limit)
 			break;
-		answer.leaf = lfirst_oid(cell);
+		answer.leaf = relid;
 		initStringInfo(&answer.items);
 		remote_query(table->server, table->owner,
 					 psprintf("SELECT item, primary_key FROM " IT_INTERNAL ".take(%s, " INT64_FORMAT ", %s)", table->literal,
@@ -317,13 +308,12 @@ static void
 feed_note_applied(FeedBatch *batch)
 {
 	MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
-	ListCell   *cell;
 
-	foreach(cell, batch->taken)
+	foreach_ptr(TakenItems, items, batch->taken)
 	{
 		TakenItems *taken = palloc(sizeof(TakenItems));
 
-		*taken = *(TakenItems *) lfirst(cell);
+		*taken = *items;
 		taken->table.literal = pstrdup(taken->table.literal);
 		taken->items = MemoryContextStrdup(TopMemoryContext, taken->items);
 		taken->sub = GetCurrentSubTransactionId();
@@ -345,20 +335,18 @@ int64
 feed_ack_applied(void)
 {
 	int64		n = 0;
-	ListCell   *cell;
 	List	   *due = NIL;
 
-	foreach(cell, applied)
+	foreach_ptr(TakenItems, items, applied)
 	{
-		if (((TakenItems *) lfirst(cell))->sub == InvalidSubTransactionId)
-			due = lappend(due, lfirst(cell));
+		if (items->sub == InvalidSubTransactionId)
+			due = lappend(due, items);
 	}
 	if (due == NIL)
 		return 0;
 	wait_point("changes of a feed are applied and not acknowledged");
-	foreach(cell, due)
+	foreach_ptr(TakenItems, taken, due)
 	{
-		TakenItems *taken = lfirst(cell);
 		char	   *sql = psprintf("SELECT " IT_INTERNAL ".ack(%s, %s)", taken->table.literal,
 								   quote_literal_cstr(psprintf("{%s}", taken->items)));
 		RemoteTable table = taken->table;
@@ -378,11 +366,9 @@ feed_ack_applied(void)
 void
 feed_at_xact_event(XactEvent event)
 {
-	ListCell   *cell;
-
 	if (event == XACT_EVENT_COMMIT)
-		foreach(cell, applied)
-			((TakenItems *) lfirst(cell))->sub = InvalidSubTransactionId;
+		foreach_ptr(TakenItems, items, applied)
+			items->sub = InvalidSubTransactionId;
 	else if (event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
 		feed_at_abort_of(TopSubTransactionId);
 }
@@ -391,15 +377,11 @@ feed_at_xact_event(XactEvent event)
 void
 feed_at_abort_of(SubTransactionId sub)
 {
-	ListCell   *cell;
-
-	foreach(cell, applied)
+	foreach_ptr(TakenItems, taken, applied)
 	{
-		TakenItems *taken = lfirst(cell);
-
 		if (!belongs_to(taken->sub, sub))
 			continue;
-		applied = foreach_delete_current(applied, cell);
+		applied = foreach_delete_current(applied, taken);
 		pfree(taken->items);
 		pfree(taken->table.literal);
 		pfree(taken);
@@ -410,13 +392,11 @@ feed_at_abort_of(SubTransactionId sub)
 static void
 feed_count(FactDef *def, FeedBatch *batch)
 {
-	ListCell   *cell;
-
 	batch->backlog = 0;
 	batch->oldest = DT_NOEND;
-	foreach(cell, leaves_on(def->relid, batch->server))
+	foreach_oid(relid, leaves_on(def->relid, batch->server))
 	{
-		RemoteTable *table = remote_table(lfirst_oid(cell), CurrentMemoryContext);
+		RemoteTable *table = remote_table(relid, CurrentMemoryContext);
 
 		remote_query(table->server, table->owner,
 					 psprintf("SELECT backlog, pg_catalog.date_part('epoch', lag) FROM " IT_INTERNAL ".feed_status(%s)", table->literal),
@@ -452,16 +432,15 @@ feeds_wait(Oid fact, int64 max_lag, TimestampTz until)
 {
 	List	   *servers = feed_servers(fact);
 	ListCell   *server;
-	ListCell   *cell;
 
 	if (servers == NIL)
 		return true;
 	(void) feed_ack_applied();
 	foreach(server, servers)
 	{
-		foreach(cell, leaves_on(fact, lfirst_oid(server)))
+		foreach_oid(relid, leaves_on(fact, lfirst_oid(server)))
 		{
-			RemoteTable *table = remote_table(lfirst_oid(cell), CurrentMemoryContext);
+			RemoteTable *table = remote_table(relid, CurrentMemoryContext);
 			Answer		answer = {.cxt = CurrentMemoryContext};
 			long		length = 1;
 
@@ -555,15 +534,14 @@ take_batch(Drain *drain)
 {
 	FeedBatch  *batch = drain->arg;
 	Reconciliation *r = &drain->rows;
-	ListCell   *cell;
 
 	wait_point("a feed is drained");
 	r->keys = batch->keys;
 	r->n = sort_keys(r->def, batch->keys, batch->nkeys);
-	foreach(cell, batch->whole)
+	foreach_oid(relid, batch->whole)
 	{
-		if (list_member_oid(foreign_leaves(r->def->relid), lfirst_oid(cell)))
-			queue_rows_of_partition(r->def, lfirst_oid(cell));
+		if (list_member_oid(foreign_leaves(r->def->relid), relid))
+			queue_rows_of_partition(r->def, relid);
 	}
 }
 

@@ -158,7 +158,6 @@ find_plan(FactDef *def, Bitmapset *columns, bool joined, PartitionKeys *parts, i
 	List	   *merged = NIL;
 	ForeignPlan *plan;
 	Oid		   *sorted;
-	ListCell   *cell;
 	bool		kept;
 
 	for (int i = 0; i < nparts; i++)
@@ -182,10 +181,8 @@ find_plan(FactDef *def, Bitmapset *columns, bool joined, PartitionKeys *parts, i
 		}
 		link = &plan->next;
 	}
-	foreach(cell, merged)
+	foreach_ptr(ForeignPlan, other, merged)
 	{
-		ForeignPlan *other = lfirst(cell);
-
 		for (int i = 0; i < other->n; i++)
 			relids = list_append_unique_oid(relids, other->relids[i]);
 	}

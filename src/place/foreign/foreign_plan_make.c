@@ -194,14 +194,12 @@ static void
 find_members(ForeignPlan *plan)
 {
 	Append	   *append = (Append *) plan->stmt->planTree;
-	ListCell   *cell;
 
 	if (!IsA(append, Append) || list_length(append->appendplans) != plan->njoins)
 		return;
 	plan->members = palloc0(sizeof(Plan *) * plan->njoins);
-	foreach(cell, append->appendplans)
+	foreach_ptr(ForeignScan, scan, append->appendplans)
 	{
-		ForeignScan *scan = lfirst(cell);
 		int			rti = -1;
 		int			join = -1;
 

@@ -442,7 +442,6 @@ find_rows(LiveScan *scan, Datum *key)
 {
 	LeafScan   *leaf = scan->current;
 	List	   *fetched;
-	ListCell   *cell;
 	RowRequest	request = {.def = scan->def,.relid = scan->def->relid,.as_owner = !scan->as_writer};
 	Oid			partition = RelationGetRelid(leaf->rel);
 
@@ -450,8 +449,8 @@ find_rows(LiveScan *scan, Datum *key)
 	list_free_deep(leaf->rows);
 	leaf->rows = NIL;
 	if (scan->fetched != NULL && foreign_batch_find(scan->fetched, key, &fetched))
-		foreach(cell, fetched)
-			leaf->rows = lappend(leaf->rows, heap_copy_minimal_tuple_compat(lfirst(cell)));
+		foreach_ptr(MinimalTupleData, row, fetched)
+			leaf->rows = lappend(leaf->rows, heap_copy_minimal_tuple_compat(row));
 	else
 		foreign_by_key_fetch(&request, &partition, key, 1, keep_row, leaf);
 }

@@ -111,10 +111,9 @@ check_servers_unused(Oid fact, const char *what)
 {
 	List	   *servers = NIL;
 	Oid			used;
-	ListCell   *cell;
 
-	foreach(cell, foreign_leaves(fact))
-		servers = list_append_unique_oid(servers, GetForeignTable(lfirst_oid(cell))->serverid);
+	foreach_oid(relid, foreign_leaves(fact))
+		servers = list_append_unique_oid(servers, GetForeignTable(relid)->serverid);
 	if (servers == NIL)
 		return;
 	if (list_member_oid(writers_out, fact) && is_locked_here(fact) && !batch_any_foreign(fact))
@@ -158,19 +157,18 @@ note_writers_locked_out(Oid fact)
 static bool
 has_synchronized_snapshots(Oid fact)
 {
-	ListCell   *cell;
 	ListCell   *server;
 	ListCell   *owner;
 
 	if (synchronized == NULL || batch_any_foreign(fact))
 		return false;
-	foreach(cell, foreign_leaves(fact))
+	foreach_oid(relid, foreign_leaves(fact))
 	{
-		Relation	leaf = relation_open(lfirst_oid(cell), AccessShareLock);
+		Relation	leaf = relation_open(relid, AccessShareLock);
 		bool		found = false;
 
 		forboth(server, synchronized->servers, owner, synchronized->owners)
-			found |= lfirst_oid(server) == GetForeignTable(lfirst_oid(cell))->serverid &&
+			found |= lfirst_oid(server) == GetForeignTable(relid)->serverid &&
 			lfirst_oid(owner) == leaf->rd_rel->relowner;
 		relation_close(leaf, NoLock);
 		if (!found)
@@ -212,10 +210,10 @@ get_synchronized_snapshot(FactDef *def, Relation fact)
 	}
 	check_servers_unused(def->relid, "verify()");
 
-	foreach(cell, foreign_leaves(def->relid))
+	foreach_oid(relid, foreign_leaves(def->relid))
 	{
-		Oid			server = GetForeignTable(lfirst_oid(cell))->serverid;
-		Relation	leaf = relation_open(lfirst_oid(cell), AccessShareLock);
+		Oid			server = GetForeignTable(relid)->serverid;
+		Relation	leaf = relation_open(relid, AccessShareLock);
 		Oid			owner = leaf->rd_rel->relowner;
 		bool		known = false;
 		ListCell   *other;
@@ -230,7 +228,7 @@ get_synchronized_snapshot(FactDef *def, Relation fact)
 		owners = lappend_oid(owners, owner);
 		become_owner(&caller, owner);
 		SPI_connect();
-		portal = SPI_cursor_open_with_args(NULL, psprintf("SELECT FROM %s LIMIT 1", quoted_relation(lfirst_oid(cell))),
+		portal = SPI_cursor_open_with_args(NULL, psprintf("SELECT FROM %s LIMIT 1", quoted_relation(relid)),
 										   0, NULL, NULL, NULL, true, 0);
 		SPI_finish();
 		portals = lappend(portals, portal);
@@ -290,24 +288,21 @@ unlock_fact(Oid relid)
 void
 warn_foreign(Oid fact, bool async)
 {
-	ListCell   *cell;
-
 	if (foreign_leaves(fact) == NIL)
 		return;
 	if (async)
 	{
 		List	   *servers = NIL;
 
-		foreach(cell, foreign_leaves(fact))
-			servers = list_append_unique_oid(servers, GetForeignTable(lfirst_oid(cell))->serverid);
-		foreach(cell, servers)
+		foreach_oid(relid, foreign_leaves(fact))
+			servers = list_append_unique_oid(servers, GetForeignTable(relid)->serverid);
+		foreach_oid(server_oid, servers)
 		{
-			ForeignServer *server = GetForeignServer(lfirst_oid(cell));
+			ForeignServer *server = GetForeignServer(server_oid);
 			bool		found = false;
-			ListCell   *option;
 
-			foreach(option, server->options)
-				found |= strcmp(((DefElem *) lfirst(option))->defname, "connect_timeout") == 0;
+			foreach_ptr(DefElem, option, server->options)
+				found |= strcmp(option->defname, "connect_timeout") == 0;
 			if (!found)
 				ereport(WARNING,
 						(errcode(ERRCODE_WARNING),

@@ -232,14 +232,11 @@ server_text(Oid server)
 	ForeignServer *s = GetForeignServer(server);
 	StringInfoData text;
 	const char *before = " (";
-	ListCell   *cell;
 
 	initStringInfo(&text);
 	appendStringInfo(&text, "\"%s\"", s->servername);
-	foreach(cell, s->options)
+	foreach_ptr(DefElem, option, s->options)
 	{
-		DefElem    *option = lfirst(cell);
-
 		if (strcmp(option->defname, "host") != 0 && strcmp(option->defname, "hostaddr") != 0 &&
 			strcmp(option->defname, "port") != 0)
 			continue;
