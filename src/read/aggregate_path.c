@@ -53,7 +53,6 @@ add_aggregate_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *inpu
 {
 	Query	   *parse = root->parse;
 	Served		served;
-	ListCell   *cell;
 
 	if (previous_hook)
 		previous_hook(root, stage, input_rel, output_rel, extra);
@@ -67,8 +66,8 @@ add_aggregate_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *inpu
 		return;
 	if (unfit_clauses(input_rel->baserestrictinfo) == NULL && open_served(root, input_rel->relid, false, &served))
 	{
-		foreach(cell, served.defs)
-			add_paths_of_index_table(root, input_rel, output_rel, &served, lfirst(cell), extra);
+		foreach_ptr(IndexDef, def, served.defs)
+			add_paths_of_index_table(root, input_rel, output_rel, &served, def, extra);
 		close_served(&served);
 	}
 }
@@ -159,7 +158,6 @@ add_partial_aggregate(PlannerInfo *root, Path *scan, RelOptInfo *grouped, GroupP
 	double		partial_groups = 1;
 	double		rows;
 	Path	   *path;
-	ListCell   *cell;
 
 	if (partial->reltarget->exprs == NIL || (strategy == AGG_HASHED && !grouping_is_hashable(parse->groupClause)))
 		return;
@@ -168,9 +166,9 @@ add_partial_aggregate(PlannerInfo *root, Path *scan, RelOptInfo *grouped, GroupP
 	 * From PostgreSQL 16 on, a key that a condition makes constant is
 	 * computed by the leader, of columns that entries lack.
 	 */
-	foreach(cell, partial->reltarget->exprs)
+	foreach_ptr(Node, expr, partial->reltarget->exprs)
 	{
-		if (!IsA(lfirst(cell), Aggref) && !list_member(scan->pathtarget->exprs, lfirst(cell)))
+		if (!IsA(expr, Aggref) && !list_member(scan->pathtarget->exprs, expr))
 			return;
 	}
 	if (keys != NIL)

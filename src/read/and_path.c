@@ -116,13 +116,11 @@ static List *
 in_one_order(PlannerInfo *root, RelOptInfo *rel, Served *served, List *searches)
 {
 	List	   *result = NIL;
-	ListCell   *cell;
 
 	if (served->fact->pk_deferrable)
 		return NIL;
-	foreach(cell, searches)
+	foreach_ptr(Candidate, first, searches)
 	{
-		Candidate  *first = lfirst(cell);
 		Candidate  *c = first;
 		List	   *used = NIL;
 		const char *why;

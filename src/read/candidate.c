@@ -70,12 +70,8 @@ clause_of(Node *clause)
 bool
 is_used(Condition *condition, List *used)
 {
-	ListCell   *cell;
-
-	foreach(cell, used)
+	foreach_ptr(Condition, other, used)
 	{
-		Condition  *other = lfirst(cell);
-
 		if (condition->rinfo == other->rinfo && condition->operator == other->operator && condition->taking == other->taking &&
 			condition->detail == other->detail && equal(condition->value, other->value))
 			return true;
@@ -87,11 +83,9 @@ is_used(Condition *condition, List *used)
 bool
 are_of_query(List *conditions)
 {
-	ListCell   *cell;
-
-	foreach(cell, conditions)
+	foreach_ptr(Condition, condition, conditions)
 	{
-		if (((Condition *) lfirst(cell))->array || ((Condition *) lfirst(cell))->rinfo == NULL)
+		if (condition->array || condition->rinfo == NULL)
 			return false;
 	}
 	return true;
@@ -113,7 +107,6 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Relation f
 	bool		array = false;
 	bool		unknown = false;
 	bool		policy_in_scan = false;
-	ListCell   *cell;
 	int			position;
 
 	if (!def->active)
@@ -126,11 +119,8 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Relation f
 		*why = "its filter does not follow from the conditions";
 		return NULL;
 	}
-	foreach(cell, clauses)
+	foreach_ptr(Node, clause, clauses)
 	{
-		Node	   *clause = lfirst(cell);
-		ListCell   *inner;
-
 		if (IsA(clause, RestrictInfo) && ((RestrictInfo *) clause)->pseudoconstant)
 			continue;
 		if (IsA(clause, RestrictInfo) && ((RestrictInfo *) clause)->security_level < root->qual_security_level &&
@@ -138,10 +128,8 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Relation f
 			policy_in_scan = true;
 		if (!may_concern(clause_of(clause), def))
 			continue;
-		foreach(inner, implied_conditions(root, def, clause_of(clause), fact, varno, &unknown))
+		foreach_ptr(Condition, condition, implied_conditions(root, def, clause_of(clause), fact, varno, &unknown))
 		{
-			Condition  *condition = lfirst(inner);
-
 			condition->rinfo = IsA(clause, RestrictInfo) ? (RestrictInfo *) clause : NULL;
 			found = lappend(found, condition);
 		}
@@ -164,10 +152,8 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Relation f
 		Condition  *lower = NULL;
 		Condition  *upper = NULL;
 
-		foreach(cell, found)
+		foreach_ptr(Condition, condition, found)
 		{
-			Condition  *condition = lfirst(cell);
-
 			if (condition->position != position || (position == def->multi_field && is_used(condition, used)))
 				continue;
 			if (condition->strategy == BTEqualStrategyNumber)
@@ -208,10 +194,8 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Relation f
 	if (c->order_from < 0)
 		c->order_from = c->nequal;
 
-	foreach(cell, c->conditions)
+	foreach_ptr(Condition, condition, c->conditions)
 	{
-		Condition  *condition = lfirst(cell);
-
 		c->unless |= condition->unless;
 		if (condition->position == def->multi_field && (condition->array || condition->strategy != BTEqualStrategyNumber))
 			c->distinct = true;
@@ -294,12 +278,9 @@ without_refuted(PlannerInfo *root, Candidate *c, List *conditions)
 {
 	IndexDef   *def = c->def;
 	const char **why = &c->refuted;
-	ListCell   *cell;
 
-	foreach(cell, conditions)
+	foreach_ptr(Condition, condition, conditions)
 	{
-		Condition  *condition = lfirst(cell);
-
 		if (!may_be_compared(root, c, condition))
 			*why = "row security or a security barrier applies, and entries are compared by an operator that is not leakproof";
 		else if (condition->sparse && !index_table_complete(def, 0, NULL))
@@ -310,7 +291,7 @@ without_refuted(PlannerInfo *root, Candidate *c, List *conditions)
 				"some rows may have arrays or objects in place of the field, which the condition looks into";
 		else
 			continue;
-		conditions = foreach_delete_current(conditions, cell);
+		conditions = foreach_delete_current(conditions, condition);
 	}
 	return conditions;
 }
@@ -436,13 +417,12 @@ count_not_null(Candidate *c)
 	{
 		Column		column = {.def = def,.field = &def->fields[i],.varno = c->varno};
 		bool		proven = check_says_not_null(c->fact, def, &def->fields[i]);
-		ListCell   *cell;
 
-		foreach(cell, c->conditions)
-			proven = proven || (((Condition *) lfirst(cell))->position == i && !((Condition *) lfirst(cell))->sparse);
-		foreach(cell, c->known)
-			proven = proven || (!depends_on_json_path(clause_of(lfirst(cell)), NULL) &&
-								rejects_null(clause_of(lfirst(cell)), &column));
+		foreach_ptr(Condition, condition, c->conditions)
+			proven = proven || (condition->position == i && !condition->sparse);
+		foreach_ptr(Node, clause, c->known)
+			proven = proven || (!depends_on_json_path(clause_of(clause), NULL) &&
+								rejects_null(clause_of(clause), &column));
 		if (!proven)
 			break;
 	}
@@ -453,15 +433,13 @@ count_not_null(Candidate *c)
 static bool
 rejects_null(Node *clause, Column *column)
 {
-	ListCell   *cell;
-
 	if (IsA(clause, BoolExpr) && ((BoolExpr *) clause)->boolop != NOT_EXPR)
 	{
 		bool		or = ((BoolExpr *) clause)->boolop == OR_EXPR;
 
-		foreach(cell, ((BoolExpr *) clause)->args)
+		foreach_ptr(Node, arg, ((BoolExpr *) clause)->args)
 		{
-			if (rejects_null(lfirst(cell), column) != or)
+			if (rejects_null(arg, column) != or)
 				return !or;
 		}
 		return or;
@@ -515,11 +493,9 @@ null_if_null(Node *node, Column *column)
 static bool
 any_null_if_null(List *args, Column *column)
 {
-	ListCell   *cell;
-
-	foreach(cell, args)
+	foreach_ptr(Node, arg, args)
 	{
-		if (null_if_null(lfirst(cell), column))
+		if (null_if_null(arg, column))
 			return true;
 	}
 	return false;
@@ -539,17 +515,14 @@ void
 set_order(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
 {
 	int			position = c->order_from;
-	ListCell   *cell;
 
 	c->pathkeys = NIL;
 	c->backward = false;
 	/* A fallback would evaluate what it sorts by for hidden rows. */
 	if (c->policy_in_scan)
 		return;
-	foreach(cell, root->query_pathkeys)
+	foreach_ptr(PathKey, key, root->query_pathkeys)
 	{
-		PathKey    *key = lfirst(cell);
-
 		if (position >= c->def->nsearch || key->pk_eclass->ec_has_volatile ||
 			(c->pathkeys != NIL && pathkey_descends(key) != c->backward) ||
 			sort_expression(c, rel, key, position) == NULL)
@@ -566,14 +539,12 @@ sort_expression(Candidate *c, RelOptInfo *rel, PathKey *key, int position)
 {
 	Form_pg_attribute att = TupleDescAttr(c->def->desc, c->def->ident[position] - 1);
 	EquivalenceClass *ec = key->pk_eclass;
-	ListCell   *cell;
 
 	if (key->pk_opfamily != lookup_type_cache(att->atttypid, TYPECACHE_BTREE_OPFAMILY)->btree_opf ||
 		(OidIsValid(att->attcollation) && ec->ec_collation != att->attcollation))
 		return NULL;
-	foreach(cell, ec->ec_members)
+	foreach_ptr(EquivalenceMember, em, ec->ec_members)
 	{
-		EquivalenceMember *em = lfirst(cell);
 		Node	   *expr = (Node *) em->em_expr;
 
 		if (em->em_is_const || !bms_equal(em->em_relids, rel->relids))

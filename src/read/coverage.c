@@ -50,15 +50,14 @@ bool
 is_checked_by_search(Candidate *c, RestrictInfo *rinfo)
 {
 	uint32		told = 0;
-	ListCell   *cell;
 
 	if (c->def == NULL || c->tested_again || c->policy_in_scan || (c->def->async && !c->entries_only))
 		return false;
 	if (searches_check(c, rinfo, &told))
 		return true;
-	foreach(cell, c->parts)
+	foreach_ptr(Candidate, part, c->parts)
 	{
-		if (searches_check(lfirst(cell), rinfo, &told))
+		if (searches_check(part, rinfo, &told))
 			return true;
 	}
 	return false;
@@ -68,12 +67,8 @@ is_checked_by_search(Candidate *c, RestrictInfo *rinfo)
 static bool
 searches_check(Candidate *c, RestrictInfo *rinfo, uint32 *told)
 {
-	ListCell   *cell;
-
-	foreach(cell, c->conditions)
+	foreach_ptr(Condition, condition, c->conditions)
 	{
-		Condition  *condition = lfirst(cell);
-
 		if (condition->rinfo != rinfo)
 			continue;
 		if (!condition->lossy)
@@ -154,12 +149,11 @@ PathTarget *
 target_of_expressions(PlannerInfo *root, RelOptInfo *rel, List *exprs)
 {
 	PathTarget *target = create_empty_pathtarget();
-	ListCell   *cell;
 
 	if (list_difference(rel->reltarget->exprs, exprs) == NIL)
 		return rel->reltarget;
-	foreach(cell, exprs)
-		add_column_to_pathtarget(target, lfirst(cell), 0);
+	foreach_ptr(Expr, expr, exprs)
+		add_column_to_pathtarget(target, expr, 0);
 	return set_pathtarget_cost_width(root, target);
 }
 
@@ -176,16 +170,13 @@ static bool
 row_covered(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
 {
 	AttrNumber	doc = c->def->fact->doc_attno[c->def->docno];
-	ListCell   *cell;
 
 	if (root->parse->commandType != CMD_SELECT || root->parse->rowMarks != NIL ||
 		not_covered(as_scanned(root, (Node *) expressions_of_query(root, rel)), c))
 		return false;
 	/* Other columns may be asked for although nothing needs them any more. */
-	foreach(cell, pull_var_clause((Node *) rel->reltarget->exprs, PVC_RECURSE_PLACEHOLDERS))
+	foreach_ptr(Var, var, pull_var_clause((Node *) rel->reltarget->exprs, PVC_RECURSE_PLACEHOLDERS))
 	{
-		Var		   *var = lfirst(cell);
-
 		if (var->varno == (int) rel->relid && var->varattno != doc && not_covered((Node *) var, c))
 			return false;
 	}
@@ -197,27 +188,23 @@ static List *
 expressions_of_query(PlannerInfo *root, RelOptInfo *rel)
 {
 	List	   *result = list_make2(root->processed_tlist, root->parse->havingQual);
-	ListCell   *cell;
-	ListCell   *inner;
 
-	foreach(cell, rel->joininfo)
-		result = lappend(result, ((RestrictInfo *) lfirst(cell))->clause);
-	foreach(cell, root->eq_classes)
+	foreach_ptr(RestrictInfo, rinfo, rel->joininfo)
+		result = lappend(result, rinfo->clause);
+	foreach_ptr(EquivalenceClass, ec, root->eq_classes)
 	{
-		foreach(inner, ((EquivalenceClass *) lfirst(cell))->ec_members)
+		foreach_ptr(EquivalenceMember, member, ec->ec_members)
 		{
-			EquivalenceMember *member = lfirst(inner);
-
 			if (bms_is_member(rel->relid, member->em_relids))
 				result = lappend(result, member->em_expr);
 		}
 	}
-	foreach(cell, root->placeholder_list)
-		result = lappend(result, ((PlaceHolderInfo *) lfirst(cell))->ph_var->phexpr);
-	foreach(cell, root->join_info_list)
-		result = lappend(result, ((SpecialJoinInfo *) lfirst(cell))->semi_rhs_exprs);
-	foreach(cell, root->append_rel_list)
-		result = lappend(result, ((AppendRelInfo *) lfirst(cell))->translated_vars);
+	foreach_ptr(PlaceHolderInfo, info, root->placeholder_list)
+		result = lappend(result, info->ph_var->phexpr);
+	foreach_ptr(SpecialJoinInfo, info, root->join_info_list)
+		result = lappend(result, info->semi_rhs_exprs);
+	foreach_ptr(AppendRelInfo, info, root->append_rel_list)
+		result = lappend(result, info->translated_vars);
 	for (int i = 1; i < root->simple_rel_array_size; i++)
 	{
 		if (root->simple_rel_array[i] != NULL)
@@ -236,14 +223,11 @@ bool
 cover_aggregates(PlannerInfo *root, Candidate *c, List *clauses, PathTarget *target)
 {
 	Query	   *parse = root->parse;
-	ListCell   *cell;
 
 	c->exprs = NIL;
 	c->attnos = NIL;
-	foreach(cell, root->processed_tlist)
+	foreach_ptr(TargetEntry, tle, root->processed_tlist)
 	{
-		TargetEntry *tle = lfirst(cell);
-
 		if (tle->ressortgroupref != 0 && get_sortgroupref_clause_noerr(tle->ressortgroupref, parse->groupClause) != NULL)
 		{
 			AttrNumber	attno = column_of_candidate(c, (Node *) tle->expr);
@@ -274,14 +258,10 @@ cover_aggregates(PlannerInfo *root, Candidate *c, List *clauses, PathTarget *tar
 static bool
 clauses_covered(Candidate *c, List *clauses)
 {
-	ListCell   *cell;
-
 	if (c->policy_in_scan || (c->secured && c->def->async))
 		return false;
-	foreach(cell, clauses)
+	foreach_ptr(RestrictInfo, rinfo, clauses)
 	{
-		RestrictInfo *rinfo = lfirst(cell);
-
 		if (!rinfo->pseudoconstant && !is_checked_by_search(c, rinfo) && not_covered((Node *) rinfo->clause, c))
 			return false;
 	}
@@ -321,15 +301,14 @@ static AttrNumber
 column_in_entries(Candidate *c, Node *node, int *source)
 {
 	AttrNumber	attno = column_of_candidate(c, node);
-	ListCell   *cell;
 
 	*source = 0;
 	if (attno != 0 || c->partial_rows)
 		return attno;
-	foreach(cell, c->parts)
+	foreach_ptr(Candidate, part, c->parts)
 	{
-		attno = column_of_candidate(lfirst(cell), node);
-		*source = foreach_current_index(cell) + 1;
+		attno = column_of_candidate(part, node);
+		*source = foreach_current_index(part) + 1;
 		if (attno != 0)
 			return attno;
 	}
@@ -362,16 +341,15 @@ static bool
 fits_into_row(Candidate *c, AttrNumber attno, Node *node)
 {
 	Field	   *field;
-	ListCell   *cell;
 
 	if (IsA(node, Var))
 		return true;
 	field = c->def->doc_attno != 0 ? NULL : field_in_document(c->def, attno);
 	if (field == NULL)
 		return false;
-	foreach(cell, c->attnos)
+	foreach_int(column, c->attnos)
 	{
-		Field	   *other = field_in_document(c->def, lfirst_int(cell));
+		Field	   *other = field_in_document(c->def, column);
 
 		if (other != NULL && !fields_fit_together(field, other))
 			return false;
@@ -398,14 +376,12 @@ target_covered(PlannerInfo *root, Candidate *c)
 {
 	Query	   *parse = root->parse;
 	bool		grouping = parse->groupClause != NIL || parse->hasAggs || root->hasHavingQual;
-	ListCell   *cell;
 
 	if (parse->hasTargetSRFs || parse->hasWindowFuncs || parse->groupingSets != NIL || parse->setOperations != NULL ||
 		parse->rowMarks != NIL)
 		return false;
-	foreach(cell, root->processed_tlist)
+	foreach_ptr(TargetEntry, tle, root->processed_tlist)
 	{
-		TargetEntry *tle = lfirst(cell);
 		bool		plain_columns;
 
 		if (grouping)

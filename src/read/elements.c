@@ -80,9 +80,9 @@ subplan_clauses(PlannerInfo *root, SubPlan *subplan, Node *compared)
 	if (query == NULL || query->commandType != CMD_SELECT || query->hasAggs || query->groupClause != NIL ||
 		query->groupingSets != NIL || query->havingQual != NULL || query->setOperations != NULL || query->hasWindowFuncs)
 		return NIL;
-	foreach(cell, (List *) query->jointree->quals)
+	foreach_ptr(Node, qual, (List *) query->jointree->quals)
 	{
-		clause = outside(query, subplan, lfirst(cell));
+		clause = outside(query, subplan, qual);
 		if (clause != NULL)
 			result = lappend(result, clause);
 	}
@@ -150,7 +150,6 @@ List *
 lateral_clauses(PlannerInfo *root, Index varno)
 {
 	List	   *result = NIL;
-	ListCell   *cell;
 
 	for (int i = 1; i < root->simple_rel_array_size; i++)
 	{
@@ -159,10 +158,10 @@ lateral_clauses(PlannerInfo *root, Index varno)
 		if (rel == NULL || rel->rtekind != RTE_FUNCTION || !bms_is_member(varno, rel->lateral_relids) ||
 			!applies_to_all(root, i))
 			continue;
-		foreach(cell, rel->baserestrictinfo)
+		foreach_ptr(RestrictInfo, rinfo, rel->baserestrictinfo)
 		{
 			bool		failed = false;
-			Node	   *clause = with_elements((Node *) ((RestrictInfo *) lfirst(cell))->clause, root->parse->rtable, i, &failed);
+			Node	   *clause = with_elements((Node *) rinfo->clause, root->parse->rtable, i, &failed);
 
 			if (!failed)
 				result = lappend(result, clause);
@@ -186,12 +185,8 @@ with_elements(Node *node, List *rtable, Index varno, bool *failed)
 static bool
 applies_to_all(PlannerInfo *root, Index varno)
 {
-	ListCell   *cell;
-
-	foreach(cell, root->join_info_list)
+	foreach_ptr(SpecialJoinInfo, join, root->join_info_list)
 	{
-		SpecialJoinInfo *join = lfirst(cell);
-
 		if (join->jointype == JOIN_SEMI)
 			continue;
 		if (bms_is_member(varno, join->syn_righthand) ||
@@ -316,24 +311,23 @@ array_of(Node *arg)
 {
 	List	   *results = NIL;
 	Node	   *result = NULL;
-	ListCell   *cell;
 
 	if (IsA(arg, CoalesceExpr))
 		results = ((CoalesceExpr *) arg)->args;
 	else if (IsA(arg, CaseExpr))
 	{
-		foreach(cell, ((CaseExpr *) arg)->args)
-			results = lappend(results, lfirst_node(CaseWhen, cell)->result);
+		foreach_node(CaseWhen, when, ((CaseExpr *) arg)->args)
+			results = lappend(results, when->result);
 		if (((CaseExpr *) arg)->defresult != NULL)
 			results = lappend(results, ((CaseExpr *) arg)->defresult);
 	}
-	foreach(cell, results)
+	foreach_ptr(Node, one, results)
 	{
-		if (has_no_elements(lfirst(cell)))
+		if (has_no_elements(one))
 			continue;
-		if (result != NULL && !equal(result, lfirst(cell)))
+		if (result != NULL && !equal(result, one))
 			return arg;
-		result = lfirst(cell);
+		result = one;
 	}
 	return result != NULL ? result : arg;
 }

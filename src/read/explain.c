@@ -70,7 +70,6 @@ indextable_explain(PG_FUNCTION_ARGS)
 	MemoryContext outer_cxt = opinions_cxt;
 	int			outer_setting = setting_planner;
 	List	   *volatile found = NIL;
-	ListCell   *cell;
 
 	InitMaterializedSRF(fcinfo, 0);
 	if (PG_ARGISNULL(0))
@@ -115,9 +114,8 @@ indextable_explain(PG_FUNCTION_ARGS)
 		(void) listen_to_reasons(outer);
 	}
 	PG_END_TRY();
-	foreach(cell, join_opinions(found))
+	foreach_ptr(Opinion, opinion, join_opinions(found))
 	{
-		Opinion    *opinion = lfirst(cell);
 		Datum		values[4] = {0};
 		bool		nulls[4] = {false, !OidIsValid(opinion->index_table), false, false};
 
@@ -139,22 +137,17 @@ static List *
 join_opinions(List *found)
 {
 	List	   *result = NIL;
-	ListCell   *cell;
-	ListCell   *other;
 
-	foreach(cell, found)
+	foreach_ptr(Opinion, opinion, found)
 	{
-		Opinion    *opinion = lfirst(cell);
 		Opinion    *first = opinion;
 		Opinion    *joined;
 		StringInfoData names;
 		int			n = 0;
 
 		initStringInfo(&names);
-		foreach(other, found)
+		foreach_ptr(Opinion, same, found)
 		{
-			Opinion    *same = lfirst(other);
-
 			if (same->fact != opinion->fact || same->used || !is_about_another(opinion) ||
 				strcmp(same->reason, opinion->reason) != 0)
 				continue;
@@ -302,11 +295,10 @@ static List *
 group_names(IndexTableScan *scan)
 {
 	List	   *result = NIL;
-	ListCell   *cell;
 
-	foreach(cell, scan->plan.groups)
+	foreach_int(attno, scan->plan.groups)
 	{
-		char	   *column = get_attname(scan->plan.index_table, lfirst_int(cell), true);
+		char	   *column = get_attname(scan->plan.index_table, attno, true);
 
 		result = lappend(result, column != NULL ? column : "?");
 	}

@@ -82,14 +82,11 @@ static bool is_believed(Checked *checked);
 bool
 check_says_not_null(Relation rel, IndexDef *def, Field *field)
 {
-	ListCell   *cell;
-
 	/* JSON null in a column of type jsonb is NULL as a key. */
 	if (field->convert != NULL || field->spec->multi || (field->fact_attno != 0 && field->type == JSONBOID))
 		return false;
-	foreach(cell, checks_of(def->fact, rel)->not_null)
+	foreach_ptr(Checked, checked, checks_of(def->fact, rel)->not_null)
 	{
-		Checked    *checked = lfirst(cell);
 		Node	   *expr = checked->expr;
 
 		if (!is_believed(checked))
@@ -105,12 +102,8 @@ check_says_not_null(Relation rel, IndexDef *def, Field *field)
 bool
 check_says_array(Relation rel, IndexDef *def, Field *field)
 {
-	ListCell   *cell;
-
-	foreach(cell, checks_of(def->fact, rel)->arrays)
+	foreach_ptr(Checked, checked, checks_of(def->fact, rel)->arrays)
 	{
-		Checked    *checked = lfirst(cell);
-
 		if (is_believed(checked) && is_value_after(def, field, field->plain_steps, checked->expr, VARNO))
 			return true;
 	}
@@ -204,12 +197,10 @@ add_column(struct FactChecks *checks, Relation rel, AttrNumber attno, Transactio
 static void
 read_condition(struct FactChecks *checks, Node *node, TransactionId xmin)
 {
-	ListCell   *cell;
-
 	if (is_andclause(node))
 	{
-		foreach(cell, ((BoolExpr *) node)->args)
-			read_condition(checks, lfirst(cell), xmin);
+		foreach_ptr(Node, arg, ((BoolExpr *) node)->args)
+			read_condition(checks, arg, xmin);
 	}
 	else if (IsA(node, NullTest) && ((NullTest *) node)->nulltesttype == IS_NOT_NULL && !((NullTest *) node)->argisrow)
 		checks->not_null = add_checked(checks->not_null, without_casts((Node *) ((NullTest *) node)->arg), xmin);
@@ -249,15 +240,13 @@ add_checked(List *list, Node *expr, TransactionId xmin)
 static Node *
 fold_arrays(Node *node, void *context)
 {
-	ListCell   *cell;
-
 	if (node == NULL)
 		return NULL;
 	if (!IsA(node, ArrayExpr))
 		return expression_tree_mutator(node, fold_arrays, context);
-	foreach(cell, ((ArrayExpr *) node)->elements)
+	foreach_ptr(Node, element, ((ArrayExpr *) node)->elements)
 	{
-		if (!IsA(lfirst(cell), Const))
+		if (!IsA(element, Const))
 			return node;
 	}
 	return eval_const_expressions(NULL, node);

@@ -224,11 +224,10 @@ static void
 put_rows(Lookup *lookup, List *rows)
 {
 	TupleTableSlot *row = MakeSingleTupleTableSlot(lookup->factdef->desc, &TTSOpsMinimalTuple);
-	ListCell   *cell;
 
-	foreach(cell, rows)
+	foreach_ptr(MinimalTupleData, stored, rows)
 	{
-		ExecStoreMinimalTuple(lfirst(cell), row, false);
+		ExecStoreMinimalTuple(stored, row, false);
 		if (matches(lookup, row))
 			put_row(lookup, row);
 	}
@@ -437,7 +436,6 @@ seen_row(SeenRows *seen, TupleTableSlot *entry)
 	SeenKey    *row;
 	Datum	   *copy;
 	bool		found;
-	ListCell   *cell;
 
 	key_of_entry(seen->def, entry, key);
 	for (int i = 0; i < fact->npk; i++)
@@ -449,9 +447,9 @@ seen_row(SeenRows *seen, TupleTableSlot *entry)
 	row = hash_search(seen->keys, &hash, HASH_ENTER, &found);
 	if (!found)
 		row->rows = NIL;
-	foreach(cell, row->rows)
+	foreach_ptr(Datum, other, row->rows)
 	{
-		if (same_key(seen, lfirst(cell), key))
+		if (same_key(seen, other, key))
 		{
 			MemoryContextSwitchTo(old);
 			return true;

@@ -129,11 +129,9 @@ static PlannedStmt *
 plan_statement(PLANNER_HOOK_PARAMETERS)
 {
 	bool		served = setting_planner != PLANNER_OFF && !is_planned_natively() && (cursorOptions & CURSOR_OPT_FAST_PLAN) == 0;
-	ListCell   *cell;
 
-	foreach(cell, served ? targets_of(parse) : NIL)
+	foreach_int(varno, served ? targets_of(parse) : NIL)
 	{
-		Index		varno = lfirst_int(cell);
 		PlannedStmt *search;
 
 		if (!is_target(parse, varno))
@@ -151,12 +149,11 @@ static List *
 targets_of(Query *statement)
 {
 	List	   *result = NIL;
-	ListCell   *cell;
 
 	if (statement->commandType == CMD_UPDATE || statement->commandType == CMD_DELETE)
 		return list_make1_int(statement->resultRelation);
-	foreach(cell, statement->rowMarks)
-		result = lappend_int(result, lfirst_node(RowMarkClause, cell)->rti);
+	foreach_node(RowMarkClause, mark, statement->rowMarks)
+		result = lappend_int(result, mark->rti);
 	return result;
 }
 
@@ -221,12 +218,11 @@ static Node *
 own_conditions(Query *statement, Index varno)
 {
 	List	   *result = NIL;
-	ListCell   *cell;
 
-	foreach(cell, make_ands_implicit((Expr *) statement->jointree->quals))
+	foreach_ptr(Node, qual, make_ands_implicit((Expr *) statement->jointree->quals))
 	{
-		if (bms_is_subset(pull_varnos(NULL, lfirst(cell)), bms_make_singleton(varno)) && !checkExprHasSubLink(lfirst(cell)))
-			result = lappend(result, lfirst(cell));
+		if (bms_is_subset(pull_varnos(NULL, qual), bms_make_singleton(varno)) && !checkExprHasSubLink(qual))
+			result = lappend(result, qual);
 	}
 	return result == NIL ? NULL : (Node *) make_ands_explicit(result);
 }
@@ -280,18 +276,17 @@ plan_for_later(Query *statement, Index varno, PlannedStmt *search, const char *t
 	CustomScan *late = makeNode(CustomScan);
 	Query	   *none = copyObject(statement);
 	PlannedStmt *result;
-	ListCell   *cell;
 
 	rt_fetch(varno, none->rtable)->inh = false;
 	if (list_length(none->rtable) == 1)
 		none->jointree->quals = makeBoolConst(false, false);
 	result = plan_natively(none, text, params);
 	late->scan.plan.targetlist = copyObject(result->planTree->targetlist);
-	foreach(cell, late->scan.plan.targetlist)
+	foreach_node(TargetEntry, tle, late->scan.plan.targetlist)
 	{
-		Node	   *expr = (Node *) lfirst_node(TargetEntry, cell)->expr;
+		Node	   *expr = (Node *) tle->expr;
 
-		lfirst_node(TargetEntry, cell)->expr = (Expr *) makeNullConst(exprType(expr), exprTypmod(expr), exprCollation(expr));
+		tle->expr = (Expr *) makeNullConst(exprType(expr), exprTypmod(expr), exprCollation(expr));
 	}
 	late->scan.plan.startup_cost = search->planTree->startup_cost;
 	late->scan.plan.total_cost = search->planTree->total_cost;
@@ -299,10 +294,8 @@ plan_for_later(Query *statement, Index varno, PlannedStmt *search, const char *t
 	late->methods = &late_type.methods;
 	late->custom_private = list_make4(statement, search, makeInteger(varno), makeInteger(params == NULL && is_plan_for_any_partition(statement)));
 	result->planTree = &late->scan.plan;
-	foreach(cell, search->rtable)
+	foreach_ptr(RangeTblEntry, rte, search->rtable)
 	{
-		RangeTblEntry *rte = lfirst(cell);
-
 		if (list_member_oid(result->relationOids, rte->relid))
 			continue;
 		result->rtable = lappend(result->rtable, rte);
@@ -392,11 +385,10 @@ static Oid
 only_leaf(Found *rows)
 {
 	Oid			leaf = rows->leaves == NIL ? InvalidOid : linitial_oid(rows->leaves);
-	ListCell   *cell;
 
-	foreach(cell, rows->leaves)
+	foreach_oid(other, rows->leaves)
 	{
-		if (lfirst_oid(cell) != leaf)
+		if (other != leaf)
 			return InvalidOid;
 	}
 	return leaf;
@@ -498,10 +490,10 @@ replace_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 	if (found == NULL || rel->reloptkind != RELOPT_OTHER_MEMBER_REL || IS_DUMMY_REL(rel) ||
 		rte->rtekind != RTE_RELATION || rte->relkind != RELKIND_RELATION)
 		return;
-	foreach(cell, rel->baserestrictinfo)
+	foreach_node(RestrictInfo, rinfo, rel->baserestrictinfo)
 	{
-		if (!is_key_condition(lfirst_node(RestrictInfo, cell)->clause))
-			conditions = lappend(conditions, lfirst(cell));
+		if (!is_key_condition(rinfo->clause))
+			conditions = lappend(conditions, rinfo);
 	}
 	if (list_length(conditions) == list_length(rel->baserestrictinfo))
 		return;

@@ -48,7 +48,6 @@ implied_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Relation fact
 {
 	List	   *result = NIL;
 	Node	   *arg;
-	ListCell   *cell;
 
 	clause = without_sql_json(clause);
 	switch (nodeTag(clause))
@@ -59,10 +58,10 @@ implied_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Relation fact
 				case OR_EXPR:
 					return implied_by_or(root, def, ((BoolExpr *) clause)->args, fact, varno, unknown);
 				case AND_EXPR:
-					foreach(cell, ((BoolExpr *) clause)->args)
-						result = list_concat(result, implied_conditions(root, def, lfirst(cell), fact, varno, unknown));
-					foreach(cell, result)
-						mark_lossy(lfirst(cell));
+					foreach_ptr(Node, one, ((BoolExpr *) clause)->args)
+						result = list_concat(result, implied_conditions(root, def, one, fact, varno, unknown));
+					foreach_ptr(Condition, condition, result)
+						mark_lossy(condition);
 					return result;
 				case NOT_EXPR:
 					arg = linitial(((BoolExpr *) clause)->args);
@@ -113,10 +112,10 @@ implied_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Relation fact
 	}
 	if (result != NIL && depends_on_json_path(clause, NULL))
 	{
-		foreach(cell, result)
+		foreach_ptr(Condition, condition, result)
 		{
-			mark_lossy(lfirst(cell));
-			((Condition *) lfirst(cell))->sparse = true;
+			mark_lossy(condition);
+			condition->sparse = true;
 		}
 	}
 	return result;
@@ -133,14 +132,13 @@ List *
 implied_by_elements(PlannerInfo *root, IndexDef *def, List *clauses, Relation fact, Index varno, bool *unknown)
 {
 	List	   *result = NIL;
-	ListCell   *cell;
 
-	foreach(cell, clauses)
-		result = list_concat(result, implied_conditions(root, def, lfirst(cell), fact, varno, unknown));
-	foreach(cell, result)
+	foreach_ptr(Node, clause, clauses)
+		result = list_concat(result, implied_conditions(root, def, clause, fact, varno, unknown));
+	foreach_ptr(Condition, condition, result)
 	{
-		mark_lossy(lfirst(cell));
-		((Condition *) lfirst(cell))->implied = true;
+		mark_lossy(condition);
+		condition->implied = true;
 	}
 	return result;
 }
@@ -160,7 +158,6 @@ implied_by_numbered_element(PlannerInfo *root, IndexDef *def, Node *clause, Rela
 	bool		may_be_member = false;
 	Node	   *of_some;
 	List	   *result;
-	ListCell   *cell;
 
 	if (def->multi_field < 0 || def->multi_field >= def->nsearch)
 		return NIL;
@@ -169,10 +166,10 @@ implied_by_numbered_element(PlannerInfo *root, IndexDef *def, Node *clause, Rela
 		(may_be_member && def->fields[def->multi_field].spec->nsteps > def->fields[def->multi_field].plain_steps + 1))
 		return NIL;
 	result = implied_by_elements(root, def, list_make1(of_some), fact, varno, unknown);
-	foreach(cell, result)
+	foreach_ptr(Condition, condition, result)
 	{
 		if (may_be_member)
-			((Condition *) lfirst(cell))->unless |= CONTAINER_BIT;
+			condition->unless |= CONTAINER_BIT;
 	}
 	return result;
 }
@@ -201,11 +198,10 @@ implied_by_or(PlannerInfo *root, IndexDef *def, List *arms, Relation fact, Index
 	List	   *implied = NIL;	/* a list for each arm */
 	List	   *result = NIL;
 	int			position;
-	ListCell   *cell;
 
-	foreach(cell, arms)
+	foreach_ptr(Node, arm, arms)
 	{
-		List	   *conditions = implied_conditions(root, def, lfirst(cell), fact, varno, unknown);
+		List	   *conditions = implied_conditions(root, def, arm, fact, varno, unknown);
 
 		if (conditions == NIL)
 			return NIL;
@@ -228,17 +224,13 @@ any_of(List *arms, int position)
 	Condition  *result = NULL;
 	List	   *values = NIL;
 	ArrayExpr  *array;
-	ListCell   *cell;
 
-	foreach(cell, arms)
+	foreach_ptr(List, arm, arms)
 	{
 		Condition  *best = NULL;
-		ListCell   *inner;
 
-		foreach(inner, (List *) lfirst(cell))
+		foreach_ptr(Condition, condition, arm)
 		{
-			Condition  *condition = lfirst(inner);
-
 			if (condition->position == position && condition->strategy == BTEqualStrategyNumber &&
 				(best == NULL || (best->lossy && !condition->lossy)))
 				best = condition;
@@ -253,7 +245,7 @@ any_of(List *arms, int position)
 		else if (best->operator != result->operator || best->subtype != result->subtype || best->taking != result->taking ||
 				 best->detail != result->detail || best->from != result->from)
 			return NULL;
-		result->lossy = result->lossy || best->lossy || list_length(lfirst(cell)) > 1;
+		result->lossy = result->lossy || best->lossy || list_length(arm) > 1;
 		result->sparse = result->sparse || best->sparse;
 		result->unless |= best->unless;
 		values = add_values(values, best);
@@ -339,11 +331,10 @@ static Node *
 as_comparison(Node *distinct)
 {
 	OpExpr	   *op = copyObject((OpExpr *) distinct);
-	ListCell   *cell;
 
-	foreach(cell, op->args)
+	foreach_ptr(Const, arg, op->args)
 	{
-		if (IsA(lfirst(cell), Const) && !((Const *) lfirst(cell))->constisnull)
+		if (IsA(arg, Const) && !arg->constisnull)
 		{
 			op->xpr.type = T_OpExpr;
 			return (Node *) op;

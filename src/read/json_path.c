@@ -84,16 +84,15 @@ without_sql_json(Node *clause)
 {
 #if PG_VERSION_NUM >= 170000
 	Node	   *result = clause;
-	ListCell   *cell;
 
 	if (IsA(clause, JsonExpr))
 		return as_jsonb_function((JsonExpr *) clause, NULL);
-	foreach(cell, operands(clause))
+	foreach_ptr(Node, operand, operands(clause))
 	{
-		if (!IsA(lfirst(cell), JsonExpr))
+		if (!IsA(operand, JsonExpr))
 			continue;
 		result = copyObject(clause);
-		lfirst(list_nth_cell(operands(result), foreach_current_index(cell))) = as_jsonb_function(lfirst(cell), clause);
+		lfirst(list_nth_cell(operands(result), foreach_current_index(operand))) = as_jsonb_function(operand, clause);
 		break;
 	}
 	return equal(result, clause) ? clause : result;
@@ -157,14 +156,10 @@ is_read_from_text(Oid type)
 static bool
 is_equal_to_other_text(Node *clause)
 {
-	ListCell   *cell;
-
 	if (clause == NULL || !IsA(clause, OpExpr) || get_opcode(((OpExpr *) clause)->opno) != F_TEXTEQ)
 		return false;
-	foreach(cell, ((OpExpr *) clause)->args)
+	foreach_ptr(Const, value, ((OpExpr *) clause)->args)
 	{
-		Const	   *value = lfirst(cell);
-
 		if (IsA(value, Const) && !value->constisnull)
 		{
 			char	   *other = TextDatumGetCString(value->constvalue);
@@ -193,7 +188,6 @@ json_path_conditions(IndexDef *def, Node *clause, Index varno)
 	bool		match;
 	Const	   *path;
 	List	   *result = NIL;
-	ListCell   *cell;
 
 	match = function == F_JSONB_PATH_MATCH_OPR || function == F_JSONB_PATH_MATCH;
 	if (!match && function != F_JSONB_PATH_EXISTS_OPR && function != F_JSONB_PATH_EXISTS)
@@ -221,10 +215,8 @@ json_path_conditions(IndexDef *def, Node *clause, Index varno)
 			seek_predicate(&sought, &item, sought.root);
 		else if (item.type == jpiRoot)
 			(void) follow(&sought, &item, sought.root, true);
-		foreach(cell, sought.found)
+		foreach_ptr(Condition, condition, sought.found)
 		{
-			Condition  *condition = lfirst(cell);
-
 			condition->lossy = true;
 			condition->sparse = true;
 			if (field->spec->multi || !(is_number_type(field->type) || field->type == BOOLOID || field->type == DATEOID ||

@@ -138,11 +138,10 @@ key_condition(Index varno, Form_pg_attribute att, List *keys, int i)
 	ScalarArrayOpExpr *result = makeNode(ScalarArrayOpExpr);
 	int			n = list_length(keys);
 	Datum	   *values = palloc(sizeof(Datum) * n);
-	ListCell   *cell;
 	ArrayType  *array;
 
-	foreach(cell, keys)
-		values[foreach_current_index(cell)] = ((Const *) list_nth(lfirst(cell), i))->constvalue;
+	foreach_ptr(List, key, keys)
+		values[foreach_current_index(key)] = ((Const *) list_nth(key, i))->constvalue;
 	array = construct_array(values, n, operand, att->attlen, att->attbyval, att->attalign);
 	if (operand != att->atttypid)
 		var = (Expr *) makeRelabelType(var, operand, -1, att->attcollation, COERCE_IMPLICIT_CAST);
@@ -291,17 +290,14 @@ depends_on(Query *statement, List *items)
 	List	   *relations;
 	List	   *own;
 	bool		row_security;
-	ListCell   *cell;
-	ListCell   *other;
 
 	extract_query_dependencies((Node *) statement, &relations, &own, &row_security);
-	foreach(cell, items)
+	foreach_node(PlanInvalItem, item, items)
 	{
-		PlanInvalItem *item = lfirst_node(PlanInvalItem, cell);
 		bool		is_own = false;
 
-		foreach(other, own)
-			is_own |= item->cacheId == lfirst_node(PlanInvalItem, other)->cacheId && item->hashValue == lfirst_node(PlanInvalItem, other)->hashValue;
+		foreach_node(PlanInvalItem, other, own)
+			is_own |= item->cacheId == other->cacheId && item->hashValue == other->hashValue;
 		if (!is_own)
 			return false;
 	}
@@ -397,14 +393,13 @@ next_row(ScanState *node)
 {
 	KeyedScan  *scan = (KeyedScan *) node;
 	Datum		key[INDEX_MAX_KEYS];
-	ListCell   *cell;
 
 	while (scan->next < list_length(scan->keys))
 	{
 		TupleTableSlot *row;
 
-		foreach(cell, (List *) list_nth(scan->keys, scan->next))
-			key[foreach_current_index(cell)] = ((Const *) lfirst(cell))->constvalue;
+		foreach_ptr(Const, value, (List *) list_nth(scan->keys, scan->next))
+			key[foreach_current_index(value)] = value->constvalue;
 		scan->next++;
 		row = live_scan_first(&scan->rows, key);
 		if (row != NULL && RelationGetRelid(scan->rows.current->rel) == RelationGetRelid(node->ss_currentRelation))

@@ -67,7 +67,6 @@ bool
 read_loosely(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *groups)
 {
 	Loose		loose = {.c = c};
-	ListCell   *cell;
 	double		n;
 	int			end;
 
@@ -77,18 +76,16 @@ read_loosely(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *groups)
 	end = c->nequal + bms_num_members(loose.columns);
 	if (end == c->nequal || bms_prev_member(loose.columns, -1) != end - 1)
 		return false;
-	foreach(cell, loose.ends)
+	foreach_int(position, loose.ends)
 	{
-		if (lfirst_int(cell) != end && lfirst_int(cell) >= c->nequal && !bms_is_member(lfirst_int(cell), loose.columns))
+		if (position != end && position >= c->nequal && !bms_is_member(position, loose.columns))
 			return false;
 	}
 	c->groups = NIL;
 	for (int i = c->nequal; i < end; i++)
 		c->groups = lappend_int(c->groups, c->def->ident[i]);
-	foreach(cell, rel->baserestrictinfo)
+	foreach_ptr(RestrictInfo, rinfo, rel->baserestrictinfo)
 	{
-		RestrictInfo *rinfo = lfirst(cell);
-
 		if (!rinfo->pseudoconstant && !is_checked_by_search(c, rinfo) &&
 			(contain_volatile_functions((Node *) rinfo->clause) || depends_on_entry((Node *) rinfo->clause, c)))
 			return false;
@@ -142,11 +139,8 @@ position_of(Candidate *c, Node *expr, Oid operator, StrategyNumber strategy, Oid
 static bool
 add_groups(Loose *loose, List *clauses, List *tlist)
 {
-	ListCell   *cell;
-
-	foreach(cell, clauses)
+	foreach_ptr(SortGroupClause, clause, clauses)
 	{
-		SortGroupClause *clause = lfirst(cell);
 		Node	   *expr = get_sortgroupclause_expr(clause, tlist);
 		int			position = IsA(expr, Const) ? 0 : position_of(loose->c, expr, clause->eqop, BTEqualStrategyNumber, exprCollation(expr));
 
@@ -241,15 +235,13 @@ add_distinct_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *distinct)
 {
 	Query	   *parse = root->parse;
 	Served		served;
-	ListCell   *cell;
 
 	if (rel->reloptkind != RELOPT_BASEREL || parse->hasAggs || parse->groupClause != NIL || parse->havingQual != NULL ||
 		parse->hasWindowFuncs || parse->hasTargetSRFs || unfit_clauses(rel->baserestrictinfo) != NULL ||
 		!open_served(root, rel->relid, false, &served))
 		return;
-	foreach(cell, served.defs)
+	foreach_ptr(IndexDef, def, served.defs)
 	{
-		IndexDef   *def = lfirst(cell);
 		const char *why;
 		Candidate  *c = consider_index_table(root, def, rel->baserestrictinfo, served.rel, rel->relid, NIL, &why);
 

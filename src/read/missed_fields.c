@@ -94,13 +94,12 @@ void
 count_missed_fields(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 {
 	MissedQuery query = {.relid = rte->relid,.varno = rel->relid};
-	ListCell   *cell;
 
 	if ((rel->baserestrictinfo == NIL && !rel->has_eclass_joins) || !may_be_served(root, rel->relid))
 		return;
 	query.fact = soft_definition(rte->relid);
-	foreach(cell, rel->baserestrictinfo)
-		count_clause(&query, lfirst(cell));
+	foreach_ptr(RestrictInfo, rinfo, rel->baserestrictinfo)
+		count_clause(&query, rinfo);
 	if (rel->has_eclass_joins)
 		(void) generate_implied_equalities_for_column(root, rel, count_joined, &query, NULL);
 }
@@ -239,13 +238,12 @@ nearest_condition(RelOptInfo *rel, IndexDef *def)
 {
 	FieldSpec  *spec = def->fields[0].spec;
 	NearestCondition nearest = {.def = def,.varno = rel->relid};
-	ListCell   *cell;
 
 	if (!is_explained() || spec->column != NULL || spec->expression != NULL)
 		return REASON_NO_CONDITION;
 	nearest.path = path_text(spec, true);
-	foreach(cell, rel->baserestrictinfo)
-		(void) find_nearest((Node *) ((RestrictInfo *) lfirst(cell))->clause, &nearest);
+	foreach_ptr(RestrictInfo, rinfo, rel->baserestrictinfo)
+		(void) find_nearest((Node *) rinfo->clause, &nearest);
 	if (nearest.type != NULL && !nearest.same_type)
 		return psprintf("a condition has %s as %s, but the first key field is %s" REASON_NOT_WHOLE, nearest.path, nearest.type,
 						spec->text);
@@ -368,14 +366,11 @@ read_value(Node *expr, Index varno, MissedValue *value)
 static bool
 read_subscripts(SubscriptingRef *ref, Index varno, MissedValue *value)
 {
-	ListCell   *cell;
-
 	if (ref->refcontainertype != JSONBOID || ref->refassgnexpr != NULL || ref->reflowerindexpr != NIL ||
 		!read_value((Node *) ref->refexpr, varno, value) || value->as_text)
 		return false;
-	foreach(cell, ref->refupperindexpr)
+	foreach_ptr(Const, name, ref->refupperindexpr)
 	{
-		Const	   *name = lfirst(cell);
 		char	   *step;
 
 		if (name == NULL || !IsA(name, Const) || name->constisnull || (name->consttype != INT4OID && name->consttype != TEXTOID))

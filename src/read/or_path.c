@@ -76,20 +76,18 @@ static Expr *unless_equal(Expr *value, Expr *other, Oid operator, Oid collation)
 void
 add_or_paths(PlannerInfo *root, RelOptInfo *rel, Served *served)
 {
-	ListCell   *cell;
-
 	if (served->tested_again || served->fact->pk_deferrable || is_positionable(root, served->fact->partitioned) ||
 		(served->fact->partitioned && served->system_columns))
 		return;
-	foreach(cell, rel->baserestrictinfo)
+	foreach_ptr(Node, clause, rel->baserestrictinfo)
 	{
 		Arms		arms = {0};
 
-		if (split_or(lfirst(cell), &arms))
-			add_path_of_arms(root, rel, served, lfirst(cell), &arms);
+		if (split_or(clause, &arms))
+			add_path_of_arms(root, rel, served, clause, &arms);
 		arms.in_order = true;
-		if (root->query_pathkeys != NIL && (arms.exprs != NIL || split_values(lfirst(cell), &arms)))
-			add_path_of_arms(root, rel, served, lfirst(cell), &arms);
+		if (root->query_pathkeys != NIL && (arms.exprs != NIL || split_values(clause, &arms)))
+			add_path_of_arms(root, rel, served, clause, &arms);
 	}
 }
 
@@ -103,11 +101,9 @@ add_path_of_arms(PlannerInfo *root, RelOptInfo *rel, Served *served, Node *claus
 	Cost		startup_cost = 0;
 	Cost		total_cost = 0;
 	Path	   *path;
-	ListCell   *cell;
 
-	foreach(cell, candidates)
+	foreach_ptr(Candidate, c, candidates)
 	{
-		Candidate  *c = lfirst(cell);
 		CustomPath *scan = make_scan_path(rel, c);
 
 		scan->path.rows = Min(rel->rows, c->entries);
@@ -150,28 +146,23 @@ cover_arms(PlannerInfo *root, RelOptInfo *rel, List *candidates)
 	bool		partial_rows = false;
 	bool		covered = candidates != NIL;
 	List	   *exprs = NIL;
-	ListCell   *cell;
 
-	foreach(cell, candidates)
+	foreach_ptr(Candidate, c, candidates)
 	{
-		Candidate  *c = lfirst(cell);
-
 		c->stored_rows = stored_rows;
 		covered = covered && !stored_rows && !c->def->async && cover_scan(root, rel, c, NIL);
-		if (foreach_current_index(cell) == 0)
+		if (foreach_current_index(c) == 0)
 			exprs = list_copy(c->exprs);
 		covered = covered && list_difference(exprs, c->exprs) == NIL && list_difference(c->exprs, exprs) == NIL;
 		c->entries_only = covered = covered && cover_scan(root, rel, c, c->clauses);
 		partial_rows |= c->partial_rows;
 	}
-	foreach(cell, candidates)
-		covered = covered && (!partial_rows || target_of_entries(root, rel, lfirst(cell)) == rel->reltarget);
+	foreach_ptr(Candidate, c, candidates)
+		covered = covered && (!partial_rows || target_of_entries(root, rel, c) == rel->reltarget);
 	if (covered)
 		return partial_rows ? rel->reltarget : target_of_expressions(root, rel, exprs);
-	foreach(cell, candidates)
+	foreach_ptr(Candidate, c, candidates)
 	{
-		Candidate  *c = lfirst(cell);
-
 		c->entries_only = c->partial_rows = false;
 		c->exprs = c->attnos = NIL;
 	}
@@ -183,10 +174,9 @@ static List *
 common_order(List *candidates)
 {
 	List	   *result = list_copy(((Candidate *) linitial(candidates))->pathkeys);
-	ListCell   *cell;
 
-	foreach(cell, candidates)
-		result = list_truncate(result, list_length(((Candidate *) lfirst(cell))->pathkeys));
+	foreach_ptr(Candidate, c, candidates)
+		result = list_truncate(result, list_length(c->pathkeys));
 	return result;
 }
 
@@ -195,20 +185,18 @@ double
 estimate_or_entries(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses)
 {
 	double		result = -1;
-	ListCell   *cell;
 
-	foreach(cell, clauses)
+	foreach_ptr(Node, clause, clauses)
 	{
 		double		entries = 0;
 		Arms		arms = {0};
 		List	   *candidates;
-		ListCell   *inner;
 
-		if (!split_or(lfirst(cell), &arms))
+		if (!split_or(clause, &arms))
 			continue;
-		candidates = candidates_of_arms(root, rel, served, clauses, lfirst(cell), &arms);
-		foreach(inner, candidates)
-			entries += ((Candidate *) lfirst(inner))->entries;
+		candidates = candidates_of_arms(root, rel, served, clauses, clause, &arms);
+		foreach_ptr(Candidate, c, candidates)
+			entries += c->entries;
 		if (candidates != NIL && (result < 0 || entries < result))
 			result = entries;
 	}
@@ -257,7 +245,6 @@ split_values(Node *clause, Arms *arms)
 	Oid			operator;
 	Node	   *array;
 	List	   *values;
-	ListCell   *cell;
 
 	if (elements)
 		operator = OpernameGetOprid(list_make2(makeString("pg_catalog"), makeString("?")), JSONBOID, TEXTOID);
@@ -272,11 +259,9 @@ split_values(Node *clause, Arms *arms)
 		values = constant_values(array, MAX_ARMS);
 	if (list_length(values) > MAX_ARMS)
 		return false;
-	foreach(cell, values)
+	foreach_ptr(Expr, value, values)
 	{
-		Expr	   *value = lfirst(cell);
-
-		for (int i = 0; i < foreach_current_index(cell) && value != NULL; i++)
+		for (int i = 0; i < foreach_current_index(value) && value != NULL; i++)
 			value = unless_equal(value, list_nth(values, i), operator, exprInputCollation(expr));
 		if (value == NULL)
 			return false;
@@ -335,12 +320,11 @@ candidates_of_arms(PlannerInfo *root, RelOptInfo *rel, Served *served, List *cla
 {
 	List	   *others = list_delete_ptr(list_copy(clauses), clause);
 	List	   *result = NIL;
-	ListCell   *cell;
 
-	foreach(cell, arms->exprs)
+	foreach_ptr(Expr, arm, arms->exprs)
 	{
 		BooleanTest *test = makeNode(BooleanTest);
-		Candidate  *c = best_of_arm(root, rel, served, list_concat(conjuncts(root, clause, lfirst(cell)), others),
+		Candidate  *c = best_of_arm(root, rel, served, list_concat(conjuncts(root, clause, arm), others),
 									arms->in_order);
 
 		if (c == NULL)
@@ -348,7 +332,7 @@ candidates_of_arms(PlannerInfo *root, RelOptInfo *rel, Served *served, List *cla
 		result = lappend(result, c);
 		if (arms->disjoint)
 			continue;
-		test->arg = lfirst(cell);
+		test->arg = arm;
 		test->booltesttype = IS_NOT_TRUE;
 		test->location = -1;
 		others = list_concat(conjuncts(root, clause, (Expr *) test), others);
@@ -365,12 +349,11 @@ static Candidate *
 best_of_arm(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses, bool in_order)
 {
 	Candidate  *best = NULL;
-	ListCell   *cell;
 
-	foreach(cell, served->defs)
+	foreach_ptr(IndexDef, def, served->defs)
 	{
 		const char *why;
-		Candidate  *c = consider_index_table(root, lfirst(cell), clauses, served->rel, rel->relid, NIL, &why);
+		Candidate  *c = consider_index_table(root, def, clauses, served->rel, rel->relid, NIL, &why);
 
 		if (c == NULL || c->nequal == 0 || !is_complete_enough(c, &why))
 			continue;
@@ -394,12 +377,9 @@ static List *
 conjuncts(PlannerInfo *root, Node *like, Expr *expr)
 {
 	List	   *result = NIL;
-	ListCell   *cell;
 
-	foreach(cell, make_ands_implicit(expr))
+	foreach_ptr(Node, clause, make_ands_implicit(expr))
 	{
-		Node	   *clause = lfirst(cell);
-
 		if (IsA(like, RestrictInfo))
 		{
 			RestrictInfo *rinfo = make_simple_restrictinfo(root, (Expr *) clause);

@@ -211,7 +211,6 @@ set_prefix(IndexDef *def, int field, JsonbValue *value, KeyRange *range)
 	Oid			type = getBaseType(att->atttypid);
 	Node	   *any_text;
 	Const	   *prefix;
-	ListCell   *cell;
 
 	if (type != TEXTOID && type != VARCHAROID && type != BPCHAROID)
 		ereport(ERROR,
@@ -236,11 +235,10 @@ set_prefix(IndexDef *def, int field, JsonbValue *value, KeyRange *range)
 	range->prefix = pnstrdup(value->val.string.val, value->val.string.len);
 	any_text = (Node *) makeVar(1, 1, TEXTOID, -1, att->attcollation, 0);
 	prefix = makeConst(TEXTOID, -1, att->attcollation, -1, CStringGetTextDatum(range->prefix), false, false);
-	foreach(cell, bounds_of_pattern((Node *) makeFuncExpr(F_STARTS_WITH, BOOLOID, list_make2(any_text, prefix), InvalidOid,
-														  att->attcollation, COERCE_EXPLICIT_CALL),
-									F_STARTS_WITH, att->attcollation))
+	foreach_node(OpExpr, op, bounds_of_pattern((Node *) makeFuncExpr(F_STARTS_WITH, BOOLOID, list_make2(any_text, prefix), InvalidOid,
+																	 att->attcollation, COERCE_EXPLICIT_CALL),
+											   F_STARTS_WITH, att->attcollation))
 	{
-		OpExpr	   *op = lfirst_node(OpExpr, cell);
 		Bound	   *bound = op->opno == TextGreaterEqualOperator ? &range->lower : &range->upper;
 
 		bound->given = true;

@@ -116,18 +116,17 @@ struct PartialRow *
 partial_row_begin(IndexDef *def, List *columns)
 {
 	struct PartialRow *row = palloc(sizeof(struct PartialRow));
-	ListCell   *cell;
 
 	row->doc = -1;
 	row->nparts = list_length(columns);
 	row->parts = palloc0(sizeof(Part) * Max(row->nparts, 1));
-	foreach(cell, columns)
+	foreach_int(attno, columns)
 	{
-		Part	   *part = &row->parts[foreach_current_index(cell)];
+		Part	   *part = &row->parts[foreach_current_index(attno)];
 		Oid			output;
 		bool		varlena;
 
-		part->attno = lfirst_int(cell);
+		part->attno = attno;
 		part->fact_attno = fact_column(def, part->attno);
 		if (part->fact_attno != 0)
 			continue;

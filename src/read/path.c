@@ -95,8 +95,6 @@ add_paths_of_table(PlannerInfo *root, RelOptInfo *rel, Served *served, bool one_
 	const char *reason = unfit_clauses(rel->baserestrictinfo);
 	bool		found = false;
 	List	   *searches = NIL;
-	ListCell   *cell;
-	ListCell   *inner;
 
 	if (reason == NULL && !bms_is_empty(rel->lateral_relids))
 		reason = "the table depends on other tables by LATERAL";
@@ -107,15 +105,13 @@ add_paths_of_table(PlannerInfo *root, RelOptInfo *rel, Served *served, bool one_
 	}
 	served->system_columns = scan_wants_system_columns(rel, rel->baserestrictinfo);
 	one_row = one_row && setting_planner == PLANNER_ON && !is_explained();
-	foreach(cell, served->defs)
+	foreach_ptr(IndexDef, def, served->defs)
 	{
-		IndexDef   *def = lfirst(cell);
-
 		if (one_row && def->fields[0].fact_attno == 0)
 			continue;
 		found |= add_path_of(root, rel, served, def, NULL, &searches);
-		foreach(inner, outer_sets(root, rel, def))
-			found |= add_path_of(root, rel, served, def, lfirst(inner), &searches);
+		foreach_ptr(Bitmapset, outer, outer_sets(root, rel, def))
+			found |= add_path_of(root, rel, served, def, outer, &searches);
 	}
 	if (one_row)
 		return found;
@@ -128,11 +124,9 @@ add_paths_of_table(PlannerInfo *root, RelOptInfo *rel, Served *served, bool one_
 const char *
 unfit_clauses(List *clauses)
 {
-	ListCell   *cell;
-
-	foreach(cell, clauses)
+	foreach_ptr(RestrictInfo, rinfo, clauses)
 	{
-		Node	   *clause = (Node *) ((RestrictInfo *) lfirst(cell))->clause;
+		Node	   *clause = (Node *) rinfo->clause;
 
 		if (has_placeholder(clause, NULL))
 			return "a condition depends on an outer join";
@@ -236,15 +230,12 @@ partial_path(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, Pa
 	int			workers;
 	bool		searches = false;	/* for several values, which comes in no
 									 * order */
-	ListCell   *cell;
 
 	if (!rel->consider_parallel || !c->entries_only || c->partial_rows || c->distinct || c->def->parts != NULL ||
 		c->def->fact->place->entries->search != NULL || !is_parallel_safe(root, (Node *) whole->pathtarget->exprs))
 		return NULL;
-	foreach(cell, c->conditions)
+	foreach_ptr(Condition, condition, c->conditions)
 	{
-		Condition  *condition = lfirst(cell);
-
 		searches |= condition->array;
 		if (!is_parallel_safe(root, (Node *) condition->value))
 			return NULL;
@@ -271,11 +262,9 @@ partial_path(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, Pa
 static bool
 has_lateral_condition(Candidate *c)
 {
-	ListCell   *cell;
-
-	foreach(cell, c->conditions)
+	foreach_ptr(Condition, condition, c->conditions)
 	{
-		if (((Condition *) lfirst(cell))->rinfo == NULL)
+		if (condition->rinfo == NULL)
 			return true;
 	}
 	return false;
@@ -287,26 +276,23 @@ outer_sets(PlannerInfo *root, RelOptInfo *rel, IndexDef *def)
 {
 	List	   *sets = NIL;
 	Relids		all = NULL;
-	ListCell   *cell;
 
 	if (bms_membership(root->all_baserels) == BMS_SINGLETON)
 		return NIL;
-	foreach(cell, rel->joininfo)
+	foreach_ptr(RestrictInfo, rinfo, rel->joininfo)
 	{
-		RestrictInfo *rinfo = lfirst(cell);
-
 		if (join_clause_is_movable_to(rinfo, rel))
 			sets = add_outer_set(sets, rel, rinfo);
 	}
 	if (rel->has_eclass_joins)
 	{
-		foreach(cell, generate_implied_equalities_for_column(root, rel, is_key_member, def, NULL))
-			sets = add_outer_set(sets, rel, lfirst(cell));
+		foreach_ptr(RestrictInfo, rinfo, generate_implied_equalities_for_column(root, rel, is_key_member, def, NULL))
+			sets = add_outer_set(sets, rel, rinfo);
 	}
 	if (list_length(sets) > 1)
 	{
-		foreach(cell, sets)
-			all = bms_add_members(all, lfirst(cell));
+		foreach_ptr(Bitmapset, set, sets)
+			all = bms_add_members(all, set);
 		sets = add_set(sets, all);
 	}
 	return sets;
@@ -323,11 +309,9 @@ add_outer_set(List *sets, RelOptInfo *rel, RestrictInfo *rinfo)
 static List *
 add_set(List *sets, Relids set)
 {
-	ListCell   *cell;
-
-	foreach(cell, sets)
+	foreach_ptr(Bitmapset, other, sets)
 	{
-		if (bms_equal(lfirst(cell), set))
+		if (bms_equal(other, set))
 			return sets;
 	}
 	return lappend(sets, set);
@@ -343,11 +327,9 @@ is_key_member(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, Equivale
 static bool
 uses_join_clause(Candidate *c, List *clauses)
 {
-	ListCell   *cell;
-
-	foreach(cell, c->conditions)
+	foreach_ptr(Condition, condition, c->conditions)
 	{
-		if (list_member_ptr(clauses, ((Condition *) lfirst(cell))->rinfo))
+		if (list_member_ptr(clauses, condition->rinfo))
 			return true;
 	}
 	return false;

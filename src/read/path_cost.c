@@ -110,7 +110,6 @@ column_share(PlannerInfo *root, Candidate *c, Condition *condition)
 	VariableStatData column;
 	Node	   *value = estimate_expression_value(root, (Node *) condition->value);
 	double		result = 0;
-	ListCell   *cell;
 
 	column_statistics(c->def->relid, att, c->def->parts != NULL, c->tuples, &column);
 	column.isunique = c->def->is_unique && c->def->nkeys == 1 && condition->position == 0;
@@ -118,8 +117,8 @@ column_share(PlannerInfo *root, Candidate *c, Condition *condition)
 		result = equal_share(&column, condition->operator, att->attcollation, value);
 	else if (condition->taking == TAKE_AS_IS && IsA(value, Const) && !((Const *) value)->constisnull)
 	{
-		foreach(cell, array_constants((Const *) value))
-			result += equal_share(&column, condition->operator, att->attcollation, lfirst(cell));
+		foreach_ptr(Node, constant, array_constants((Const *) value))
+			result += equal_share(&column, condition->operator, att->attcollation, constant);
 	}
 	else
 		result = (condition->array ? estimate_array_length_compat(root, (Node *) condition->value) : 1) *
@@ -167,17 +166,14 @@ estimate_entries(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
 {
 	List	   *exact = NIL;
 	bool		lossy = false;
-	ListCell   *cell;
 	double		share = 1;
 	double		rows = rel->tuples;
 
 	estimate_index_size(c);
 	if (rel->nparts > 0)
 		rows = Max(Max(rows, c->tuples), table_rows(c->def->fact->relid));
-	foreach(cell, c->conditions)
+	foreach_ptr(Condition, condition, c->conditions)
 	{
-		Condition  *condition = lfirst(cell);
-
 		if (condition->lossy || condition->rinfo == NULL ||
 			(condition->implied && condition->strategy == BTEqualStrategyNumber))
 		{
@@ -215,12 +211,9 @@ estimate_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, d
 	Cost		run;
 	Cost		reading;
 	double		processes = parallel_divisor(path->parallel_workers);
-	ListCell   *cell;
 
-	foreach(cell, c->conditions)
+	foreach_ptr(Condition, condition, c->conditions)
 	{
-		Condition  *condition = lfirst(cell);
-
 		if (condition->array)
 			searches = Max(estimate_array_length_compat(root, (Node *) condition->value), 1);
 	}
@@ -270,12 +263,11 @@ void
 finish_path(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, double loops, Path *path)
 {
 	List	   *unchecked = NIL;
-	ListCell   *cell;
 
-	foreach(cell, clauses)
+	foreach_ptr(RestrictInfo, rinfo, clauses)
 	{
-		if (!is_checked_by_search(c, lfirst(cell)))
-			unchecked = lappend(unchecked, lfirst(cell));
+		if (!is_checked_by_search(c, rinfo))
+			unchecked = lappend(unchecked, rinfo);
 	}
 	estimate_cost(root, rel, c, unchecked, loops, path);
 	prefer_if_forced(path);
@@ -290,14 +282,13 @@ void
 estimate_and(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *reading, double entries, Path *path)
 {
 	Candidate	returned = *c;
-	ListCell   *cell;
 
 	returned.entries = entries;
 	finish_path(root, rel, &returned, rel->baserestrictinfo, 1, path);
-	foreach(cell, reading)
+	foreach_ptr(Path, other, reading)
 	{
-		path->startup_cost += ((Path *) lfirst(cell))->startup_cost;
-		path->total_cost += ((Path *) lfirst(cell))->total_cost;
+		path->startup_cost += other->startup_cost;
+		path->total_cost += other->total_cost;
 	}
 }
 
@@ -385,12 +376,11 @@ static bool
 uses_document(RelOptInfo *rel, FactDef *fact, List *clauses, bool asked_for)
 {
 	Bitmapset  *columns = NULL;
-	ListCell   *cell;
 
 	if (asked_for)
 		pull_varattnos((Node *) rel->reltarget->exprs, rel->relid, &columns);
-	foreach(cell, clauses)
-		pull_varattnos((Node *) ((RestrictInfo *) lfirst(cell))->clause, rel->relid, &columns);
+	foreach_ptr(RestrictInfo, rinfo, clauses)
+		pull_varattnos((Node *) rinfo->clause, rel->relid, &columns);
 	for (int i = 0; i < fact->ndocs; i++)
 	{
 		if (bms_is_member(fact->doc_attno[i] - FirstLowInvalidHeapAttributeNumber, columns))

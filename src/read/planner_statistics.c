@@ -424,8 +424,6 @@ share_selectivities(PlannerInfo *root, RelOptInfo *rel)
 	double		tuples = above == NULL ? 0 : above->tuples;
 	double		sum = 0;
 	Selectivity *known;
-	ListCell   *cell;
-	ListCell   *inner;
 	int			n = 0;
 	int			i;
 
@@ -433,10 +431,8 @@ share_selectivities(PlannerInfo *root, RelOptInfo *rel)
 		return;
 	index->shared = true;
 
-	foreach(cell, root->append_rel_list)
+	foreach_ptr(AppendRelInfo, other, root->append_rel_list)
 	{
-		AppendRelInfo *other = lfirst(cell);
-
 		if (other->parent_relid != child->parent_relid || root->simple_rel_array[other->child_relid] == NULL)
 			continue;
 		sum += root->simple_rel_array[other->child_relid]->tuples;
@@ -448,27 +444,22 @@ share_selectivities(PlannerInfo *root, RelOptInfo *rel)
 	above->tuples = sum;
 	known = palloc(sizeof(Selectivity) * Max(list_length(above->baserestrictinfo), 1));
 	i = 0;
-	foreach(cell, above->baserestrictinfo)
+	foreach_ptr(RestrictInfo, condition, above->baserestrictinfo)
 	{
-		RestrictInfo *condition = lfirst(cell);
-
 		known[i++] = condition->pseudoconstant || is_about_else((Node *) condition->clause, index) ? -1 :
 			clause_selectivity(root, (Node *) condition, 0, JOIN_INNER, NULL);
 	}
 	above->tuples = tuples;
-	foreach(cell, root->append_rel_list)
+	foreach_ptr(AppendRelInfo, other, root->append_rel_list)
 	{
-		AppendRelInfo *other = lfirst(cell);
 		RelOptInfo *partition = root->simple_rel_array[other->child_relid];
 
 		if (other->parent_relid != child->parent_relid || partition == NULL || has_other_statistics(partition) ||
 			list_length(partition->baserestrictinfo) != list_length(above->baserestrictinfo))
 			continue;
 		i = 0;
-		foreach(inner, partition->baserestrictinfo)
+		foreach_ptr(RestrictInfo, condition, partition->baserestrictinfo)
 		{
-			RestrictInfo *condition = lfirst(inner);
-
 			if (known[i] >= 0 &&
 				nodeTag(condition->clause) == nodeTag(((RestrictInfo *) list_nth(above->baserestrictinfo, i))->clause))
 				condition->norm_selec = known[i];
@@ -494,12 +485,8 @@ is_about_else(Node *node, void *context)
 static bool
 has_other_statistics(RelOptInfo *rel)
 {
-	ListCell   *cell;
-
-	foreach(cell, rel->indexlist)
+	foreach_ptr(IndexOptInfo, info, rel->indexlist)
 	{
-		IndexOptInfo *info = lfirst(cell);
-
 		if (info->indexprs != NIL && info->amcostestimate != never_scanned)
 			return true;
 	}
@@ -510,12 +497,8 @@ has_other_statistics(RelOptInfo *rel)
 static LentIndex *
 find_lent_index(RelOptInfo *rel)
 {
-	ListCell   *cell;
-
-	foreach(cell, rel->indexlist)
+	foreach_ptr(IndexOptInfo, info, rel->indexlist)
 	{
-		IndexOptInfo *info = lfirst(cell);
-
 		if (info->hypothetical && info->indexoid == LENT_INDEX && info->amcostestimate == never_scanned)
 			return (LentIndex *) info;
 	}
@@ -531,19 +514,13 @@ static bool
 has_own_statistics(PlannerInfo *root, RelOptInfo *rel, Node *expr)
 {
 	bool		inherited = planner_rt_fetch(rel->relid, root)->inh;
-	ListCell   *cell;
-	ListCell   *inner;
 
-	foreach(cell, rel->statlist)
+	foreach_ptr(StatisticExtInfo, info, rel->statlist)
 	{
-		StatisticExtInfo *info = lfirst(cell);
-
 		if (info->kind != STATS_EXT_EXPRESSIONS || info->inherit != inherited)
 			continue;
-		foreach(inner, info->exprs)
+		foreach_ptr(Node, other, info->exprs)
 		{
-			Node	   *other = lfirst(inner);
-
 			if (other != NULL && IsA(other, RelabelType))
 				other = (Node *) ((RelabelType *) other)->arg;
 			if (equal(expr, other))

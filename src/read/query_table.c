@@ -126,13 +126,11 @@ unfit(PlannerInfo *root, RangeTblEntry *rte, bool tested_again)
 static bool
 is_tested_again(PlannerInfo *root, Index rti)
 {
-	ListCell   *cell;
-
 	if ((int) rti == root->parse->resultRelation)
 		return true;
-	foreach(cell, root->rowMarks)
+	foreach_ptr(PlanRowMark, mark, root->rowMarks)
 	{
-		if (((PlanRowMark *) lfirst(cell))->rti == rti)
+		if (mark->rti == rti)
 			return true;
 	}
 	return false;
@@ -171,14 +169,13 @@ bool
 find_conditions(Node *node, Index varno, List **quals)
 {
 	bool		found = false;
-	ListCell   *cell;
 
 	if (IsA(node, RangeTblRef))
 		return ((RangeTblRef *) node)->rtindex == (int) varno;
 	if (IsA(node, FromExpr))
 	{
-		foreach(cell, ((FromExpr *) node)->fromlist)
-			found |= find_conditions(lfirst(cell), varno, quals);
+		foreach_ptr(Node, item, ((FromExpr *) node)->fromlist)
+			found |= find_conditions(item, varno, quals);
 		*quals = list_concat_copy(*quals, conjuncts(((FromExpr *) node)->quals));
 		return found;
 	}

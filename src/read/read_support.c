@@ -141,14 +141,13 @@ estimate_call(PlannerInfo *root, Node *node, Estimate *e)
 	List	   *args;
 	Const	   *table;
 	double		share;
-	ListCell   *cell;
 
 	if (root == NULL || node == NULL || !IsA(node, FuncExpr))
 		return false;
 	args = ((FuncExpr *) node)->args;
-	foreach(cell, args)
+	foreach_ptr(Node, arg, args)
 	{
-		if (IsA(lfirst(cell), NamedArgExpr))
+		if (IsA(arg, NamedArgExpr))
 			return false;
 	}
 	/* With a row type before them. */

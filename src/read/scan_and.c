@@ -28,21 +28,16 @@ static int	compare_rows(IndexTableScan *scan, TupleTableSlot *entry, IndexTableS
 void
 and_begin(IndexTableScan *scan, EState *estate, int eflags)
 {
-	ListCell   *cell;
-
-	foreach(cell, ((CustomScan *) scan->css.ss.ps.plan)->custom_plans)
-		scan->css.custom_ps = lappend(scan->css.custom_ps, ExecInitNode(lfirst(cell), estate, eflags & ~EXEC_FLAG_BACKWARD));
+	foreach_ptr(Plan, plan, ((CustomScan *) scan->css.ss.ps.plan)->custom_plans)
+		scan->css.custom_ps = lappend(scan->css.custom_ps, ExecInitNode(plan, estate, eflags & ~EXEC_FLAG_BACKWARD));
 }
 
 /* and_start: starts the searches of the parts; returns why one of them cannot answer exactly, or NULL */
 const char *
 and_start(IndexTableScan *scan)
 {
-	ListCell   *cell;
-
-	foreach(cell, scan->css.custom_ps)
+	foreach_ptr(IndexTableScan, part, scan->css.custom_ps)
 	{
-		IndexTableScan *part = lfirst(cell);
 		const char *why = start_entries(part);
 
 		if (why != NULL)
@@ -69,11 +64,8 @@ go_on(IndexTableScan *part)
 bool
 and_contains(IndexTableScan *scan, TupleTableSlot *entry)
 {
-	ListCell   *cell;
-
-	foreach(cell, scan->css.custom_ps)
+	foreach_ptr(IndexTableScan, part, scan->css.custom_ps)
 	{
-		IndexTableScan *part = lfirst(cell);
 		int			order = 1;
 
 		while (part->entry != NULL && (order = compare_rows(scan, entry, part)) > 0)
@@ -120,17 +112,13 @@ compare_rows(IndexTableScan *scan, TupleTableSlot *entry, IndexTableScan *part)
 void
 and_restart(IndexTableScan *scan)
 {
-	ListCell   *cell;
-
-	foreach(cell, scan->css.custom_ps)
-		ExecReScan(lfirst(cell));
+	foreach_ptr(PlanState, state, scan->css.custom_ps)
+		ExecReScan(state);
 }
 
 void
 and_end(IndexTableScan *scan)
 {
-	ListCell   *cell;
-
-	foreach(cell, scan->css.custom_ps)
-		ExecEndNode(lfirst(cell));
+	foreach_ptr(PlanState, state, scan->css.custom_ps)
+		ExecEndNode(state);
 }

@@ -124,17 +124,16 @@ note_group(IndexTableScan *scan, TupleTableSlot *entry)
 {
 	LooseScan  *loose = scan->loose;
 	MemoryContext old;
-	ListCell   *cell;
 
 	MemoryContextReset(loose->cxt);
 	old = MemoryContextSwitchTo(loose->cxt);
-	foreach(cell, scan->plan.groups)
+	foreach_int(attno, scan->plan.groups)
 	{
-		Form_pg_attribute att = TupleDescAttr(scan->def->desc, lfirst_int(cell) - 1);
+		Form_pg_attribute att = TupleDescAttr(scan->def->desc, attno - 1);
 		bool		isnull;
-		Datum		value = slot_getattr(entry, lfirst_int(cell), &isnull);
+		Datum		value = slot_getattr(entry, attno, &isnull);
 
-		loose->values[foreach_current_index(cell)] = att->attlen == -1 ? PointerGetDatum(PG_DETOAST_DATUM_COPY(value)) :
+		loose->values[foreach_current_index(attno)] = att->attlen == -1 ? PointerGetDatum(PG_DETOAST_DATUM_COPY(value)) :
 			datumCopy(value, att->attbyval, att->attlen);
 	}
 	MemoryContextSwitchTo(old);

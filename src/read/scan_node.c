@@ -256,7 +256,6 @@ search(IndexTableScan *scan)
 	{
 		MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
 		Bitmapset  *wanted = NULL;
-		ListCell   *cell;
 
 		entry_scan_begin(&scan->entries, scan->def, scan->index_table, estate->es_snapshot, false,
 						 nkeys_of_scan(scan));
@@ -266,15 +265,15 @@ search(IndexTableScan *scan)
 		scan->entries.parallel = shared_index_scan(scan);
 		if (scan->plan.entries_only)
 		{
-			foreach(cell, scan->plan.columns)
-				wanted = bms_add_member(wanted, lfirst_int(cell));
+			foreach_int(attno, scan->plan.columns)
+				wanted = bms_add_member(wanted, attno);
 			if (scan->plan.partial_rows)
 				scan->partial = partial_row_begin(scan->def, scan->plan.columns);
 		}
 		else
 			wanted = columns_to_fetch_by(scan->def);
-		foreach(cell, scan->plan.groups)
-			wanted = bms_add_member(wanted, lfirst_int(cell));
+		foreach_int(attno, scan->plan.groups)
+			wanted = bms_add_member(wanted, attno);
 		entry_scan_want(&scan->entries, wanted);
 		if (!scan->plan.entries_only)
 		{
@@ -334,7 +333,6 @@ static TupleTableSlot *
 return_entry(IndexTableScan *scan, TupleTableSlot *entry)
 {
 	TupleTableSlot *slot = scan->css.ss.ss_ScanTupleSlot;
-	ListCell   *cell;
 
 	if (scan->partial != NULL)
 	{
@@ -345,12 +343,12 @@ return_entry(IndexTableScan *scan, TupleTableSlot *entry)
 		return slot;
 	}
 	ExecClearTuple(slot);
-	foreach(cell, scan->plan.columns)
+	foreach_int(attno, scan->plan.columns)
 	{
-		int			i = foreach_current_index(cell);
+		int			i = foreach_current_index(attno);
 		TupleTableSlot *source = scan->plan.sources == NIL ? entry : entry_of_part(scan, entry, list_nth_int(scan->plan.sources, i));
 
-		slot->tts_values[i] = slot_getattr(source, lfirst_int(cell), &slot->tts_isnull[i]);
+		slot->tts_values[i] = slot_getattr(source, attno, &slot->tts_isnull[i]);
 	}
 	return ExecStoreVirtualTuple(slot);
 }

@@ -132,15 +132,14 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	if (c->clauses != NIL)
 		clauses = list_copy(c->clauses);
 	/* What does not depend on the row is checked above the scan. */
-	foreach(cell, clauses)
+	foreach_ptr(RestrictInfo, rinfo, clauses)
 	{
-		if (((RestrictInfo *) lfirst(cell))->pseudoconstant)
-			clauses = foreach_delete_current(clauses, cell);
+		if (rinfo->pseudoconstant)
+			clauses = foreach_delete_current(clauses, rinfo);
 	}
 	clauses = in_safe_order(root, rel, clauses);
-	foreach(cell, c->conditions)
+	foreach_ptr(Condition, condition, c->conditions)
 	{
-		Condition  *condition = lfirst(cell);
 		Condition  *planned = &plan.conditions[plan.nconditions++];
 
 		scan->custom_exprs = lappend(scan->custom_exprs, condition->value);
@@ -148,19 +147,19 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 		planned->value = NULL;
 		planned->rinfo = NULL;
 	}
-	foreach(cell, clauses)
+	foreach_ptr(RestrictInfo, rinfo, clauses)
 	{
-		if (!c->is_part && !is_checked_by_search(c, lfirst(cell)))
-			quals = lappend(quals, ((RestrictInfo *) lfirst(cell))->clause);
+		if (!c->is_part && !is_checked_by_search(c, rinfo))
+			quals = lappend(quals, rinfo->clause);
 	}
 	columns = c->stored_rows || c->is_part ? NIL : needed_columns(rel, clauses);
 	fallback = c->is_part ? NULL : fallback_query(root, rel, c, clauses, columns, &parameters);
 	scan->custom_exprs = list_concat(scan->custom_exprs, parameters);
 	if (c->entries_only && !c->partial_rows)
 	{
-		foreach(cell, c->exprs)
+		foreach_ptr(Expr, expr, c->exprs)
 			scan->custom_scan_tlist = lappend(scan->custom_scan_tlist,
-											  makeTargetEntry(lfirst(cell), foreach_current_index(cell) + 1, NULL, false));
+											  makeTargetEntry(expr, foreach_current_index(expr) + 1, NULL, false));
 	}
 	scan->scan.plan.targetlist = tlist;
 	scan->scan.plan.qual = quals;
@@ -219,17 +218,14 @@ in_safe_order(PlannerInfo *root, RelOptInfo *rel, List *clauses)
 	List	   *result = NIL;
 	List	   *join = NIL;
 	Index		level;
-	ListCell   *cell;
 
 	for (level = 0; level <= root->qual_security_level; level++)
 	{
 		List	   *safe = NIL;
 		List	   *own = NIL;
 
-		foreach(cell, clauses)
+		foreach_ptr(RestrictInfo, rinfo, clauses)
 		{
-			RestrictInfo *rinfo = lfirst(cell);
-
 			if (security_level(root, rinfo) != level)
 				continue;
 			if (!contain_leaked_vars((Node *) rinfo->clause))
@@ -269,11 +265,10 @@ static Bitmapset *
 columns_of_scan(RelOptInfo *rel, List *clauses)
 {
 	Bitmapset  *attnos = NULL;
-	ListCell   *cell;
 
 	pull_varattnos((Node *) rel->reltarget->exprs, rel->relid, &attnos);
-	foreach(cell, clauses)
-		pull_varattnos((Node *) ((RestrictInfo *) lfirst(cell))->clause, rel->relid, &attnos);
+	foreach_ptr(RestrictInfo, rinfo, clauses)
+		pull_varattnos((Node *) rinfo->clause, rel->relid, &attnos);
 	return attnos;
 }
 
@@ -318,25 +313,23 @@ fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, 
 	int			nlevels = list_length(rte->securityQuals);
 	List	  **quals = palloc0((nlevels + 1) * sizeof(List *));
 	int			last = nlevels;
-	ListCell   *cell;
 
 	rte->inh = rte->relkind == RELKIND_PARTITIONED_TABLE;
 	rte->self_reference = false;	/* see unexpanded_partitions.c */
 	forget_permissions(query, rte, root->parse);
 	if (c->entries_only && !c->partial_rows)
 	{
-		foreach(cell, c->exprs)
+		foreach_ptr(Expr, expr, c->exprs)
 			query->targetList = lappend(query->targetList,
-										makeTargetEntry(copyObject(lfirst(cell)), foreach_current_index(cell) + 1, NULL, false));
+										makeTargetEntry(copyObject(expr), foreach_current_index(expr) + 1, NULL, false));
 	}
 	else if (c->stored_rows)
 		query->targetList = list_make1(makeTargetEntry((Expr *) makeVar(rel->relid, SelfItemPointerAttributeNumber, TIDOID, -1,
 																		InvalidOid, 0), 1, "ctid", false));
 	else
 		query->targetList = fallback_columns(rte, rel->relid, columns);
-	foreach(cell, clauses)
+	foreach_ptr(RestrictInfo, rinfo, clauses)
 	{
-		RestrictInfo *rinfo = lfirst(cell);
 		Node	   *clause = (Node *) rinfo->clause;
 		int			level = Min((int) security_level(root, rinfo), nlevels);
 
@@ -383,11 +376,9 @@ static void
 add_sort(Query *query, Candidate *c, RelOptInfo *rel)
 {
 	int			position = c->order_from;
-	ListCell   *cell;
 
-	foreach(cell, c->pathkeys)
+	foreach_ptr(PathKey, key, c->pathkeys)
 	{
-		PathKey    *key = lfirst(cell);
 		SortGroupClause *sort = makeNode(SortGroupClause);
 		Oid			type = TupleDescAttr(c->def->desc, c->def->ident[position] - 1)->atttypid;
 		TargetEntry *tle;

@@ -399,13 +399,11 @@ pattern_range(IndexDef *def, Node *clause, Oid function, List *args, Index varno
 {
 	int			position = index_position_of(def, linitial(args), varno);
 	List	   *result = NIL;
-	ListCell   *cell;
 
 	if (position < 0 || function >= FirstNormalObjectId || !IsA(lsecond(args), Const))
 		return NIL;
-	foreach(cell, bounds_of_pattern(clause, function, TupleDescAttr(def->desc, def->ident[position] - 1)->attcollation))
+	foreach_node(OpExpr, op, bounds_of_pattern(clause, function, TupleDescAttr(def->desc, def->ident[position] - 1)->attcollation))
 	{
-		OpExpr	   *op = lfirst_node(OpExpr, cell);
 		Condition  *condition = comparison(def, position, op->opno, op->inputcollid, lsecond(op->args), false);
 
 		if (condition != NULL)
@@ -527,7 +525,6 @@ element_exists(IndexDef *def, Oid function, List *args, Relation fact, Index var
 	Field	   *field;
 	Node	   *value = lsecond(args);
 	List	   *result = NIL;
-	ListCell   *cell;
 
 	if (def->multi_field < 0 || def->multi_field >= def->nsearch || !is_value(value, varno))
 		return NIL;
@@ -535,15 +532,15 @@ element_exists(IndexDef *def, Oid function, List *args, Relation fact, Index var
 	if (!is_castable_field(field) || field->spec->nsteps != field->plain_steps + 1 ||
 		!is_value_after(def, field, field->plain_steps, linitial(args), varno))
 		return NIL;
-	foreach(cell, function == F_JSONB_EXISTS_ALL ? list_truncate(constant_values(value, INT_MAX), MAX_ELEMENTS) : list_make1(value))
+	foreach_ptr(Node, one, function == F_JSONB_EXISTS_ALL ? list_truncate(constant_values(value, INT_MAX), MAX_ELEMENTS) : list_make1(value))
 	{
-		Condition  *condition = conversion(def, def->multi_field, BTEqualStrategyNumber, TAKE_TEXT, 0, lfirst(cell),
+		Condition  *condition = conversion(def, def->multi_field, BTEqualStrategyNumber, TAKE_TEXT, 0, one,
 										   function == F_JSONB_EXISTS_ANY);
 
 		if (condition == NULL)
 			return NIL;
 		condition->lossy = true;
-		condition->nth = foreach_current_index(cell);
+		condition->nth = foreach_current_index(one);
 		condition->unless = check_says_array(fact, def, field) ? 0 : CONTAINER_BIT;
 		result = lappend(result, condition);
 	}
@@ -558,11 +555,8 @@ element_exists(IndexDef *def, Oid function, List *args, Relation fact, Index var
 static List *
 exact_if_text(IndexDef *def, List *conditions, Node *value)
 {
-	ListCell   *cell;
-
-	foreach(cell, conditions)
+	foreach_ptr(Condition, condition, conditions)
 	{
-		Condition  *condition = lfirst(cell);
 		int			ntexts = count_only_texts(def, &def->fields[condition->position], value, &condition->unless);
 
 		if (ntexts == 0 || (ntexts > MAX_ELEMENTS && !condition->array))

@@ -327,16 +327,15 @@ constant_values(Node *array, int max)
 {
 	Const	   *constant = (Const *) array;
 	List	   *result;
-	ListCell   *cell;
 
 	if (!IsA(array, Const) || constant->constisnull ||
 		ArrayGetNItems(ARR_NDIM(DatumGetArrayTypeP(constant->constvalue)), ARR_DIMS(DatumGetArrayTypeP(constant->constvalue))) > max)
 		return NIL;
 	result = array_constants(constant);
-	foreach(cell, result)
+	foreach_node(Const, element, result)
 	{
-		if (lfirst_node(Const, cell)->constisnull)
-			result = foreach_delete_current(result, cell);
+		if (element->constisnull)
+			result = foreach_delete_current(result, element);
 	}
 	return result;
 }
@@ -393,7 +392,6 @@ count_strings(Node *value, bool *in_array)
 	JsonbValue	member;
 	JsonbIteratorToken token;
 	int			result = 0;
-	ListCell   *cell;
 
 	if (!IsA(value, Const) || constant->constisnull)
 		return 0;
@@ -401,9 +399,9 @@ count_strings(Node *value, bool *in_array)
 		return only_string(VARDATA_ANY(DatumGetPointer(constant->constvalue)), VARSIZE_ANY_EXHDR(DatumGetPointer(constant->constvalue)));
 	if (constant->consttype == TEXTARRAYOID)
 	{
-		foreach(cell, constant_values(value, INT_MAX))
+		foreach_ptr(Node, element, constant_values(value, INT_MAX))
 		{
-			if (count_strings(lfirst(cell), in_array) == 0)
+			if (count_strings(element, in_array) == 0)
 				return 0;
 			result++;
 		}

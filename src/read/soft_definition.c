@@ -275,16 +275,15 @@ read_definition(Reading *reading)
 	Oid			definitions = catalog_relid("definition", true);
 	Oid			facts = catalog_relid("fact", true);
 	Relation	fact;
-	ListCell   *cell;
 
 	if (!OidIsValid(definitions) || !OidIsValid(facts) || !lock_now(reading, definitions) || !lock_now(reading, facts))
 		return;
 	reading->root = registered_root(reading->relid);
 	if (!lock_now(reading, reading->root))
 		return;
-	foreach(cell, catalog_read_definitions(reading->root, InvalidOid))
+	foreach_ptr(DefinitionRow, row, catalog_read_definitions(reading->root, InvalidOid))
 	{
-		Oid			index_table = ((DefinitionRow *) lfirst(cell))->index_table;
+		Oid			index_table = row->index_table;
 
 		if (!lock_now(reading, index_table))
 			return;
@@ -320,13 +319,12 @@ static bool
 lock_indexes_now(Reading *reading, Oid index_table)
 {
 	Relation	rel = try_relation_open(index_table, NoLock);
-	ListCell   *cell;
 
 	if (rel == NULL)
 		return false;
-	foreach(cell, RelationGetIndexList(rel))
+	foreach_oid(index_oid, RelationGetIndexList(rel))
 	{
-		if (!ConditionalLockRelationOid(lfirst_oid(cell), AccessShareLock))
+		if (!ConditionalLockRelationOid(index_oid, AccessShareLock))
 			reading->busy = true;
 	}
 	relation_close(rel, NoLock);

@@ -157,11 +157,8 @@ add_lender(List **lenders, FactDef *fact, IndexDef *def, int i)
 HeapTuple
 lent_statistics(List *lenders)
 {
-	ListCell   *cell;
-
-	foreach(cell, lenders)
+	foreach_ptr(Lender, lender, lenders)
 	{
-		Lender	   *lender = lfirst(cell);
 		HeapTuple	statistics = statistics_of(lender);
 		HeapTuple	result;
 
@@ -290,7 +287,6 @@ table_rows(Oid relid)
 {
 	Count	   *count;
 	double		result = 0;
-	ListCell   *cell;
 
 	if (counts == NULL)
 	{
@@ -301,13 +297,13 @@ table_rows(Oid relid)
 	if (count != NULL && count->rows >= 0)
 		return count->rows;
 	(void) enter_count(relid);	/* unknown until all are counted */
-	foreach(cell, list_with_partitions(relid))
+	foreach_oid(table, list_with_partitions(relid))
 	{
 		HeapTuple	tuple;
 
-		if (lfirst_oid(cell) != relid)
-			enter_count(lfirst_oid(cell))->counted_in = relid;
-		tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(lfirst_oid(cell)));
+		if (table != relid)
+			enter_count(table)->counted_in = relid;
+		tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(table));
 		if (!HeapTupleIsValid(tuple))
 			continue;
 		if (((Form_pg_class) GETSTRUCT(tuple))->relkind != RELKIND_PARTITIONED_TABLE)

@@ -75,7 +75,6 @@ add_totals_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped, UpperR
 	Query	   *parse = root->parse;
 	Served		served;
 	const char *why;
-	ListCell   *cell;
 
 	asked.target = grouped->reltarget;
 	asked.groups = parse->groupClause;
@@ -94,22 +93,20 @@ add_totals_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped, UpperR
 	why = unserved(&asked);
 	if (open_served(root, asked.rel->relid, true, &served))
 	{
-		foreach(cell, served.defs)
+		foreach_ptr(IndexDef, def, served.defs)
 		{
 			if (why == NULL)
-				add_path_of_totals(&asked, &served, lfirst(cell));
+				add_path_of_totals(&asked, &served, def);
 			else
-				give_reason(served.fact->relid, ((IndexDef *) lfirst(cell))->relid, why);
+				give_reason(served.fact->relid, def->relid, why);
 		}
 		close_served(&served);
 	}
 	if (why == NULL && (asked.elements != NULL || expression_returns_set((Node *) asked.target->exprs)) &&
 		open_served(root, asked.rel->relid, false, &served))
 	{
-		foreach(cell, served.defs)
+		foreach_ptr(IndexDef, def, served.defs)
 		{
-			IndexDef   *def = lfirst(cell);
-
 			if (def->multi && def->multi_field == 0 && !def->async && def->parts == NULL)
 				add_path_of_totals(&asked, &served, def);
 		}
@@ -139,12 +136,8 @@ unserved(Asked *asked)
 static bool
 depends_on_more(List *clauses)
 {
-	ListCell   *cell;
-
-	foreach(cell, clauses)
+	foreach_ptr(RestrictInfo, rinfo, clauses)
 	{
-		RestrictInfo *rinfo = lfirst(cell);
-
 		if (rinfo->pseudoconstant || contain_subplans((Node *) rinfo->clause) || contain_volatile_functions((Node *) rinfo->clause))
 			return true;
 	}
@@ -256,7 +249,6 @@ replace_elements(Asked *asked, Query *query, Replaced *replaced)
 	List	   *rtable = asked->root->parse->rtable;
 	List	   *quals = NIL;
 	bool		one_element = false;
-	ListCell   *cell;
 
 	if (asked->elements != NULL)
 	{
@@ -271,10 +263,10 @@ replace_elements(Asked *asked, Query *query, Replaced *replaced)
 	replaced->by_element = c->def->multi && (asked->elements != NULL || expression_returns_set((Node *) query->targetList));
 	if (replaced->by_element)
 		c->unless |= UNEVEN_BIT;
-	foreach(cell, (List *) query->jointree->quals)
+	foreach_ptr(Node, qual, (List *) query->jointree->quals)
 	{
 		uint32		unless = 0;
-		List	   *equal = equal_keys(c->def, lfirst(cell), c->varno, &unless);
+		List	   *equal = equal_keys(c->def, qual, c->varno, &unless);
 
 		/*
 		 * One element only: two would be two groups, and each of them has
@@ -287,7 +279,7 @@ replace_elements(Asked *asked, Query *query, Replaced *replaced)
 			one_element |= unless != 0;
 		}
 		else
-			quals = lappend(quals, lfirst(cell));
+			quals = lappend(quals, qual);
 	}
 	query->jointree->quals = (Node *) quals;
 	if (c->def->multi && !one_element && !replaced->by_element)
@@ -310,7 +302,6 @@ query_of(Asked *asked, RangeTblEntry *rte, List *filter)
 	PathTarget *target = asked->target;
 	Query	   *query;
 	List	   *quals = NIL;
-	ListCell   *cell;
 
 	rte = copyObject(rte);
 	if (rte->relid == planner_rt_fetch(asked->rel->relid, asked->root)->relid)
@@ -321,11 +312,11 @@ query_of(Asked *asked, RangeTblEntry *rte, List *filter)
 	rte->securityQuals = NIL;
 	query = query_of_table(rte, NIL, NULL);
 	forget_permissions(query, rte, parse);
-	foreach(cell, target->exprs)
+	foreach_ptr(Expr, expr, target->exprs)
 	{
-		TargetEntry *tle = makeTargetEntry(copyObject(lfirst(cell)), foreach_current_index(cell) + 1, NULL, false);
+		TargetEntry *tle = makeTargetEntry(copyObject(expr), foreach_current_index(expr) + 1, NULL, false);
 
-		tle->ressortgroupref = get_pathtarget_sortgroupref(target, foreach_current_index(cell));
+		tle->ressortgroupref = get_pathtarget_sortgroupref(target, foreach_current_index(expr));
 		query->targetList = lappend(query->targetList, tle);
 	}
 
@@ -333,22 +324,20 @@ query_of(Asked *asked, RangeTblEntry *rte, List *filter)
 	 * Those that a condition makes constant are there, too: without them
 	 * there would be a row of nothing.
 	 */
-	foreach(cell, asked->groups)
+	foreach_ptr(SortGroupClause, clause, asked->groups)
 	{
-		SortGroupClause *clause = lfirst(cell);
-		ListCell   *tle;
 		bool		found = false;
 
-		foreach(tle, query->targetList)
-			found |= ((TargetEntry *) lfirst(tle))->ressortgroupref == clause->tleSortGroupRef;
+		foreach_ptr(TargetEntry, tle, query->targetList)
+			found |= tle->ressortgroupref == clause->tleSortGroupRef;
 		if (!found)
 			return NULL;
 		query->groupClause = lappend(query->groupClause, copyObject(clause));
 	}
 
-	foreach(cell, asked->clauses)
+	foreach_ptr(RestrictInfo, rinfo, asked->clauses)
 	{
-		Expr	   *clause = ((RestrictInfo *) lfirst(cell))->clause;
+		Expr	   *clause = rinfo->clause;
 
 		if (filter == NIL || contain_mutable_functions((Node *) clause) || !predicate_implied_by(list_make1(clause), filter, false))
 			quals = lappend(quals, copyObject(clause));
@@ -416,20 +405,17 @@ make_plan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	IndexDef   *def = llast(path->custom_private);
 	PlannedStmt *plan = list_nth(path->custom_private, TOTALS_PLAN);
 	List	   *values = list_nth(path->custom_private, TOTALS_FALLBACK + 1);
-	ListCell   *cell;
 
 	/*
 	 * The planner takes an expression that is found here from the row of the
 	 * scan. There is none yet when the parameters of the queries are
 	 * evaluated, so these must not be found.
 	 */
-	foreach(cell, path->path.pathtarget->exprs)
+	foreach_ptr(Node, expr, path->path.pathtarget->exprs)
 	{
-		Node	   *expr = lfirst(cell);
-
 		expr = list_member(values, expr) ? (Node *) makeNullConst(exprType(expr), exprTypmod(expr), exprCollation(expr)) : copyObject(expr);
 		scan->custom_scan_tlist = lappend(scan->custom_scan_tlist,
-										  makeTargetEntry((Expr *) expr, foreach_current_index(cell) + 1, NULL, false));
+										  makeTargetEntry((Expr *) expr, foreach_current_index(expr) + 1, NULL, false));
 	}
 	scan->scan.plan.targetlist = tlist;
 	scan->flags = path->flags;

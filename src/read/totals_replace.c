@@ -520,16 +520,14 @@ is_named(Equal *equal, Field *field, bool element, List *names)
 {
 	int			nsteps = field->spec->nsteps - (element ? 1 : 0);
 	int			first = nsteps - list_length(names);
-	ListCell   *cell;
 
 	if (field->type != TEXTOID || field->fact_attno != 0 || field->convert != NULL || first < 0 ||
 		(element && nsteps != field->plain_steps) ||
 		!is_value_after(equal->def, field, first, equal->document, equal->varno))
 		return false;
-	foreach(cell, names)
+	foreach_ptr(char, name, names)
 	{
-		PathStep   *step = &field->spec->steps[first + foreach_current_index(cell)];
-		const char *name = lfirst(cell);
+		PathStep   *step = &field->spec->steps[first + foreach_current_index(name)];
 
 		if (step->is_index || step->len != (int) strlen(name) || memcmp(step->name, name, step->len) != 0)
 			return false;

@@ -138,7 +138,6 @@ finds_few_rows(PlannerInfo *root, RelOptInfo *rel, Relation fact)
 	List	   *clauses;
 	bool		result = false;
 	double		by_or;
-	ListCell   *cell;
 
 	if (!open_served(root, rel->relid, false, &served))
 		return false;
@@ -154,10 +153,10 @@ finds_few_rows(PlannerInfo *root, RelOptInfo *rel, Relation fact)
 		close_served(&served);
 		return false;
 	}
-	foreach(cell, served.defs)
+	foreach_ptr(IndexDef, def, served.defs)
 	{
 		const char *why;
-		Candidate  *c = consider_index_table(root, lfirst(cell), clauses, fact, rel->relid, NIL, &why);
+		Candidate  *c = consider_index_table(root, def, clauses, fact, rel->relid, NIL, &why);
 
 		if (c == NULL || c->nequal == 0 || !is_complete_enough(c, &why))
 			continue;
@@ -202,18 +201,17 @@ clauses_of_table(PlannerInfo *root, Index varno)
 {
 	List	   *quals = NIL;
 	List	   *result = NIL;
-	ListCell   *cell;
 
 	if (!find_conditions((Node *) root->parse->jointree, varno, &quals))
 		quals = NIL;
-	foreach(cell, planner_rt_fetch(varno, root)->securityQuals)
-		quals = list_concat_copy(quals, (List *) lfirst(cell));
-	foreach(cell, quals)
+	foreach_ptr(List, securing, planner_rt_fetch(varno, root)->securityQuals)
+		quals = list_concat_copy(quals, securing);
+	foreach_ptr(Node, qual, quals)
 	{
-		Relids		relids = pull_varnos(root, lfirst(cell));
+		Relids		relids = pull_varnos(root, qual);
 
 		if (bms_membership(relids) == BMS_SINGLETON && bms_is_member(varno, relids))
-			result = lappend(result, lfirst(cell));
+			result = lappend(result, qual);
 	}
 	return result;
 }

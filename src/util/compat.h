@@ -229,6 +229,7 @@ typedef struct ErrorSaveContext
 			 (var = (type) func(&var##__state.l->elements[var##__state.i]), true); \
 			 var##__state.i++)
 #define foreach_ptr(type, var, lst)	foreach_value(typeof(type *), var, lst, lfirst)
+#define foreach_node(type, var, lst)	foreach_ptr(type, var, lst)
 #define foreach_int(var, lst)		foreach_value(int, var, lst, lfirst_int)
 #define foreach_oid(var, lst)		foreach_value(Oid, var, lst, lfirst_oid)
 #undef foreach_delete_current
