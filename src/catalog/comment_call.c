@@ -31,7 +31,7 @@
 #include "comment_call.h"
 #include "definition_rows.h"
 #include "owner.h"
-#include "trigger_names.h"
+#include "validity.h"
 
 static bool read_call(const char *text, char **index_table, char **fact_table);
 static bool read_text(const char **text, const char *expected);

@@ -19,7 +19,6 @@
 #include "fact_rows.h"
 #include "orphaned_rows.h"
 #include "table_access.h"
-#include "trigger_names.h"
 #include "validity.h"
 
 static bool forget_definition(DefinitionRow *stored, Oid named);

@@ -28,7 +28,7 @@
 #include "../catalog/definition_rows.h"
 #include "../catalog/fact_rows.h"
 #include "../catalog/named_table.h"
-#include "../catalog/trigger_names.h"
+#include "../catalog/validity.h"
 #include "../commands/replaceable.h"
 #include "../definition/cache.h"
 #include "../definition/fact_partition.h"

@@ -27,7 +27,7 @@
 #include "../catalog/fact_rows.h"
 #include "../catalog/owner.h"
 #include "../catalog/table_access.h"
-#include "../catalog/trigger_names.h"
+#include "../catalog/validity.h"
 #include "../definition/cache.h"
 #include "../definition/create_call.h"
 #include "../definition/fact_key.h"

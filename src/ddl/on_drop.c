@@ -40,7 +40,7 @@
 #include "../catalog/definition_rows.h"
 #include "../catalog/fact_rows.h"
 #include "../catalog/table_access.h"
-#include "../catalog/trigger_names.h"
+#include "../catalog/validity.h"
 #include "../commands/drop.h"
 #include "../definition/index_partition.h"
 #include "../indextable.h"

@@ -37,7 +37,6 @@
 #include "../catalog/fact_rows.h"
 #include "../catalog/named_table.h"
 #include "../catalog/table_access.h"
-#include "../catalog/trigger_names.h"
 #include "../catalog/validity.h"
 #include "../definition/cache.h"
 #include "../indextable.h"

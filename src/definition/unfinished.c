@@ -19,7 +19,6 @@
 #include "utils/rel.h"
 
 #include "../catalog/definition_rows.h"
-#include "../catalog/trigger_names.h"
 #include "../catalog/validity.h"
 #include "../indextable.h"
 #include "../util/sql.h"

@@ -46,7 +46,7 @@
 #include "utils/snapmgr.h"
 
 #include "../catalog/completeness.h"
-#include "../catalog/trigger_names.h"
+#include "../catalog/validity.h"
 #include "../definition/cache.h"
 #include "../definition/fact_partition.h"
 #include "../entry/document.h"

@@ -61,7 +61,7 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-#include "../catalog/trigger_names.h"
+#include "../catalog/validity.h"
 #include "../definition/tree_age.h"
 #include "../indextable.h"
 #include "../util/inherit.h"

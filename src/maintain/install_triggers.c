@@ -29,7 +29,7 @@
 #include "../catalog/fact_rows.h"
 #include "../catalog/owner.h"
 #include "../catalog/table_access.h"
-#include "../catalog/trigger_names.h"
+#include "../catalog/validity.h"
 #include "../definition/index_partition.h"
 #include "../indextable.h"
 #include "../place/place.h"
@@ -353,7 +353,7 @@ has_queue_in_parts(Oid fact)
 	return catalog_read_fact(fact, &row) && OidIsValid(row.queue) && place_has_parts(row.queue);
 }
 
-/* kind_of: returns which kind of table in the terms of trigger_names.h a fact table or a partition of it is */
+/* kind_of: returns which kind of table in the terms of validity.h a fact table or a partition of it is */
 static int
 kind_of(Oid relid, Oid fact)
 {

@@ -35,7 +35,7 @@
 
 #include "../catalog/definition_rows.h"
 #include "../catalog/table_access.h"
-#include "../catalog/trigger_names.h"
+#include "../catalog/validity.h"
 #include "../definition/cache.h"
 #include "../definition/fact_partition.h"
 #include "../definition/invalidation.h"
@@ -212,7 +212,7 @@ has_fact_trigger(Oid relid)
 	{
 		const char *name = rel->trigdesc->triggers[i].tgname;
 
-		result = is_our_trigger(name) && strcmp(name, GUARD) != 0 && strcmp(name, GUARD_ROW) != 0;
+		result = is_our_trigger(name) && !is_our_guard(name);
 	}
 	table_close(rel, NoLock);
 	return result;

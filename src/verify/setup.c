@@ -29,7 +29,7 @@
 #include "../catalog/named_table.h"
 #include "../catalog/owner.h"
 #include "../catalog/table_access.h"
-#include "../catalog/trigger_names.h"
+#include "../catalog/validity.h"
 #include "../definition/cache.h"
 #include "../definition/fact_columns.h"
 #include "../definition/layout.h"

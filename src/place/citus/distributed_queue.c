@@ -41,7 +41,7 @@
 #include "../../catalog/orphaned_rows.h"
 #include "../../catalog/owner.h"
 #include "../../catalog/table_access.h"
-#include "../../catalog/trigger_names.h"
+#include "../../catalog/validity.h"
 #include "../../definition/cache.h"
 #include "../../definition/resolve.h"
 #include "../../indextable.h"

@@ -24,7 +24,7 @@
 #include "../../catalog/named_table.h"
 #include "../../catalog/owner.h"
 #include "../../catalog/table_access.h"
-#include "../../catalog/trigger_names.h"
+#include "../../catalog/validity.h"
 #include "../../definition/cache.h"
 #include "../../definition/fact_partition.h"
 #include "../../indextable.h"
