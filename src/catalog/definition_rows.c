@@ -19,6 +19,7 @@
 #include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "nodes/pg_list.h"
+#include "storage/lmgr.h"
 #include "storage/lockdefs.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -98,6 +99,40 @@ invalidate_definitions(List *definitions, Oid fact, const char *why)
 	}
 	if (any)
 		CacheInvalidateRelcacheByRelid(fact);
+}
+
+/*
+ * queue_note_lost
+ *		Marks the asynchronous index tables of a fact table as invalid, as they may lack
+ *		changes that were in a queue table that does not exist any more.  They are still
+ *		maintained with what is queued in the other one.
+ *
+ * One session at a time does this, as several would update the same rows; the others
+ * leave it to that one.
+ */
+void
+queue_note_lost(FactDef *def)
+{
+	if (ConditionalLockRelationOid(def->relid, ShareUpdateExclusiveLock))
+		invalidate_definitions(catalog_queued_definitions(def->relid), def->relid,
+							   "A queue table of its fact table was dropped with changes that had not been applied.");
+}
+
+/* queue_lost_error: raises an error because there is no table to queue a change in */
+void
+queue_lost_error(FactDef *def)
+{
+	List	   *queued = catalog_queued_definitions(def->relid);
+	char	   *index_table = queued == NIL ? NULL :
+		quote_literal_cstr(quoted_relation(((DefinitionRow *) linitial(queued))->index_table));
+
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("queue of table \"%s\" does not exist", def->name),
+			 errdetail("Changes cannot be queued for the asynchronous index tables of the table."),
+			 index_table == NULL ? 0 :
+			 errhint("To create the queue again, run CALL indextable.repair(%s); to drop the index table, run SELECT indextable.drop(%s);",
+					 index_table, index_table)));
 }
 
 /* get_column_names_by_number: lists the names of a table's columns by number; that of a dropped one is empty */
@@ -363,6 +398,20 @@ is_queued(DefinitionRow *row)
 {
 	return is_async(row) || row->state == STATE_BUILDING ||
 		(OidIsValid(row->replaces) && row->state == STATE_INVALID);
+}
+
+/* catalog_queued_definitions: returns the definitions of those index tables of a fact table that are maintained through its queue */
+List *
+catalog_queued_definitions(Oid fact_table)
+{
+	List	   *definitions = catalog_read_definitions(fact_table, InvalidOid);
+
+	foreach_ptr(DefinitionRow, row, definitions)
+	{
+		if (!is_queued(row))
+			definitions = foreach_delete_current(definitions, row);
+	}
+	return definitions;
 }
 
 /* stored_definition: returns the definition of an index table, or NULL if the table is not one */

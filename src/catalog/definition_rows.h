@@ -35,6 +35,7 @@ extern bool catalog_is_current_version(void);
 extern Oid	catalog_fact_of(Oid index_table);
 extern bool is_async(DefinitionRow *row);
 extern bool is_queued(DefinitionRow *row);
+extern List *catalog_queued_definitions(Oid fact_table);
 extern bool keeps_totals(DefinitionRow *row);
 extern Oid	catalog_forget_index_table(Oid index_table);
 extern void catalog_forget_definition(Oid index_table);
@@ -46,5 +47,7 @@ extern void catalog_forget_build(Oid index_table);
 extern void catalog_forget_rejections(Oid index_table);
 extern bool catalog_has_rejections(Oid index_table);
 extern void invalidate_definitions(List *definitions, Oid fact, const char *why);
+extern void queue_note_lost(FactDef *def);
+pg_noreturn extern void queue_lost_error(FactDef *def);
 
 #endif							/* INDEXTABLE_DEFINITION_ROWS_H */

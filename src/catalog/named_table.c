@@ -173,10 +173,8 @@ told_unqueue(Oid fact)
 	StringInfoData sql;
 
 	initStringInfo(&sql);
-	foreach_ptr(DefinitionRow, row, catalog_read_definitions(fact, InvalidOid))
+	foreach_ptr(DefinitionRow, row, catalog_queued_definitions(fact))
 	{
-		if (!is_queued(row))
-			continue;
 		if (sql.len > 0)
 			appendStringInfoChar(&sql, ' ');
 		if (OidIsValid(row->replaces))

@@ -333,9 +333,9 @@ has_valid_queued_index_tables(Oid fact)
 {
 	if (catalog_is_feed(fact))
 		return true;
-	foreach_ptr(DefinitionRow, row, catalog_read_definitions(fact, InvalidOid))
+	foreach_ptr(DefinitionRow, row, catalog_queued_definitions(fact))
 	{
-		if (is_queued(row) && row->state != STATE_INVALID)
+		if (row->state != STATE_INVALID)
 			return true;
 	}
 	return false;

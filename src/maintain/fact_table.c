@@ -151,11 +151,7 @@ check_partitions(Relation root)
 	}
 	if (catalog_is_feed(RelationGetRelid(root)))
 		refuse_feed_over_foreign(RelationGetRelid(root));
-	foreach_ptr(DefinitionRow, row, catalog_read_definitions(RelationGetRelid(root), InvalidOid))
-	{
-		if (is_queued(row))
-			refuse_queue_over_foreign(RelationGetRelid(root));
-	}
+	refuse_queue_over_foreign(RelationGetRelid(root));
 }
 
 /*

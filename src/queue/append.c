@@ -33,6 +33,7 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
+#include "../catalog/definition_rows.h"
 #include "../catalog/fact_rows.h"
 #include "../catalog/validity.h"
 #include "../definition/cache.h"
@@ -45,7 +46,6 @@
 #include "../util/wait_point.h"
 #include "append.h"
 #include "backlog.h"
-#include "lost_queue.h"
 #include "worker_slots.h"
 
 /* A subtransaction that has collected more than this writes it before it goes on. */

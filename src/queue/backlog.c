@@ -32,6 +32,7 @@
 #include "utils/timestamp.h"
 #include "utils/xid8.h"
 
+#include "../catalog/definition_rows.h"
 #include "../catalog/fact_rows.h"
 #include "../catalog/named_table.h"
 #include "../catalog/validity.h"
@@ -43,7 +44,6 @@
 #include "../util/settings.h"
 #include "../util/sql.h"
 #include "backlog.h"
-#include "lost_queue.h"
 #include "scan.h"
 
 PG_FUNCTION_INFO_V1(indextable_queue_status);

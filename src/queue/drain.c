@@ -63,7 +63,6 @@
 #include "append.h"
 #include "batch_keys.h"
 #include "drain.h"
-#include "lost_queue.h"
 #include "reconcile.h"
 #include "rejections.h"
 #include "tables.h"

@@ -44,7 +44,6 @@
 #include "../util/relation.h"
 #include "../util/sql.h"
 #include "append.h"
-#include "lost_queue.h"
 #include "scan.h"
 #include "tables.h"
 
@@ -282,13 +281,8 @@ queues_drop(Oid fact, bool wait)
 {
 	FactTableRow row;
 
-	if (!catalog_read_fact(fact, &row) || !OidIsValid(row.queue) || row.feed)
+	if (!catalog_read_fact(fact, &row) || !OidIsValid(row.queue) || row.feed || catalog_queued_definitions(fact) != NIL)
 		return true;
-	foreach_ptr(DefinitionRow, definition, catalog_read_definitions(fact, InvalidOid))
-	{
-		if (is_queued(definition))
-			return true;
-	}
 	return drop_tables(&row, wait);
 }
 
@@ -360,9 +354,9 @@ queues_used_last(Oid fact, Oid index_table)
 	FactTableRow row;
 	List	   *tables = NIL;
 
-	foreach_ptr(DefinitionRow, stored, catalog_read_definitions(fact, InvalidOid))
+	foreach_ptr(DefinitionRow, stored, catalog_queued_definitions(fact))
 	{
-		if (stored->index_table != index_table && is_queued(stored))
+		if (stored->index_table != index_table)
 			return NIL;
 	}
 	if (!catalog_read_fact(fact, &row) || !OidIsValid(row.queue))

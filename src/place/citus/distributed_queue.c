@@ -45,7 +45,6 @@
 #include "../../definition/cache.h"
 #include "../../definition/resolve.h"
 #include "../../indextable.h"
-#include "../../queue/lost_queue.h"
 #include "../../util/sql.h"
 #include "../../util/subxact.h"
 #include "citus_place.h"

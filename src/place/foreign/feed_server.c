@@ -55,7 +55,6 @@
 #include "../../maintain/fact_table.h"
 #include "../../maintain/install_triggers.h"
 #include "../../queue/backlog.h"
-#include "../../queue/lost_queue.h"
 #include "../../queue/scan.h"
 #include "../../queue/tables.h"
 #include "../../util/arguments.h"
