@@ -240,7 +240,7 @@ typedef struct FactDef
 	AttrNumber *pk_attno;		/* the columns of the primary key */
 	Bitmapset  *pk_columns;		/* the same, offset as in used */
 	Oid			pk_index;		/* InvalidOid: the user has named the primary
-								 * key; see definition/fact_key.c */
+								 * key; see definition/fact_columns.c */
 	bool		pk_deferrable;	/* in the table, or in one of leaves */
 	ScanKeyData *pk_keys;		/* to search pk_index with */
 	int			ndocs;

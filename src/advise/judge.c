@@ -29,7 +29,6 @@
 
 #include "../catalog/definition_rows.h"
 #include "../definition/fact_columns.h"
-#include "../definition/fact_key.h"
 #include "../definition/field_spec.h"
 #include "../definition/layout.h"
 #include "../definition/request.h"

@@ -47,7 +47,6 @@
 #include "../definition/create_call.h"
 #include "../definition/expression.h"
 #include "../definition/fact_columns.h"
-#include "../definition/fact_key.h"
 #include "../definition/field.h"
 #include "../definition/field_spec.h"
 #include "../definition/layout.h"

@@ -30,7 +30,7 @@
 #include "../catalog/validity.h"
 #include "../definition/cache.h"
 #include "../definition/create_call.h"
-#include "../definition/fact_key.h"
+#include "../definition/fact_columns.h"
 #include "../definition/fact_partition.h"
 #include "../definition/index_partition.h"
 #include "../indextable.h"

@@ -49,7 +49,7 @@
 #include "../catalog/fact_rows.h"
 #include "../catalog/owner.h"
 #include "../definition/cache.h"
-#include "../definition/fact_key.h"
+#include "../definition/fact_columns.h"
 #include "../definition/fact_partition.h"
 #include "../definition/index_partition.h"
 #include "../definition/layout.h"

@@ -1,25 +1,48 @@
 /*-------------------------------------------------------------------------
  *
  * fact_columns.c
- *	  Finds the columns of a fact table by the names that a definition has for them.
+ *	  Finds the columns of a fact table by the names that a definition has for them, and
+ *	  those that identify its rows.
+ *
+ * The server allows no unique index on a partitioned table with foreign partitions.  The
+ * user names the columns of the key instead.  Each partition keeps the key unique by
+ * itself, and all columns that the table is partitioned by are among those of the key, so
+ * that no two partitions can have the same key.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "access/attnum.h"
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/skey.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
+#include "commands/defrem.h"
 #include "lib/stringinfo.h"
+#include "nodes/bitmapset.h"
 #include "nodes/pg_list.h"
+#include "partitioning/partdefs.h"
+#include "storage/lockdefs.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/partcache.h"
 #include "utils/rel.h"
 
+#include "../catalog/definition_rows.h"
 #include "../indextable.h"
 #include "../util/arguments.h"
+#include "../util/inherit.h"
+#include "../util/relation.h"
 #include "../util/sql.h"
 #include "fact_columns.h"
 
 static int	hint_for_json_column(Relation fact, Form_pg_attribute att);
+static char *possible_key(Oid fact);
+static bool is_key_index(FactDef *def, Relation leaf, Relation index);
 
 /*
  * document_column
@@ -198,4 +221,227 @@ same_primary_key(FactDef *factdef, Relation fact, DefinitionRow *stored, const c
 			return false;
 	}
 	return true;
+}
+
+/*
+ * stored_key
+ *		Returns the names of the columns by which the index tables of a fact table find its
+ *		rows, as the catalog has them; NIL if there are no index tables.
+ */
+List *
+stored_key(Oid fact)
+{
+	List	   *stored = catalog_read_definitions(fact, InvalidOid);
+
+	return stored == NIL ? NIL : ((DefinitionRow *) linitial(stored))->primary_key;
+}
+
+/*
+ * resolve_row_key
+ *		Makes the columns that were named as the key that of the fact table's definition.
+ *		Returns false if none were named, or if the table is not partitioned.
+ */
+bool
+resolve_row_key(FactDef *def, Relation fact, List *key, const char **names)
+{
+	if (key == NIL || !def->partitioned)
+		return false;
+	if (list_length(key) > INDEX_MAX_KEYS)
+		ereport(ERROR,
+				(errcode(ERRCODE_TOO_MANY_COLUMNS),
+				 errmsg("primary_key must not have more than %d columns", INDEX_MAX_KEYS)));
+	def->pk_index = InvalidOid;
+	def->pk_attno = palloc(sizeof(AttrNumber) * list_length(key));
+	def->pk_keys = palloc0(sizeof(ScanKeyData) * list_length(key));
+	foreach_ptr(char, column, key)
+	{
+		AttrNumber	attno = named_column(fact, column, names);
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(fact), attno - 1);
+		const char *why = NULL;
+
+		if (bms_is_member(attno - FirstLowInvalidHeapAttributeNumber, def->pk_columns))
+			why = "It is named twice.";
+		else if (!att->attnotnull)
+			why = psprintf("It allows nulls. First run ALTER TABLE %s ALTER COLUMN %s SET NOT NULL;",
+						   quoted_relation(def->relid), quote_identifier(NameStr(att->attname)));
+		else if (!OidIsValid(GetDefaultOpClass(att->atttypid, BTREE_AM_OID)))
+			why = "Its type has no default btree operator class.";
+		else if (OidIsValid(att->attcollation) && !get_collation_isdeterministic(att->attcollation))
+			why = "Its collation is not deterministic.";
+		if (why != NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_TABLE_DEFINITION),
+					 errmsg("column \"%s\" of table \"%s\" cannot be in primary_key",
+							NameStr(att->attname), def->name),
+					 errdetail("%s", why)));
+		init_equality_key(&def->pk_keys[def->npk], def->npk + 1, att->atttypid, att->attcollation, def->cxt);
+		def->pk_attno[def->npk++] = attno;
+		def->pk_columns = bms_add_member(def->pk_columns, attno - FirstLowInvalidHeapAttributeNumber);
+	}
+	return true;
+}
+
+/* report_no_primary_key: raises the error for a fact table that has no primary key */
+void
+report_no_primary_key(Oid fact)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("table \"%s\" has no primary key", get_rel_name(fact)),
+			 errdetail("Entries of an index table refer to fact rows by their primary key."),
+			 foreign_leaves(fact) == NIL ?
+			 errhint("Run ALTER TABLE %s ADD %s; before you drop one, drop the index tables.", quoted_relation(fact),
+					 possible_key(fact)) :
+			 errhint("A table with foreign partitions cannot have a primary key. Name the columns that identify a row with primary_key => '{...}'.")));
+}
+
+/*
+ * possible_key
+ *		Returns a primary key that a table may have, for ALTER TABLE ADD: the columns of a unique
+ *		index, or a column "id", which may be a new one.
+ */
+static char *
+possible_key(Oid fact)
+{
+	Relation	rel = relation_open(fact, AccessShareLock);
+	TupleDesc	desc = RelationGetDescr(rel);
+	char	   *found = NULL;
+
+	foreach_oid(index_oid, RelationGetIndexList(rel))
+	{
+		Relation	index = index_open(index_oid, AccessShareLock);
+		Form_pg_index form = index->rd_index;
+		StringInfoData columns;
+		bool		fits = form->indisunique && form->indimmediate && form->indisvalid && RelationGetIndexPredicate(index) == NIL;
+
+		initStringInfo(&columns);
+		for (int i = 0; i < form->indnkeyatts && fits; i++)
+		{
+			AttrNumber	attno = form->indkey.values[i];
+
+			fits = attno > 0 && TupleDescAttr(desc, attno - 1)->attnotnull;
+			if (fits)
+				appendStringInfo(&columns, "%s%s", i > 0 ? ", " : "", quote_identifier(NameStr(TupleDescAttr(desc, attno - 1)->attname)));
+		}
+		if (fits && found == NULL)
+			found = psprintf("PRIMARY KEY (%s)", columns.data);
+		index_close(index, AccessShareLock);
+	}
+	for (int i = 0; i < desc->natts && found == NULL; i++)
+		if (!TupleDescAttr(desc, i)->attisdropped && pg_strcasecmp(NameStr(TupleDescAttr(desc, i)->attname), "id") == 0)
+			found = psprintf("PRIMARY KEY (%s)", quote_identifier(NameStr(TupleDescAttr(desc, i)->attname)));
+
+	/* That of a partitioned table has the columns that it is partitioned by. */
+	if (found == NULL)
+		found = rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE ? "PRIMARY KEY (...)" :
+			"COLUMN id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY";
+	relation_close(rel, AccessShareLock);
+	return found;
+}
+
+/*
+ * row_key_index
+ *		Returns the index by which rows of a partition are found by their key, or raises an
+ *		error.  The partition is on this server.
+ */
+Oid
+row_key_index(FactDef *def, Relation leaf)
+{
+	Relation	index = open_primary_key(leaf);
+	Oid			result = InvalidOid;
+
+	if (index != NULL)
+	{
+		if (OidIsValid(def->pk_index) || is_key_index(def, leaf, index))
+			result = RelationGetRelid(index);
+		index_close(index, AccessShareLock);
+	}
+	if (!OidIsValid(result) && !OidIsValid(def->pk_index))
+		foreach_oid(index_oid, RelationGetIndexList(leaf))
+	{
+		index = index_open(index_oid, AccessShareLock);
+		if (is_key_index(def, leaf, index))
+			result = RelationGetRelid(index);
+		index_close(index, AccessShareLock);
+	}
+	if (!OidIsValid(result))
+	{
+		StringInfoData list;
+
+		if (foreign_leaves(def->relid) == NIL)
+			report_no_primary_key(def->relid);
+		initStringInfo(&list);
+		for (int i = 0; i < def->npk; i++)
+			appendStringInfo(&list, "%s%s", i > 0 ? ", " : "",
+							 quote_identifier(get_attname(def->relid, def->pk_attno[i], false)));
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("partition \"%s\" has no primary key on (%s)", RelationGetRelationName(leaf), list.data),
+				 errdetail("Entries of index tables of \"%s\" refer to rows by these columns.", def->name),
+				 errhint("Run ALTER TABLE %s ADD PRIMARY KEY (%s);", quoted_relation(RelationGetRelid(leaf)), list.data)));
+	}
+	return result;
+}
+
+/* is_key_index: returns whether an index keeps the key unique, and can be searched by it */
+static bool
+is_key_index(FactDef *def, Relation leaf, Relation index)
+{
+	Form_pg_index form = index->rd_index;
+
+	if (!form->indisunique || !form->indisvalid || !form->indimmediate || form->indnkeyatts != def->npk ||
+		index->rd_rel->relam != BTREE_AM_OID ||
+		!heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL))
+		return false;
+	for (int i = 0; i < def->npk; i++)
+	{
+		Oid			type = get_atttype(def->relid, def->pk_attno[i]);
+
+		if (form->indkey.values[i] != get_attnum(RelationGetRelid(leaf),
+												 get_attname(def->relid, def->pk_attno[i], false)) ||
+			index->rd_indcollation[i] != def->pk_keys[i].sk_collation ||
+			index->rd_opfamily[i] != get_opclass_family(GetDefaultOpClass(type, BTREE_AM_OID)))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * check_row_key
+ *		Refuses a key that was named if its value does not determine the partition, or if a
+ *		partition does not keep it unique.
+ */
+void
+check_row_key(FactDef *def, Relation root)
+{
+	if (OidIsValid(def->pk_index) || !def->partitioned || def->npk == 0)
+		return;
+	foreach_oid(relid, list_with_partitions(def->relid))
+	{
+		Relation	rel = try_relation_open(relid, AccessShareLock);
+		PartitionKey key;
+
+		if (rel == NULL)
+			continue;			/* dropped meanwhile */
+		key = RelationGetPartitionKey(rel);
+		if (rel->rd_rel->relkind == RELKIND_RELATION)
+			(void) row_key_index(def, rel);
+		for (int i = 0; key != NULL && i < key->partnatts; i++)
+		{
+			char	   *column = key->partattrs[i] == 0 ? NULL :
+				get_attname(RelationGetRelid(rel), key->partattrs[i], false);
+			AttrNumber	attno = column == NULL ? InvalidAttrNumber : get_attnum(def->relid, column);
+
+			if (attno == InvalidAttrNumber ||
+				!bms_is_member(attno - FirstLowInvalidHeapAttributeNumber, def->pk_columns))
+				ereport(ERROR,
+						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						 errmsg("primary_key must have all columns that the table is partitioned by"),
+						 column == NULL ?
+						 errdetail("Table \"%s\" is partitioned by an expression.", RelationGetRelationName(rel)) :
+						 errdetail("Column \"%s\", by which table \"%s\" is partitioned, is missing.", column,
+								   RelationGetRelationName(rel))));
+		}
+		relation_close(rel, NoLock);
+	}
 }

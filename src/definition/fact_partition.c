@@ -31,7 +31,7 @@
 #include "../place/place.h"
 #include "../util/inherit.h"
 #include "../util/relation.h"
-#include "fact_key.h"
+#include "fact_columns.h"
 #include "fact_partition.h"
 #include "invalidation.h"
 

@@ -9,7 +9,7 @@
  * included fields for index-only scans, if they are narrow enough.  Only index tables that
  * are kept in step through the queue have a row index.
  *
- * The primary key of the fact table is found by fact_key.c.
+ * The primary key of the fact table is found by fact_columns.c.
  *
  *-------------------------------------------------------------------------
  */

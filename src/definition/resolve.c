@@ -36,7 +36,6 @@
 #include "../util/sql.h"
 #include "expression.h"
 #include "fact_columns.h"
-#include "fact_key.h"
 #include "field.h"
 #include "index_partition.h"
 #include "layout.h"
@@ -72,7 +71,7 @@ definition_resolve(DefinitionRow *row, Relation fact, Relation replaced, int nke
  * make_fact_def
  *		Returns the definition of a fact table, without index tables, in the memory context
  *		cxt, which is the current one.  key are the columns that identify its rows if it has no
- *		primary key (fact_key.c); names are the names that key uses, by column number, or NULL.
+ *		primary key (fact_columns.c); names are the names that key uses, by column number, or NULL.
  */
 FactDef *
 make_fact_def(Relation fact, List *key, const char **names, MemoryContext cxt)

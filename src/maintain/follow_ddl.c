@@ -25,7 +25,7 @@
 #include "../catalog/owner.h"
 #include "../definition/cache.h"
 #include "../definition/expression.h"
-#include "../definition/fact_key.h"
+#include "../definition/fact_columns.h"
 #include "../definition/fact_partition.h"
 #include "../definition/field.h"
 #include "../definition/index_partition.h"
