@@ -39,7 +39,7 @@ extern void record_lacking(IndexDef *def, uint32 lacking);
 extern void completeness_begin(Oid index_table);
 extern void completeness_move(Oid from, Oid to);
 
-/* For locked_records.c. */
+/* For orphaned_rows.c. */
 extern Oid	completeness_relid(void);
 extern SysScanDesc scan_completeness(Relation rel, const char *index, Oid index_table, Snapshot snapshot);
 extern int	record_fields(HeapTuple tuple, Relation rel);

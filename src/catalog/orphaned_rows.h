@@ -1,13 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * orphaned_rows.h
- *	  Deletes the catalog's rows of tables that no longer exist.
+ *	  Deletes rows of the catalog that are about nothing any more.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef INDEXTABLE_ORPHANED_ROWS_H
 #define INDEXTABLE_ORPHANED_ROWS_H
 
+#include "../indextable.h"
+
 extern void forget_orphaned_rows(Oid named);
+extern List *lock_records(IndexDef *def);
+extern void unlock_records(IndexDef *def, List *locked, uint32 lacking);
 
 #endif							/* INDEXTABLE_ORPHANED_ROWS_H */

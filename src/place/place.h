@@ -154,9 +154,6 @@ extern const RowSource foreign_rows;
 extern const Place local_place;
 extern const Place citus_place;
 
-extern const Place *place_of(Oid relid);
-extern const Place *place_with_arguments(void);
-
 /* What other extensions have made of a table; see citus/citus_table.c. */
 extern bool place_is_taken(Oid relid);
 extern Oid	place_table_of_part(Oid relid);
@@ -170,5 +167,19 @@ extern void place_check_unchanging(Oid index_table, const char *function);
 extern const char *place_problem(Oid fact, Oid index_table, bool async);
 extern void place_check_index_table(Oid index_table);
 extern void place_report_problem(const char *index_table, const char *problem);
+
+/* place_of: returns where the rows of a table are, or of a queue or an index table of one */
+static inline const Place *
+place_of(Oid relid)
+{
+	return place_has_parts(relid) ? &citus_place : &local_place;
+}
+
+/* place_with_arguments: returns the place whose triggers have arguments */
+static inline const Place *
+place_with_arguments(void)
+{
+	return &citus_place;
+}
 
 #endif							/* INDEXTABLE_PLACE_H */

@@ -43,7 +43,6 @@
 
 #include "../catalog/completeness.h"
 #include "../catalog/definition_rows.h"
-#include "../catalog/locked_records.h"
 #include "../catalog/named_table.h"
 #include "../catalog/orphaned_rows.h"
 #include "../catalog/table_access.h"
