@@ -16,6 +16,7 @@
 
 #include "../indextable.h"
 #include "../util/sql.h"
+#include "../util/subxact.h"
 #include "event_trigger.h"
 
 /* require_event_trigger: refuses a call that does not come from the event trigger manager */
@@ -58,7 +59,6 @@ event_trigger_relations(const char *function, bool with_columns)
 /*
  * begin_notes
  *		Begins to note something in *innermost before a command, in TopTransactionContext.
- *		forget() is called when the transaction ends, and has to set *innermost to NULL.
  *
  * Event triggers of users fire before ours, or after them, and may run other commands, each of
  * which fires all event triggers.  So each command has its own notes.  It is known by its parse
@@ -67,17 +67,12 @@ event_trigger_relations(const char *function, bool with_columns)
  * notes only if it has begun some: the newest are its own.
  */
 void
-begin_notes(CommandNotes **innermost, Node *command, void (*forget) (void *arg))
+begin_notes(CommandNotes **innermost, Node *command)
 {
 	CommandNotes *notes = MemoryContextAllocZero(TopTransactionContext, sizeof(CommandNotes));
 
 	if (*innermost == NULL)
-	{
-		MemoryContextCallback *callback = MemoryContextAllocZero(TopTransactionContext, sizeof(MemoryContextCallback));
-
-		callback->func = forget;
-		MemoryContextRegisterResetCallback(TopTransactionContext, callback);
-	}
+		forget_at_end(innermost);
 	notes->command = command;
 	notes->outer = *innermost;
 	*innermost = notes;

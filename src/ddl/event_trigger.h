@@ -25,7 +25,7 @@ typedef struct CommandNotes
 
 extern void require_event_trigger(FunctionCallInfo fcinfo, const char *function);
 extern List *event_trigger_relations(const char *function, bool with_columns);
-extern void begin_notes(CommandNotes **innermost, Node *command, void (*forget) (void *arg));
+extern void begin_notes(CommandNotes **innermost, Node *command);
 extern List *take_notes(CommandNotes **innermost, Node *command);
 
 #endif							/* INDEXTABLE_EVENT_TRIGGER_H */

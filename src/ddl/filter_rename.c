@@ -41,7 +41,6 @@ typedef struct Filter
 
 static CommandNotes *filters = NULL;	/* lists of Filter * */
 
-static void forget_filters(void *arg);
 static void parse_filter(void *arg);
 static List *rewritten_fields(Relation fact, List *texts, List *expressions, int first);
 
@@ -82,7 +81,7 @@ parse_filters_before_rename(Node *command)
 {
 	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
 
-	begin_notes(&filters, command, forget_filters);
+	begin_notes(&filters, command);
 	foreach_oid(index_table, catalog_index_tables())
 	{
 		ErrorData  *error;
@@ -95,12 +94,6 @@ parse_filters_before_rename(Node *command)
 			FreeErrorData(error);
 	}
 	MemoryContextSwitchTo(old);
-}
-
-static void
-forget_filters(void *arg)
-{
-	filters = NULL;
 }
 
 static void

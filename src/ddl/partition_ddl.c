@@ -63,6 +63,7 @@
 #include "../util/inherit.h"
 #include "../util/lock.h"
 #include "../util/sql.h"
+#include "../util/subxact.h"
 #include "detach_partition.h"
 #include "event_trigger.h"
 #include "partition_ddl.h"
@@ -73,7 +74,6 @@
 /* For each command that attaches or detaches a partition: the OIDs of the parent and of the partition. */
 static CommandNotes *named = NULL;
 
-static void forget_named(void *arg);
 static void handle_detached_partition(Oid root, Oid partition, AlterTableCmd *cmd);
 static void handle_attached_partition(Oid root, Oid partition);
 static bool takes_two_transactions(AlterTableCmd *cmd);
@@ -94,16 +94,10 @@ note_attach_detach(AlterTableStmt *stmt, AlterTableCmd *cmd)
 {
 	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
 
-	begin_notes(&named, (Node *) stmt, forget_named);
+	begin_notes(&named, (Node *) stmt);
 	named->notes = list_make2_oid(RangeVarGetRelid(stmt->relation, NoLock, true),
 								  RangeVarGetRelid(castNode(PartitionCmd, cmd->def)->name, NoLock, true));
 	MemoryContextSwitchTo(old);
-}
-
-static void
-forget_named(void *arg)
-{
-	named = NULL;
 }
 
 /*

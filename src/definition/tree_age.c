@@ -44,6 +44,7 @@
 #include "../util/inherit.h"
 #include "../util/memory.h"
 #include "../util/relation.h"
+#include "../util/subxact.h"
 #include "fact_partition.h"
 #include "invalidation.h"
 #include "tree_age.h"
@@ -491,15 +492,10 @@ note_read_by_entries(Oid relid)
 	if (!IsolationUsesXactSnapshot())
 		return;
 	old = MemoryContextSwitchTo(TopTransactionContext);
+	if (read_by_entries == NIL)
+		forget_at_end(&read_by_entries);
 	read_by_entries = list_append_unique_oid(read_by_entries, relid);
 	MemoryContextSwitchTo(old);
-}
-
-/* forget_read_by_entries: forgets all when the transaction ends */
-void
-forget_read_by_entries(void)
-{
-	read_by_entries = NIL;
 }
 
 /*

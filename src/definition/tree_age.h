@@ -21,7 +21,6 @@ extern void refuse_rewritten(Relation rel, Oid root, Snapshot snapshot);
 extern List *lock_leaves_to_read(Oid relid, Snapshot snapshot);
 extern void refuse_truncated(Oid relid, Snapshot snapshot);
 extern void note_read_by_entries(Oid relid);
-extern void forget_read_by_entries(void);
 extern void check_read_by_entries(List *rtable, Snapshot snapshot);
 
 #endif							/* INDEXTABLE_TREE_AGE_H */

@@ -118,7 +118,7 @@ uncover_key_for_ops(IndexDef *def, OpList *list)
 		uncover_key_now(def, list);
 	else if (def->active || !def->async)
 	{
-		if (!is_noted_table(wide_tables, def->relid))
+		if (!list_member_oid(wide_tables, def->relid))
 			note_table(&wide_tables, def->relid);
 	}
 
@@ -136,25 +136,11 @@ uncover_keys_at_commit(void)
 {
 	while (wide_tables != NIL)
 	{
-		Oid			relid = ((NotedTable *) linitial(wide_tables))->relid;
+		Oid			relid = linitial_oid(wide_tables);
 
 		wide_tables = list_delete_first(wide_tables);
 		try_uncover_key(relid);
 	}
-}
-
-/* uncovered_keys_at_abort_of: forgets what was noted in a subtransaction that aborts */
-void
-uncovered_keys_at_abort_of(SubTransactionId sub)
-{
-	wide_tables = notes_without_undone(wide_tables, sub);
-}
-
-/* uncovered_keys_at_xact_end: forgets what was noted, as the transaction frees its memory */
-void
-uncovered_keys_at_xact_end(void)
-{
-	wide_tables = NIL;
 }
 
 /*

@@ -14,7 +14,5 @@
 
 extern void uncover_key_for_ops(IndexDef *def, OpList *list);
 extern void uncover_keys_at_commit(void);
-extern void uncovered_keys_at_abort_of(SubTransactionId sub);
-extern void uncovered_keys_at_xact_end(void);
 
 #endif							/* INDEXTABLE_UNCOVERED_KEY_H */

@@ -71,6 +71,7 @@
 #include "utils/snapmgr.h"
 
 #include "../indextable.h"
+#include "../util/subxact.h"
 #include "document.h"
 #include "entries.h"
 #include "extract.h"
@@ -225,6 +226,8 @@ note_shared_key(FactDef *def, TupleTableSlot *row, AttrNumber *columns)
 	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
 	SharedKey  *key = palloc(sizeof(SharedKey));
 
+	if (shared_keys == NIL)
+		forget_at_end(&shared_keys);
 	slot_getallattrs(row);
 	key->fact = def->relid;
 	key->n = def->npk;
@@ -251,11 +254,4 @@ take_shared_keys(void)
 
 	shared_keys = NIL;
 	return keys;
-}
-
-/* forget_shared_keys: forgets what was noted, as the transaction has ended */
-void
-forget_shared_keys(void)
-{
-	shared_keys = NIL;
 }

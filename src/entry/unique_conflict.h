@@ -41,6 +41,5 @@ extern KeyOwner decide_key_owner(IndexDef *def, TupleTableSlot *existing, TupleT
 								 TransactionId *wait);
 extern List *take_shared_keys(void);
 extern void note_shared_key(FactDef *def, TupleTableSlot *row, AttrNumber *columns);
-extern void forget_shared_keys(void);
 
 #endif							/* INDEXTABLE_UNIQUE_CONFLICT_H */

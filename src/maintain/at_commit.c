@@ -52,8 +52,6 @@
 static void at_xact_event(XactEvent event, void *arg);
 static void at_subxact_event(SubXactEvent event, SubTransactionId sub,
 							 SubTransactionId parent, void *arg);
-static void entries_at_xact_event(XactEvent event);
-
 static void write_again(SharedKey *key);
 static bool is_key_of(SharedKey *key, FactDef *def, Relation fact);
 static bool is_ours(TupleTableSlot *stored);
@@ -70,13 +68,39 @@ at_commit_init(void)
 static void
 at_xact_event(XactEvent event, void *arg)
 {
-	entries_at_xact_event(event);
-	queue_at_xact_event(event);
-	feed_at_xact_event(event);
-	foreign_snapshot_at_xact_event(event);
+	switch (event)
+	{
+		case XACT_EVENT_PRE_COMMIT:
+		case XACT_EVENT_PRE_PREPARE:
+			write_shared_keys();
+			batch_write_all();
+
+			/*
+			 * Making a primary key anew locks the index table against
+			 * readers, and a prepared transaction would keep that lock until
+			 * it is committed.
+			 */
+			if (event == XACT_EVENT_PRE_COMMIT)
+				uncover_keys_at_commit();
+			queue_before_commit();
+			release_foreign_snapshot();
+			refuse_to_stay();
+			break;
+		case XACT_EVENT_COMMIT:
+		case XACT_EVENT_ABORT:
+		case XACT_EVENT_PREPARE:
+			batch_at_end_of_transaction();
+			table_writer_at_end_of_transaction();
+			locks_are_released();
+			queue_at_end(event == XACT_EVENT_COMMIT);
+			feed_at_end(event == XACT_EVENT_COMMIT);
+			forget_foreign_snapshot();
+			in_step_at_end();
+			break;
+		default:
+			break;
+	}
 	forget_truncating();
-	detaching_at_xact_event(event);
-	in_step_at_xact_event(event);
 }
 
 static void
@@ -92,51 +116,12 @@ at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId pare
 	else if (event == SUBXACT_EVENT_ABORT_SUB)
 	{
 		locks_are_released();
-		uncovered_keys_at_abort_of(sub);
 		batch_at_abort_of(sub);
 		queue_at_abort_of(sub);
 		feed_at_abort_of(sub);
 		foreign_snapshot_at_abort_of_sub();
 		forget_truncating();
-		detaching_at_abort_of(sub);
 		in_step_at_abort_of(sub);
-	}
-}
-
-/*
- * entries_at_xact_event
- *		Completes the index tables before a transaction ends, and afterwards forgets what
- *		was collected for them.
- */
-static void
-entries_at_xact_event(XactEvent event)
-{
-	switch (event)
-	{
-		case XACT_EVENT_PRE_COMMIT:
-		case XACT_EVENT_PRE_PREPARE:
-			write_shared_keys();
-			batch_write_all();
-
-			/*
-			 * Making a primary key anew locks the index table against
-			 * readers, and a prepared transaction would keep that lock until
-			 * it is committed.
-			 */
-			if (event == XACT_EVENT_PRE_COMMIT)
-				uncover_keys_at_commit();
-			break;
-		case XACT_EVENT_COMMIT:
-		case XACT_EVENT_ABORT:
-		case XACT_EVENT_PREPARE:
-			batch_at_end_of_transaction();
-			table_writer_at_end_of_transaction();
-			locks_are_released();
-			uncovered_keys_at_xact_end();
-			forget_shared_keys();
-			break;
-		default:
-			break;
 	}
 }
 

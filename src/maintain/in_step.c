@@ -409,19 +409,16 @@ in_step_lost(Oid fact)
 	any_lost = true;
 }
 
-/* in_step_at_xact_event: forgets everything when a transaction has ended */
+/* in_step_at_end: forgets everything when a transaction has ended */
 void
-in_step_at_xact_event(XactEvent event)
+in_step_at_end(void)
 {
-	if (event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT && event != XACT_EVENT_PREPARE)
-		return;
 	nwriters = 0;
 	written = NULL;
 	transaction++;
 	newest_window = 0;
 	any_lost = false;
 	unseen = false;
-	forget_read_by_entries();
 }
 
 /* in_step_at_abort_of: takes the statements off the stack that have begun in a subtransaction that aborts */

@@ -58,7 +58,7 @@ static void update_entries_by_rows(FactDef *def, Relation root, Relation partiti
 static void update_totals(FactDef *def, Relation partition, bool attached);
 static void flush(FactDef *def, OpList *lists, MemoryContext cxt);
 
-/* Partitions that are about to leave their fact tables: of NotedTable *. */
+/* Partitions that are about to leave their fact tables. */
 static List *detaching = NIL;
 
 /*
@@ -244,7 +244,7 @@ note_detaching(Oid partition)
 bool
 is_detaching(Oid partition)
 {
-	return is_noted_table(detaching, partition);
+	return list_member_oid(detaching, partition);
 }
 
 /* forget_detaching: forgets a partition, and its own, that has been detached, or attached since */
@@ -253,10 +253,10 @@ forget_detaching(Oid partition)
 {
 	List	   *partitions = detaching == NIL ? NIL : list_with_partitions(partition);
 
-	foreach_ptr(NotedTable, noted, detaching)
+	foreach_oid(relid, detaching)
 	{
-		if (list_member_oid(partitions, noted->relid))
-			detaching = foreach_delete_current(detaching, noted);
+		if (list_member_oid(partitions, relid))
+			detaching = foreach_delete_current(detaching, relid);
 	}
 }
 
@@ -273,21 +273,18 @@ refuse_write_to_detaching(Relation written)
 }
 
 /*
- * detaching_at_xact_event
- *		Forgets all when the transaction has ended; before that raises an error if a partition has
- *		stayed, because its name had another meaning by the time the command came to it.
+ * refuse_to_stay
+ *		Raises an error before a transaction ends if a partition has stayed, because its name had
+ *		another meaning by the time the command came to it.
  */
 void
-detaching_at_xact_event(XactEvent event)
+refuse_to_stay(void)
 {
-	bool		commits = event == XACT_EVENT_PRE_COMMIT || event == XACT_EVENT_PRE_PREPARE;
-
 	/* DETACH CONCURRENTLY commits right after it has marked the partition. */
-	if (commits && detaching != NIL)
+	if (detaching != NIL)
 		CommandCounterIncrement();
-	foreach_ptr(NotedTable, noted, commits ? detaching : NIL)
+	foreach_oid(relid, detaching)
 	{
-		Oid			relid = noted->relid;
 		Oid			root = registered_root(relid);
 
 		if (root != relid && catalog_fact_in_use(root))
@@ -297,15 +294,6 @@ detaching_at_xact_event(XactEvent event)
 					 errdetail("The entries of its rows are deleted already."),
 					 errhint("The transaction might succeed if retried.")));
 	}
-	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
-		detaching = NIL;
-}
-
-/* detaching_at_abort_of: forgets those whose command is undone with a subtransaction */
-void
-detaching_at_abort_of(SubTransactionId sub)
-{
-	detaching = notes_without_undone(detaching, sub);
 }
 
 /* The partitioned fact table that is being truncated as a whole, or InvalidOid. */

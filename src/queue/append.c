@@ -460,55 +460,44 @@ write_all(void)
 			write_level(level, false);
 }
 
-/*
- * queue_at_xact_event
- *		Writes what was collected before the transaction is committed or prepared; wakes
- *		workers after it has committed; forgets everything when it has ended.
- */
+/* queue_before_commit: writes what was collected before the transaction is committed or prepared */
 void
-queue_at_xact_event(XactEvent event)
+queue_before_commit(void)
+{
+	write_all();
+	committing = true;
+}
+
+/* queue_at_end: wakes workers if the transaction has committed, and forgets everything */
+void
+queue_at_end(bool committed)
 {
 	Collected  *c;
 
-	switch (event)
+	if (committed && have_written)
 	{
-		case XACT_EVENT_PRE_COMMIT:
-		case XACT_EVENT_PRE_PREPARE:
-			write_all();
-			committing = true;
-			break;
-		case XACT_EVENT_COMMIT:
-			if (have_written)
-			{
-				wait_point("a commit is visible but has sent no invalidations");
+		wait_point("a commit is visible but has sent no invalidations");
 
-				/*
-				 * The commit is visible, but its invalidations are not sent
-				 * yet.  A worker that is faster than they are waits for those
-				 * that it needs, see tree_snapshot().
-				 */
-				wake_workers();
-			}
-			pg_fallthrough;
-		case XACT_EVENT_ABORT:
-		case XACT_EVENT_PREPARE:
-			if (touched != NULL)
-			{
-				for (c = touched; c != NULL; c = c->next)
-				{
-					for (; c->level != NULL; c->level = c->level->parent)
-						definition_unpin(c->level->def);
-					c->touched = false;
-				}
-				touched = NULL;
-				MemoryContextReset(queue_cxt);
-			}
-			have_written = false;
-			committing = false;
-			break;
-		default:
-			break;
+		/*
+		 * The commit is visible, but its invalidations are not sent yet.  A
+		 * worker that is faster than they are waits for those that it needs,
+		 * see tree_snapshot().
+		 */
+		wake_workers();
 	}
+	if (touched != NULL)
+	{
+		for (c = touched; c != NULL; c = c->next)
+		{
+			for (; c->level != NULL; c->level = c->level->parent)
+				definition_unpin(c->level->def);
+			c->touched = false;
+		}
+		touched = NULL;
+		MemoryContextReset(queue_cxt);
+	}
+	have_written = false;
+	committing = false;
 }
 
 /* queue_at_abort_of: forgets what a subtransaction that aborts has collected, and what it has written for outer levels */

@@ -16,7 +16,8 @@
 #include "../indextable.h"
 
 extern void queue_init(void);
-extern void queue_at_xact_event(XactEvent event);
+extern void queue_before_commit(void);
+extern void queue_at_end(bool committed);
 extern void queue_at_abort_of(SubTransactionId sub);
 extern void queue_before_subcommit(void);
 extern void queue_at_commit_to(SubTransactionId parent);

@@ -21,6 +21,17 @@
 #include "compat.h"
 #include "subxact.h"
 
+/* What note_table() has noted, in the memory of the subtransaction that was under way. */
+typedef struct NotedTable
+{
+	List	  **notes;
+	Oid			relid;
+	MemoryContextCallback callback;
+} NotedTable;
+
+static void forget_table(void *arg);
+static void set_null(void *pointer);
+
 /* Whether run_catching_errors() rolls back its subtransaction at this moment. */
 bool		undoing_attempt = false;
 
@@ -102,44 +113,51 @@ is_row_error(ErrorData *error)
 	}
 }
 
-/* note_table: adds to a list of NotedTable * one for the current subtransaction */
+/*
+ * note_table
+ *		Adds a table to a list of OIDs.  It is removed from the list when the transaction ends, and
+ *		when the subtransaction is rolled back that is under way now, or one around that.
+ *
+ * At just these moments the server frees the memory of a subtransaction.
+ */
 void
 note_table(List **notes, Oid relid)
 {
+	NotedTable *noted = MemoryContextAlloc(CurTransactionContext, sizeof(NotedTable));
 	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
-	NotedTable *noted = palloc(sizeof(NotedTable));
 
-	noted->relid = relid;
-	noted->sub = GetCurrentSubTransactionId();
-	*notes = lappend(*notes, noted);
+	*notes = lappend_oid(*notes, relid);
 	MemoryContextSwitchTo(old);
+	noted->notes = notes;
+	noted->relid = relid;
+	noted->callback.func = forget_table;
+	noted->callback.arg = noted;
+	MemoryContextRegisterResetCallback(CurTransactionContext, &noted->callback);
 }
 
-/* is_noted_table: returns whether a list of NotedTable * has a table */
-bool
-is_noted_table(List *notes, Oid relid)
+static void
+forget_table(void *arg)
 {
-	foreach_ptr(NotedTable, noted, notes)
-	{
-		if (noted->relid == relid)
-			return true;
-	}
-	return false;
+	NotedTable *noted = arg;
+
+	*noted->notes = list_delete_oid(*noted->notes, noted->relid);
 }
 
-/*
- * notes_without_undone
- *		Returns a list of NotedTable * without those that the abort of a subtransaction undoes.
- *		They are the last ones of the list.  Nothing is allocated or freed.
- */
-List *
-notes_without_undone(List *notes, SubTransactionId aborted)
+/* forget_at_end: has a pointer to memory of the transaction be NULL when the transaction has ended */
+void
+forget_at_end(void *pointer)
 {
-	int			n = list_length(notes);
+	MemoryContextCallback *callback = MemoryContextAlloc(TopTransactionContext, sizeof(MemoryContextCallback));
 
-	while (n > 0 && belongs_to(((NotedTable *) list_nth(notes, n - 1))->sub, aborted))
-		n--;
-	return list_truncate(notes, n);
+	callback->func = set_null;
+	callback->arg = pointer;
+	MemoryContextRegisterResetCallback(TopTransactionContext, callback);
+}
+
+static void
+set_null(void *pointer)
+{
+	*(void **) pointer = NULL;
 }
 
 /*

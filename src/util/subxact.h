@@ -4,8 +4,8 @@
  *	  Runs in a subtransaction what may fail, recovers from an error that ends a
  *	  transaction, and tells whose subtransaction's abort undoes what was noted.
  *
- * Whoever notes something until the transaction ends stores GetCurrentSubTransactionId() with
- * it, and asks belongs_to() whether it is undone when a subtransaction aborts.  When one commits
+ * What note_table() notes, the server forgets in time.  Whoever notes more stores
+ * GetCurrentSubTransactionId() with it, and asks belongs_to() whether it is undone when a subtransaction aborts.  When one commits
  * there is nothing to do.  The proof: each subtransaction gets a greater number than all before
  * it in the transaction, and what is noted bears the number of the innermost one under way.  So
  * what was noted before a subtransaction s has begun has a smaller number than s.  Until s ends,
@@ -22,13 +22,6 @@
 
 #include "nodes/pg_list.h"
 
-/* A table of which something is noted until the transaction ends. */
-typedef struct NotedTable
-{
-	Oid			relid;
-	SubTransactionId sub;		/* that has noted it */
-} NotedTable;
-
 /* belongs_to: returns whether what was noted in a subtransaction belongs to another, which is the current one or ends now */
 static inline bool
 belongs_to(SubTransactionId noted_in, SubTransactionId sub)
@@ -37,8 +30,7 @@ belongs_to(SubTransactionId noted_in, SubTransactionId sub)
 }
 
 extern void note_table(List **notes, Oid relid);
-extern bool is_noted_table(List *notes, Oid relid);
-extern List *notes_without_undone(List *notes, SubTransactionId aborted);
+extern void forget_at_end(void *pointer);
 
 extern bool undoing_attempt;
 

@@ -362,15 +362,14 @@ feed_ack_applied(void)
 	return n;
 }
 
-/* feed_at_xact_event: notes that what was applied may be acknowledged, or forgets it, when the transaction ends */
+/* feed_at_end: notes that what was applied may be acknowledged if the transaction has committed; otherwise forgets it */
 void
-feed_at_xact_event(XactEvent event)
+feed_at_end(bool committed)
 {
-	if (event == XACT_EVENT_COMMIT)
-		foreach_ptr(TakenItems, items, applied)
-			items->sub = InvalidSubTransactionId;
-	else if (event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
+	if (!committed)
 		feed_at_abort_of(TopSubTransactionId);
+	foreach_ptr(TakenItems, items, applied)
+		items->sub = InvalidSubTransactionId;
 }
 
 /* feed_at_abort_of: forgets what was applied in a subtransaction that aborts */

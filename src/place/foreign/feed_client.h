@@ -37,7 +37,7 @@ extern void feeds_require_of(Relation fact, Oid partition);
 extern void feed_take(FactDef *def, FeedBatch *batch);
 extern int64 feed_ack_applied(void);
 extern bool feeds_wait(Oid fact, int64 max_lag, TimestampTz until);
-extern void feed_at_xact_event(XactEvent event);
+extern void feed_at_end(bool committed);
 extern void feed_at_abort_of(SubTransactionId sub);
 extern bool feed_take_unlocked(Oid fact_table, FeedBatch *batch, bool count);
 extern bool feed_apply(Oid fact_table, DrainLock lock, FeedBatch *batch);

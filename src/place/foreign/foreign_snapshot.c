@@ -58,28 +58,22 @@ static bool use_was_rolled_back = false;
 static bool has_synchronized_snapshots(Oid fact);
 static void unlock_fact(Oid relid);
 
-/* foreign_snapshot_at_xact_event: releases the snapshot before the transaction ends, and forgets it with the rest */
+/* release_foreign_snapshot: releases the snapshot before the transaction ends */
 void
-foreign_snapshot_at_xact_event(XactEvent event)
+release_foreign_snapshot(void)
 {
-	switch (event)
-	{
-		case XACT_EVENT_PRE_COMMIT:
-		case XACT_EVENT_PRE_PREPARE:
-			if (synchronized != NULL)
-				UnregisterSnapshotFromOwner(synchronized->snapshot, TopTransactionResourceOwner);
-			synchronized = NULL;
-			break;
-		case XACT_EVENT_COMMIT:
-		case XACT_EVENT_PREPARE:
-		case XACT_EVENT_ABORT:
-			synchronized = NULL;
-			writers_out = NIL;
-			use_was_rolled_back = false;
-			break;
-		default:
-			break;
-	}
+	if (synchronized != NULL)
+		UnregisterSnapshotFromOwner(synchronized->snapshot, TopTransactionResourceOwner);
+	synchronized = NULL;
+}
+
+/* forget_foreign_snapshot: forgets it, and all else, when the transaction has ended */
+void
+forget_foreign_snapshot(void)
+{
+	synchronized = NULL;
+	writers_out = NIL;
+	use_was_rolled_back = false;
 }
 
 /*

@@ -15,7 +15,8 @@
 
 #include "../../indextable.h"
 
-extern void foreign_snapshot_at_xact_event(XactEvent event);
+extern void release_foreign_snapshot(void);
+extern void forget_foreign_snapshot(void);
 extern void foreign_snapshot_at_abort_of_sub(void);
 extern void check_servers_unused(Oid fact, const char *what);
 extern void note_writers_locked_out(Oid fact);
