@@ -371,7 +371,6 @@ record_lacking(IndexDef *def, uint32 lacking)
 	uint32		known;
 	Oid			relid;
 	Relation	rel;
-	int			fields;
 
 	if (!records_values(def))
 		lacking &= ~VALUE_BITS;
@@ -388,7 +387,7 @@ record_lacking(IndexDef *def, uint32 lacking)
 		rel = relation_open(relid, RowExclusiveLock);
 		known |= keep_committed(def, rel, lacking & ~known);
 		relation_close(rel, NoLock);
-		for (fields = 0; fields < 31; fields++)
+		for (int fields = 0; fields < 31; fields++)
 			if (lacking & ~known & LACKING_BIT(fields))
 				insert_record(def->relid, fields);
 	}
@@ -420,9 +419,8 @@ static uint32
 keep_remembered(IndexDef *def, uint32 lacking)
 {
 	uint32		kept = 0;
-	int			fields;
 
-	for (fields = 0; fields < 31; fields++)
+	for (int fields = 0; fields < 31; fields++)
 		if ((lacking & LACKING_BIT(fields)) && TransactionIdIsValid(def->lacking_by[fields]) &&
 			lock_record(def->relid, def->lacking_by[fields], fields, AccessShareLock))
 			kept |= LACKING_BIT(fields);
@@ -519,7 +517,6 @@ completeness_move(Oid from, Oid to)
 	Oid			relid = completeness_relid();
 	Relation	rel;
 	Records		records;
-	int			fields;
 
 	if (!OidIsValid(relid))
 		return;
@@ -528,7 +525,7 @@ completeness_move(Oid from, Oid to)
 	relation_close(rel, NoLock);
 	(void) delete_by_oid("completeness", "completeness_index_table", 1, from);
 	(void) delete_by_oid("completeness", "completeness_index_table", 1, to);
-	for (fields = records.kept ? -1 : 0; fields < 32; fields++)
+	for (int fields = records.kept ? -1 : 0; fields < 32; fields++)
 		if (fields < 0 || (records.lacking & LACKING_BIT(fields)))
 			insert_record(to, fields);
 }

@@ -277,9 +277,8 @@ static void
 retry_rejections(Build *b)
 {
 	bool		rejected = true;
-	int			round;
 
-	for (round = 0; rejected && round <= MAX_RETRIES; round++)
+	for (int round = 0; rejected && round <= MAX_RETRIES; round++)
 	{
 		PushActiveSnapshot(GetTransactionSnapshot());
 		rejected = catalog_has_rejections(b->index_table);
@@ -453,9 +452,7 @@ lock_to_finish(Build *b)
 static bool
 lock_without_delaying_others(Oid relid)
 {
-	int			try;
-
-	for (try = 0; try < 20 && get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE; try++)
+	for (int try = 0; try < 20 && get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE; try++)
 	{
 		if (ConditionalLockRelationOid(relid, ShareRowExclusiveLock))
 			return true;
@@ -523,9 +520,8 @@ void
 require_no_rejections(Oid index_table, Oid shown)
 {
 	Oid			fact = catalog_fact_of(index_table);
-	int			round;
 
-	for (round = 0; round < MAX_RETRIES && catalog_has_rejections(index_table); round++)
+	for (int round = 0; round < MAX_RETRIES && catalog_has_rejections(index_table); round++)
 	{
 		rejections_retry_now(index_table, false);
 		CommandCounterIncrement();

@@ -96,9 +96,7 @@ build_batch(FactDef *def, Relation fact, void *arg)
 static void
 apply_rows(Build *b, Reconciliation *r)
 {
-	int			first;
-
-	for (first = 0; first < r->n; first += b->batch_size)
+	for (int first = 0; first < r->n; first += b->batch_size)
 	{
 		Reconciliation some = *r;
 

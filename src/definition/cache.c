@@ -178,13 +178,12 @@ IndexDef *
 definition_of_index_table(Oid index_table, FactDef **factdef)
 {
 	Oid			relid = cached_fact_of(index_table);
-	int			attempt;
 
 	/*
 	 * The fact table that the cache names may be out of date.  Then the first
 	 * attempt finds nothing, and the second asks the catalog.
 	 */
-	for (attempt = 0; attempt < 2; attempt++)
+	for (int attempt = 0; attempt < 2; attempt++)
 	{
 		Relation	fact;
 		IndexDef   *def;

@@ -101,7 +101,6 @@ apply_to_partitions(IndexDef *def, Relation rel, OpList *list, bool keep)
 	int		   *target = palloc_extended(sizeof(int) * Max(list->n, 1), MCXT_ALLOC_HUGE);
 	int		   *first = palloc0(sizeof(int) * (partitions->nparts + 1));
 	Op		   *ops = palloc_extended(sizeof(Op) * Max(list->n, 1), MCXT_ALLOC_HUGE);
-	int			p;
 
 	for (int i = 0; i < list->n; i++)
 	{
@@ -118,19 +117,19 @@ apply_to_partitions(IndexDef *def, Relation rel, OpList *list, bool keep)
 		 */
 		if (list->ops[i].kind == OP_DELETE && ItemPointerIsValid(&list->ops[i].place.tid) &&
 			(target[i] < 0 || partitions->oids[target[i]] != list->ops[i].place.table))
-			for (p = 0; p < partitions->nparts; p++)
+			for (int p = 0; p < partitions->nparts; p++)
 				if (partitions->oids[p] == list->ops[i].place.table)
 					target[i] = p;
 		if (target[i] < 0)
 			report_no_partition(def);
 		first[target[i] + 1]++;
 	}
-	for (p = 0; p < partitions->nparts; p++)
+	for (int p = 0; p < partitions->nparts; p++)
 		first[p + 1] += first[p];
 	for (int i = 0; i < list->n; i++)
 		ops[first[target[i]]++] = list->ops[i];
 	/* Now the operations of partition p end at first[p]. */
-	for (p = 0; p < partitions->nparts; p++)
+	for (int p = 0; p < partitions->nparts; p++)
 	{
 		OpList		sub = *list;
 		int			from = p == 0 ? 0 : first[p - 1];
@@ -187,7 +186,6 @@ apply_op_list(Writer *w, OpList *list, bool keep)
 {
 	IndexDef   *def = w->def;
 	bool		in_order;
-	int			pass;
 
 	/*
 	 * A unique key is checked row by row, as a unique index checks it: where
@@ -238,7 +236,7 @@ apply_op_list(Writer *w, OpList *list, bool keep)
 		 * index table must not meet the old entry of a row together with the
 		 * new one.
 		 */
-		for (pass = 0; pass < (list->deletes ? 2 : 1); pass++)
+		for (int pass = 0; pass < (list->deletes ? 2 : 1); pass++)
 		{
 			for (int i = 0; i < list->n; i++)
 			{

@@ -174,11 +174,9 @@ uncover_key_now(IndexDef *def, OpList *list)
 static bool
 lock_with_retries(IndexDef *def)
 {
-	int			try;
-
 	if (def->async)
 		return lock_tree_now(def->relid, AccessExclusiveLock);
-	for (try = 1;; try++)
+	for (int try = 1;; try++)
 	{
 		if (lock_tree_now(def->fact->relid, ExclusiveLock))
 		{

@@ -88,11 +88,9 @@ static double estimate_rows(List *leaves);
 void
 delete_entries_in_bounds(FactDef *def, Relation partition, List *left_alone, bool queued_only)
 {
-	int			d;
-
 	if (def->feed)
 		queue_collect_key(def, NULL, NULL);
-	for (d = queued_only ? def->nsync : 0; d < def->ndefs; d++)
+	for (int d = queued_only ? def->nsync : 0; d < def->ndefs; d++)
 		visit_entries(def, d, partition, list_difference_oid(leaves_in_bounds(def, d, partition), left_alone));
 }
 
@@ -109,12 +107,11 @@ delete_entries_if_cheaper(FactDef *def, Relation partition, List *left_alone)
 	double		rows;
 	double		entries = 0;
 	bool		reads = false;
-	int			d;
 
 	if (def->nsync == 0 || is_default(RelationGetRelid(partition), def->relid))
 		return false;
 	rows = estimate_rows(lock_leaves(RelationGetRelid(partition), NULL));
-	for (d = 0; d < def->nsync; d++)
+	for (int d = 0; d < def->nsync; d++)
 	{
 		leaves[d] = list_difference_oid(leaves_in_bounds(def, d, partition), left_alone);
 		entries += estimate_rows(leaves[d]);
@@ -127,7 +124,7 @@ delete_entries_if_cheaper(FactDef *def, Relation partition, List *left_alone)
 	 */
 	if (entries > rows * READ_PER_ROW * def->nsync || (reads && IsolationIsSerializable()))
 		return false;
-	for (d = 0; d < def->nsync; d++)
+	for (int d = 0; d < def->nsync; d++)
 		visit_entries(def, d, partition, leaves[d]);
 	return true;
 }
@@ -136,9 +133,7 @@ delete_entries_if_cheaper(FactDef *def, Relation partition, List *left_alone)
 void
 delete_entries_of_partitions(FactDef *def, Relation partition, List *leaves)
 {
-	int			d;
-
-	for (d = 0; d < def->nsync; d++)
+	for (int d = 0; d < def->nsync; d++)
 	{
 		List	   *all = leaves_in_bounds(def, d, partition);
 
@@ -156,11 +151,10 @@ List *
 partitions_in_bounds(FactDef *def, Relation partition)
 {
 	List	   *result = NIL;
-	int			d;
 
 	if (is_default(RelationGetRelid(partition), def->relid))
 		return NIL;
-	for (d = 0; d < def->nsync; d++)
+	for (int d = 0; d < def->nsync; d++)
 	{
 		IndexDef   *index = def->defs[d];
 		Relation	rel = relation_open(index->relid, NoLock);
@@ -189,9 +183,8 @@ bool *
 settled_index_tables(FactDef *def, Relation partition, List *left_alone)
 {
 	bool	   *result = palloc(sizeof(bool) * def->nsync);
-	int			d;
 
-	for (d = 0; d < def->nsync; d++)
+	for (int d = 0; d < def->nsync; d++)
 		result[d] = list_difference_oid(leaves_in_bounds(def, d, partition), left_alone) == NIL;
 	return result;
 }

@@ -89,9 +89,8 @@ triggers_install_on(Oid relid, Oid fact)
 	bool		transactional = has_transactional(fact);
 	bool		leaves_only = is_fed_only(fact);
 	int			kind = kind_of(relid, fact);
-	Size		i;
 
-	for (i = 0; i < FACT_TRIGGERS; i++)
+	for (Size i = 0; i < FACT_TRIGGERS; i++)
 	{
 		bool		cloned = fact_triggers[i].cloned && (kind & (ON_PARTITION | ON_FOREIGN)) != 0 && !leaves_only;
 
@@ -167,11 +166,9 @@ triggers_remove(Oid fact, bool wait)
 void
 triggers_remove_from(Oid relid)
 {
-	Size		i;
-
 	foreach_oid(table, tree_of(relid, NULL, NoLock, true))
 	{
-		for (i = 0; i < FACT_TRIGGERS; i++)
+		for (Size i = 0; i < FACT_TRIGGERS; i++)
 			if (is_own_trigger(table, fact_triggers[i].name))
 				run_sql(get_extension_owner(), "DROP TRIGGER %s ON %s", fact_triggers[i].name,
 						quoted_relation(table));
@@ -221,11 +218,10 @@ triggers_intact(Oid fact)
 {
 	bool		transactional = has_transactional(fact);
 	bool		leaves_only = is_fed_only(fact);
-	Size		i;
 
 	foreach_oid(relid, list_with_partitions(fact))
 	{
-		for (i = 0; i < FACT_TRIGGERS; i++)
+		for (Size i = 0; i < FACT_TRIGGERS; i++)
 			if (needs_trigger(relid, &fact_triggers[i], kind_of(relid, fact), transactional, leaves_only) &&
 				!has_trigger(relid, fact_triggers[i].name,
 							 kind_of(relid, fact) == ON_DISTRIBUTED ? TRIGGER_FIRES_ON_ORIGIN : TRIGGER_FIRES_ALWAYS))
@@ -317,8 +313,6 @@ needs_trigger(Oid relid, const FactTrigger *trigger, int kind, bool transactiona
 static bool
 is_fed_only(Oid fact)
 {
-	Size		i;
-
 	if (catalog_is_feed(fact) || foreign_leaves(fact) == NIL)
 		return false;
 	foreach_ptr(DefinitionRow, row, catalog_read_definitions(fact, InvalidOid))
@@ -326,7 +320,7 @@ is_fed_only(Oid fact)
 		if (!is_async(row))
 			return false;
 	}
-	for (i = 0; i < FACT_TRIGGERS; i++)
+	for (Size i = 0; i < FACT_TRIGGERS; i++)
 		if (fact_triggers[i].cloned && OidIsValid(get_trigger_oid(fact, fact_triggers[i].name, true)))
 			return false;
 	return true;

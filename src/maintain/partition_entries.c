@@ -178,7 +178,6 @@ update_entries_by_rows(FactDef *def, Relation root, Relation partition, bool att
 	BlockScan	scan;
 	TupleTableSlot *row;
 	int			n = 0;
-	int			d;
 
 	block_scan_begin(&scan, def, partition, snapshot, 100, 0);
 	while ((row = block_scan_next(&scan)) != NULL)
@@ -192,7 +191,7 @@ update_entries_by_rows(FactDef *def, Relation root, Relation partition, bool att
 			queue_collect(def, NULL, row);
 		if (!only_queue)
 			batch_add_row(def, row, attached, attached, lists, cxt);
-		for (d = 0; settled != NULL && d < def->nsync; d++)
+		for (int d = 0; settled != NULL && d < def->nsync; d++)
 			if (settled[d])
 				memset(&lists[d], 0, sizeof(OpList));
 		MemoryContextSwitchTo(old);

@@ -345,7 +345,6 @@ append(FactDef *def, Relation queue, HeapTuple *tuples, int n)
 {
 	CommandId	cid = GetCurrentCommandId(true);
 	int			nslots = Min(n, CHUNK);
-	int			done;
 
 	/* The block where this backend has found room before may be closed now. */
 	RelationSetTargetBlock(queue, InvalidBlockNumber);
@@ -365,7 +364,7 @@ append(FactDef *def, Relation queue, HeapTuple *tuples, int n)
 		return;
 	}
 	get_slots(def, nslots);
-	for (done = 0; done < n; done += nslots)
+	for (int done = 0; done < n; done += nslots)
 	{
 		nslots = Min(nslots, n - done);
 		for (int i = 0; i < nslots; i++)

@@ -172,7 +172,6 @@ drain_locked(FactDef *def, Relation fact, void *arg)
 	const ChangeSource *source = drain->source != NULL ? drain->source : def->place->changes;
 	Reconciliation *r = &drain->rows;
 	Datum	   *keys;
-	int64		left;
 
 	/*
 	 * A parallel restore may have created the triggers before it filled the
@@ -199,7 +198,7 @@ drain_locked(FactDef *def, Relation fact, void *arg)
 	PushActiveSnapshot(r->snapshot);
 	source->take(drain);
 	keys = r->keys;
-	for (left = r->n; left > 0; left -= r->n)
+	for (int64 left = r->n; left > 0; left -= r->n)
 	{
 		r->keys = keys;
 		r->n = Min(drain->limit, left);

@@ -342,7 +342,6 @@ have_no_entries(Reconciliation *r, int defno)
 	RowComparison range[2];
 	ScanKeyData bounds[2];
 	bool		none = true;
-	int			b;
 
 	if (!OidIsValid(r->def->pk_index))
 		return false;
@@ -367,7 +366,7 @@ have_no_entries(Reconciliation *r, int defno)
 	{
 		EntryScan	scan;
 
-		for (b = 0; b < 2; b++)
+		for (int b = 0; b < 2; b++)
 		{
 			row_comparison(&range[b], index, 0, npk,
 						   b == 0 ? BTGreaterEqualStrategyNumber : BTLessEqualStrategyNumber,

@@ -191,10 +191,9 @@ make_queue_table(FactDef *def, Relation fact, int number)
 	StringInfoData columns;
 	StringInfoData key;
 	Oid			relid;
-	int			try;
 
 	/* A table restored from a dump may have the name already. */
-	for (try = 0; name == NULL || OidIsValid(get_relname_relid(name, schema)); try++)
+	for (int try = 0; name == NULL || OidIsValid(get_relname_relid(name, schema)); try++)
 		name = try == 0 ? psprintf(QUEUE_TABLE_PREFIX "%u_%d", def->relid, number) :
 			psprintf(QUEUE_TABLE_PREFIX "%u_%d_%d", def->relid, number, try);
 

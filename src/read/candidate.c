@@ -107,7 +107,6 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Relation f
 	bool		array = false;
 	bool		unknown = false;
 	bool		policy_in_scan = false;
-	int			position;
 
 	if (!def->active)
 	{
@@ -146,7 +145,7 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Relation f
 	c->filter = filter;
 	c->unknown = unknown;
 	c->order_from = -1;
-	for (position = 0; position < def->nsearch; position++)
+	for (int position = 0; position < def->nsearch; position++)
 	{
 		Condition  *equal = NULL;
 		Condition  *lower = NULL;

@@ -256,7 +256,6 @@ fetch_secured(Lookup *lookup, Datum *key)
 {
 	FactDef    *factdef = lookup->factdef;
 	TupleDesc	desc = RelationGetDescr(lookup->fact);
-	uint64		n;
 
 	SPI_connect();
 	if (lookup->plan == NULL)
@@ -288,7 +287,7 @@ fetch_secured(Lookup *lookup, Datum *key)
 	if (SPI_execute_plan(lookup->plan, key, NULL, true, 0) != SPI_OK_SELECT)
 		elog(ERROR, "could not read table \"%s\"", factdef->name);
 	PopActiveSnapshot();
-	for (n = 0; n < SPI_processed; n++)
+	for (uint64 n = 0; n < SPI_processed; n++)
 	{
 		TupleTableSlot *row = MakeSingleTupleTableSlot(desc, &TTSOpsHeapTuple);
 		bool		isnull;

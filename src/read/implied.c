@@ -197,7 +197,6 @@ implied_by_or(PlannerInfo *root, IndexDef *def, List *arms, Relation fact, Index
 {
 	List	   *implied = NIL;	/* a list for each arm */
 	List	   *result = NIL;
-	int			position;
 
 	foreach_ptr(Node, arm, arms)
 	{
@@ -207,7 +206,7 @@ implied_by_or(PlannerInfo *root, IndexDef *def, List *arms, Relation fact, Index
 			return NIL;
 		implied = lappend(implied, conditions);
 	}
-	for (position = 0; position < def->nsearch; position++)
+	for (int position = 0; position < def->nsearch; position++)
 	{
 		Condition  *condition = any_of(implied, position);
 

@@ -446,12 +446,11 @@ decode(const char *cursor, int *len)
 	char	   *base64;
 	char	   *bytes;
 	Size		n = strlen(cursor);
-	Size		i;
 
 	if (n > MAX_CURSOR_BYTES)
 		cursor_error();
 	base64 = palloc(n + 4);
-	for (i = 0; i < n; i++)
+	for (Size i = 0; i < n; i++)
 	{
 		base64[i] = cursor[i] == '-' ? '+' : cursor[i] == '_' ? '/' : cursor[i];
 		if (!isalnum((unsigned char) cursor[i]) && base64[i] == cursor[i])

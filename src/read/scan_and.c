@@ -92,10 +92,9 @@ entry_of_part(IndexTableScan *scan, TupleTableSlot *entry, int part)
 static int
 compare_rows(IndexTableScan *scan, TupleTableSlot *entry, IndexTableScan *part)
 {
-	int			own;
 	int			other = part->plan.nequal;
 
-	for (own = scan->plan.nequal; own < scan->def->nident; own++, other++)
+	for (int own = scan->plan.nequal; own < scan->def->nident; own++, other++)
 	{
 		bool		isnull;
 		int			order = ApplySortComparator(slot_getattr(entry, scan->def->ident[own], &isnull), false,

@@ -479,12 +479,10 @@ contained_values(PlannerInfo *root, IndexDef *def, Node *whole, Node *json, Inde
 	for (int i = 0; i < def->nkeys && i < def->nsearch; i++)
 	{
 		Field	   *field = &def->fields[i];
-		int			nsteps;
-		int			nth;
 
 		if (!is_castable_field(field))
 			continue;
-		for (nsteps = 0; nsteps <= field->spec->nsteps; nsteps++)
+		for (int nsteps = 0; nsteps <= field->spec->nsteps; nsteps++)
 		{
 			Condition  *condition;
 
@@ -497,7 +495,7 @@ contained_values(PlannerInfo *root, IndexDef *def, Node *whole, Node *json, Inde
 			if (condition == NULL)
 				*unknown = *unknown || IsA(json, Param);
 			/* All elements of an array are contained: see and_path.c. */
-			for (nth = 1; condition != NULL; nth++)
+			for (int nth = 1; condition != NULL; nth++)
 			{
 				condition->lossy = true;
 				condition->nth = nth - 1;

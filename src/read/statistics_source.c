@@ -197,9 +197,8 @@ static bool
 are_of_type(HeapTuple statistics, Oid type)
 {
 	Form_pg_statistic form = (Form_pg_statistic) GETSTRUCT(statistics);
-	int			slot;
 
-	for (slot = 0; slot < STATISTIC_NUM_SLOTS; slot++)
+	for (int slot = 0; slot < STATISTIC_NUM_SLOTS; slot++)
 	{
 		int16		kind = (&form->stakind1)[slot];
 		bool		isnull;
@@ -232,13 +231,12 @@ scale(HeapTuple statistics, Lender *lender)
 	bool		isnull[Natts_pg_statistic] = {0};
 	bool		replace[Natts_pg_statistic] = {0};
 	HeapTuple	result;
-	int			slot;
 
 #define REPLACE(attno, value)	(values[(attno) - 1] = (value), replace[(attno) - 1] = true)
 	REPLACE(Anum_pg_statistic_stanullfrac, Float4GetDatum(1 - lender->not_null * (1 - form->stanullfrac)));
 	if (form->stadistinct < 0)
 		REPLACE(Anum_pg_statistic_stadistinct, Float4GetDatum(form->stadistinct * lender->not_null));
-	for (slot = 0; slot < STATISTIC_NUM_SLOTS; slot++)
+	for (int slot = 0; slot < STATISTIC_NUM_SLOTS; slot++)
 	{
 		AttStatsSlot common;
 		Datum	   *shares;

@@ -123,9 +123,8 @@ lock_in_turns(List *tables, List *trees, List *others, LOCKMODE mode)
 	LockRequest request = {.tables = tables,.trees = trees,.others = others,.mode = mode};
 	int			patience = LockTimeout > 0 ? Min(LockTimeout, PATIENCE) : PATIENCE;
 	int			failures = 0;
-	int			waited;
 
-	for (waited = 0; waited < patience; waited += LOCK_TIMEOUT + PAUSE)
+	for (int waited = 0; waited < patience; waited += LOCK_TIMEOUT + PAUSE)
 	{
 		ErrorData  *error = try_lock(&request, waited == 0 ? FIRST_TIMEOUT : LOCK_TIMEOUT);
 
@@ -203,9 +202,8 @@ void
 lock_all_in_turns(const TableLock *locks, int n)
 {
 	LockAttempt attempt = {locks, n, 0, 0};
-	int			patience;
 
-	for (patience = PATIENCE / LOCK_TIMEOUT; patience > 0; patience--)
+	for (int patience = PATIENCE / LOCK_TIMEOUT; patience > 0; patience--)
 	{
 		ErrorData  *error = run_catching_errors(lock_all, &attempt);
 

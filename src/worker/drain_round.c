@@ -120,13 +120,12 @@ round_init(const char *synchronous_commit)
 {
 	static ChangeListener listener = {.watched_relation = relation_news,.watched_object = object_news};
 	static const int caches[] = {PROCOID, CASTSOURCETARGET, FOREIGNSERVEROID, USERMAPPINGOID};
-	Size		i;
 
 	synchronous = synchronous_commit;
 	heard = new_hash("indextable queues", 16, sizeof(Queue), sizeof(Heard), NULL);
 	folded = hash_by_oid("indextable folded", 16, sizeof(Added), NULL);
 	listen_to_changes(&listener);
-	for (i = 0; i < lengthof(caches); i++)
+	for (Size i = 0; i < lengthof(caches); i++)
 		CacheRegisterSyscacheCallback(caches[i], catalog_news, (Datum) 0);
 }
 

@@ -250,10 +250,9 @@ fix_worker_settings(void)
 #endif
 		{"jit", "off"},
 	};
-	Size		i;
 
 	synchronous = MemoryContextStrdup(TopMemoryContext, GetConfigOption("synchronous_commit", false, false));
-	for (i = 0; i < lengthof(settings); i++)
+	for (Size i = 0; i < lengthof(settings); i++)
 		SetConfigOption(settings[i][0], settings[i][1], PGC_SUSET, PGC_S_OVERRIDE);
 }
 

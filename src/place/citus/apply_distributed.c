@@ -100,14 +100,13 @@ fetch_distributed_entries(IndexDef *def, Datum *keys, int n)
 	Parameters	p;
 	StringInfoData columns;
 	char	   *shards;
-	uint64		i;
 
 	fetched->def = def;
 	prepare_order(fetched);
 	init_parameters(&p, def, def->pk_attno, npk);
 	for (int k = 0; k < npk; k++)
 	{
-		for (i = 0; i < (uint64) n; i++)
+		for (uint64 i = 0; i < (uint64) n; i++)
 			values[i] = keys[i * npk + k];
 		set_parameter(&p, k, values, NULL, n);
 	}
@@ -123,7 +122,7 @@ fetch_distributed_entries(IndexDef *def, Datum *keys, int n)
 								 npk, p.types, p.values);
 	fetched->n = (int) SPI_processed;
 	fetched->tuples = MemoryContextAllocHuge(cxt, sizeof(HeapTuple) * Max(SPI_processed, 1));
-	for (i = 0; i < SPI_processed; i++)
+	for (uint64 i = 0; i < SPI_processed; i++)
 	{
 		TupleDesc	desc = SPI_tuptable->tupdesc;
 		Datum	   *row = palloc0(sizeof(Datum) * def->desc->natts);
@@ -225,7 +224,6 @@ write_tuples(IndexDef *def, OpList *list, bool delete)
 	int			ncolumns = 0;
 	int			n = 0;
 	Parameters	p;
-	int			i;
 	int			k;
 
 	for (k = 0; k < def->desc->natts; k++)
@@ -237,7 +235,7 @@ write_tuples(IndexDef *def, OpList *list, bool delete)
 	for (k = 0; k < ncolumns; k++)
 	{
 		n = 0;
-		for (i = 0; i < list->n; i++)
+		for (int i = 0; i < list->n; i++)
 		{
 			if (!delete && list->ops[i].kind == OP_DELETE)
 				continue;

@@ -398,9 +398,8 @@ begin_citus_settings(void)
 		{"client_min_messages", "warning"},
 	};
 	int			nestlevel = NewGUCNestLevel();
-	Size		i;
 
-	for (i = 0; i < lengthof(settings); i++)
+	for (Size i = 0; i < lengthof(settings); i++)
 		set_config_option(settings[i][0], settings[i][1], PGC_USERSET, PGC_S_SESSION,
 						  GUC_ACTION_SAVE, true, 0, false);
 	return nestlevel;

@@ -301,14 +301,13 @@ verify_all_shards(IndexDef *def, double sample, int64 repair, discrepancy_handle
 								   quote_literal_cstr(quoted_relation(def->relid)), repair, MAX_REPORTED);
 	Oid			types[] = {OIDOID, TEXTOID, FLOAT8OID};
 	Datum		values[3];
-	uint64		i;
 
 	values[0] = ObjectIdGetDatum(def->fact->relid);
 	values[1] = CStringGetTextDatum(command);
 	values[2] = Float8GetDatum(sample);
 	SPI_connect();
 	execute_with_latest_snapshot(psprintf(rows, answers), 3, types, values);
-	for (i = 0; i < SPI_processed; i++)
+	for (uint64 i = 0; i < SPI_processed; i++)
 	{
 		HeapTuple	tuple = SPI_tuptable->vals[i];
 		TupleDesc	desc = SPI_tuptable->tupdesc;

@@ -278,9 +278,8 @@ void
 wait_for_prepared(FactDef *def, bool all_nodes)
 {
 	List	   *before = prepared_transactions(def, all_nodes);
-	int			waited;
 
-	for (waited = 0; before != NIL; waited += PREPARED_LOOK)
+	for (int waited = 0; before != NIL; waited += PREPARED_LOOK)
 	{
 		if (waited >= PREPARED_WAIT)
 			ereport(ERROR,

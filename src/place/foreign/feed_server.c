@@ -167,7 +167,6 @@ indextable_feed_take(PG_FUNCTION_ARGS)
 	Oid			tables[2];
 	Snapshot	snapshot;
 	int			order[INDEX_MAX_KEYS];
-	int			t;
 
 	fix_gucs();
 	InitMaterializedSRF(fcinfo, 0);
@@ -178,18 +177,17 @@ indextable_feed_take(PG_FUNCTION_ARGS)
 	tables[0] = def->spare;
 	tables[1] = def->queue;
 	snapshot = RegisterSnapshot(GetLatestSnapshot());
-	for (t = 0; t < 2 && take.n < take.limit; t++)
+	for (int t = 0; t < 2 && take.n < take.limit; t++)
 	{
 		BlockNumber position = 0;
 		int64		from = take.n;
-		int64		i;
 
 		/* An empty table that is being truncated has nothing to take. */
 		if (!queue_open_to_read(tables[t], &take.queue) || take.queue == NULL)
 			continue;
 		queue_scan(take.queue, snapshot, &position, take_row, &take);
 		relation_close(take.queue, AccessShareLock);
-		for (i = from; i < take.n; i++)
+		for (int64 i = from; i < take.n; i++)
 		{
 			HeapTuple	row = take.rows[i];
 			Datum		stored[INDEX_MAX_KEYS + 1];
@@ -428,7 +426,6 @@ indextable_feed_status(PG_FUNCTION_ARGS)
 	FactDef    *def;
 	Oid			tables[2];
 	Snapshot	snapshot;
-	int			t;
 
 	if (PG_ARGISNULL(0))
 		PG_RETURN_NULL();
@@ -445,7 +442,7 @@ indextable_feed_status(PG_FUNCTION_ARGS)
 		tables[0] = def->spare;
 		tables[1] = def->queue;
 		snapshot = RegisterSnapshot(GetLatestSnapshot());
-		for (t = 0; t < 2 && !(status.stop && status.pending); t++)
+		for (int t = 0; t < 2 && !(status.stop && status.pending); t++)
 		{
 			Relation	queue;
 			BlockNumber position = 0;

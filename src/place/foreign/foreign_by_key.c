@@ -101,7 +101,6 @@ foreign_by_key_fetch(RowRequest *request, Oid *partitions, Datum *keys, int n,
 {
 	PartitionKeys *parts;
 	int			nparts;
-	int			from;
 	int			to;
 
 	/*
@@ -114,7 +113,7 @@ foreign_by_key_fetch(RowRequest *request, Oid *partitions, Datum *keys, int n,
 		return;
 	}
 	parts = by_partition(request->def, partitions, keys, n, &nparts);
-	for (from = 0; from < nparts; from = to)
+	for (int from = 0; from < nparts; from = to)
 	{
 		Oid			role = request->as_owner ? owner_of(parts[from].relid) : InvalidOid;
 		Caller		caller;
@@ -235,7 +234,6 @@ fetch_some(RowRequest *request, Oid role, Datum *keys, int n, bool as_list,
 	StringInfoData sql;
 	Caller		caller;
 	int			nestlevel;
-	uint64		row;
 
 	initStringInfo(&sql);
 	appendStringInfo(&sql, "%s WHERE ", select_rows(request, &columns, &ncolumns));
@@ -254,9 +252,8 @@ fetch_some(RowRequest *request, Oid role, Datum *keys, int n, bool as_list,
 			if (list)
 			{
 				Datum	   *elements = palloc(sizeof(Datum) * n);
-				int			e;
 
-				for (e = 0; e < n; e++)
+				for (int e = 0; e < n; e++)
 					elements[e] = keys[(Size) e * def->npk + k];
 				values[nargs++] = PointerGetDatum(construct_array(elements, n, att->atttypid, att->attlen,
 																  att->attbyval, att->attalign));
@@ -275,7 +272,7 @@ fetch_some(RowRequest *request, Oid role, Datum *keys, int n, bool as_list,
 	SPI_connect();
 	if (SPI_execute_with_args(sql.data, nargs, types, values, NULL, true, 0) != SPI_OK_SELECT)
 		elog(ERROR, "could not read table \"%s\"", get_rel_name(request->relid));
-	for (row = 0; row < SPI_processed; row++)
+	for (uint64 row = 0; row < SPI_processed; row++)
 	{
 		MemoryContext old = MemoryContextSwitchTo(cxt);
 

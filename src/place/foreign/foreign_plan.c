@@ -372,10 +372,9 @@ receive_row(TupleTableSlot *slot, DestReceiver *self)
 	ForeignPlan *plan = receiver->plan;
 	TupleTableSlot *row = receiver->row;
 	MemoryContext old = MemoryContextSwitchTo(receiver->cxt);
-	int			first;
 
 	slot_getallattrs(slot);
-	for (first = 0; first < plan->width * plan->nattnos; first += plan->nattnos)
+	for (int first = 0; first < plan->width * plan->nattnos; first += plan->nattnos)
 	{
 		if (slot->tts_isnull[first + receiver->key])
 			continue;

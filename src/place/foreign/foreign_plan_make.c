@@ -144,10 +144,9 @@ plan_sql(FactDef *def, ForeignPlan *plan)
 	StringInfoData sql;
 	StringInfoData from;
 	StringInfoData list;
-	int			join;
 
 	initStringInfo(&sql);
-	for (join = 0; join < plan->njoins; join++)
+	for (int join = 0; join < plan->njoins; join++)
 	{
 		int			first = -1;
 		int			size = 0;

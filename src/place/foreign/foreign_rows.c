@@ -145,7 +145,6 @@ foreign_scan_next(void *rows)
 	{
 		Caller		caller;
 		MemoryContext old;
-		uint64		i;
 
 		ExecClearTuple(scan->slot);
 		MemoryContextReset(scan->cxt);
@@ -157,7 +156,7 @@ foreign_scan_next(void *rows)
 		old = MemoryContextSwitchTo(scan->cxt);
 		scan->tuples = palloc(sizeof(HeapTuple) * Max(scan->n, 1));
 		scan->desc = CreateTupleDescCopy(SPI_tuptable->tupdesc);
-		for (i = 0; i < scan->n; i++)
+		for (uint64 i = 0; i < scan->n; i++)
 			scan->tuples[i] = heap_copytuple(SPI_tuptable->vals[i]);
 		MemoryContextSwitchTo(old);
 		SPI_finish();

@@ -193,7 +193,6 @@ get_synchronized_snapshot(FactDef *def, Relation fact)
 	ListCell   *cell;
 	ListCell   *inner;
 	Caller		caller;
-	int			try;
 
 	if (foreign_leaves(def->relid) == NIL)
 		return tree_snapshot(fact);
@@ -229,7 +228,7 @@ get_synchronized_snapshot(FactDef *def, Relation fact)
 		become_caller(&caller);
 	}
 
-	for (try = 0; try < MAX_TRIES && !locked && !RecoveryInProgress(); try++)
+	for (int try = 0; try < MAX_TRIES && !locked && !RecoveryInProgress(); try++)
 		locked = lock_with_timeout(def->relid, ShareLock);
 	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	forboth(cell, portals, inner, owners)

@@ -149,7 +149,6 @@ run_statement(void *arg)
 	const char *schema;
 	MemoryContext row_cxt;
 	MemoryContext old;
-	uint64		i;
 	char	   *get;
 
 	s->connection->usable = false;
@@ -174,7 +173,7 @@ run_statement(void *arg)
 		elog(ERROR, "could not read an answer from dblink");
 	row_cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable row", ALLOCSET_SMALL_SIZES);
 	old = MemoryContextSwitchTo(row_cxt);
-	for (i = 0; i < SPI_processed; i++)
+	for (uint64 i = 0; i < SPI_processed; i++)
 	{
 		SPITupleTable *table = SPI_tuptable;
 		uint64		n = SPI_processed;
