@@ -151,9 +151,8 @@ static void
 relation_changed(Datum arg, Oid relid)
 {
 	Loading    *load;
-	ChangeListener *listener;
 
-	for (listener = listeners; listener != NULL; listener = listener->next)
+	for (ChangeListener *listener = listeners; listener != NULL; listener = listener->next)
 		if (listener->any_relation != NULL)
 			listener->any_relation(relid);
 	if (hash_forget(relations, relid) == NULL && OidIsValid(relid))
@@ -167,7 +166,7 @@ relation_changed(Datum arg, Oid relid)
 		load->changed |= OidIsValid(relid);
 		load->suspect = true;
 	}
-	for (listener = listeners; listener != NULL; listener = listener->next)
+	for (ChangeListener *listener = listeners; listener != NULL; listener = listener->next)
 		if (listener->watched_relation != NULL)
 			listener->watched_relation(relid);
 }
@@ -182,7 +181,6 @@ object_changed(Datum arg, int cache, uint32 hash)
 {
 	uint32		place = OBJECT_PLACE(cache, hash);
 	Loading    *load;
-	ChangeListener *listener;
 
 	for (load = loads; load != NULL; load = load->outer)
 	{
@@ -194,7 +192,7 @@ object_changed(Datum arg, int cache, uint32 hash)
 	}
 	if (hash != 0 && !OBJECT_IN(objects, place))
 		return;
-	for (listener = listeners; listener != NULL; listener = listener->next)
+	for (ChangeListener *listener = listeners; listener != NULL; listener = listener->next)
 		if (listener->watched_object != NULL)
 			listener->watched_object(cache, hash);
 }

@@ -382,7 +382,6 @@ visit_live_rows(FactDef *def, Relation fact, TupleTableSlot *row,
 	LiveScan	scan;
 	TupleDesc	desc = CreateTupleDescCopy(def->partitioned ? def->desc : RelationGetDescr(fact));
 	Datum		key[INDEX_MAX_KEYS];
-	TupleTableSlot *slot;
 
 	for (int i = 0; i < def->npk; i++)
 	{
@@ -392,7 +391,7 @@ visit_live_rows(FactDef *def, Relation fact, TupleTableSlot *row,
 	}
 	live_scan_begin(&scan, def, fact, SnapshotSelf);
 	scan.as_writer = true;
-	for (slot = live_scan_first(&scan, key); slot != NULL; slot = live_scan_next(&scan))
+	for (TupleTableSlot *slot = live_scan_first(&scan, key); slot != NULL; slot = live_scan_next(&scan))
 	{
 		/* Entries that each() makes point into the row, and outlive the scan. */
 		TupleTableSlot *copy = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);

@@ -168,7 +168,6 @@ write_again(SharedKey *key)
 	Relation	fact = try_relation_open(key->fact, RowExclusiveLock);
 	FactDef    *def;
 	LiveScan	scan;
-	TupleTableSlot *row;
 	OpList	   *lists;
 	MemoryContext cxt;
 
@@ -190,7 +189,7 @@ write_again(SharedKey *key)
 	}
 	definition_hold(def, CurrentMemoryContext);
 	live_scan_begin(&scan, def, fact, SnapshotSelf);
-	for (row = live_scan_first(&scan, key->values); row != NULL; row = live_scan_next(&scan))
+	for (TupleTableSlot *row = live_scan_first(&scan, key->values); row != NULL; row = live_scan_next(&scan))
 	{
 		if (scan.current->source != NULL || !is_ours(scan.current->stored))
 			continue;
