@@ -195,8 +195,8 @@ why_natively(Query *statement, Index varno)
 	Node	   *quals = statement->jointree->quals;
 	List	   *unused = NIL;
 
-	if (statement->hasModifyingCTE || statement->setOperations != NULL || checkExprHasSubLink((Node *) rte->securityQuals) ||
-		!find_conditions((Node *) statement->jointree, varno, &unused))
+	if (statement->hasModifyingCTE || statement->setOperations != NULL || (quals != NULL && IsA(quals, CurrentOfExpr)) ||
+		checkExprHasSubLink((Node *) rte->securityQuals) || !find_conditions((Node *) statement->jointree, varno, &unused))
 		return "the query locks or writes rows of a partitioned table in a way that is planned natively";
 	if (rte->tablesample != NULL)
 		return "the query has TABLESAMPLE";

@@ -128,6 +128,9 @@ unfit_clauses(List *clauses)
 	{
 		Node	   *clause = (Node *) rinfo->clause;
 
+		/* Since 18 the server's own scan for it is no cheaper than others. */
+		if (IsA(clause, CurrentOfExpr))
+			return "a cursor names the place of the row";
 		if (has_placeholder(clause, NULL))
 			return "a condition depends on an outer join";
 	}

@@ -269,6 +269,25 @@ FETCH c;
 UPDATE place SET note = 'current' WHERE CURRENT OF c RETURNING id, note;
 DELETE FROM place WHERE CURRENT OF c;
 ROLLBACK;
+-- WHERE CURRENT OF, and a policy that an index table could search by
+CREATE TABLE pointed (id int PRIMARY KEY, doc jsonb);
+INSERT INTO pointed SELECT i, '{"k": "a"}' FROM generate_series(1, 3) i;
+SELECT indextable.create('pointed_k', 'pointed', '{k}') \gset
+GRANT ALL ON place, pointed TO partition_writer;
+ALTER TABLE place ENABLE ROW LEVEL SECURITY;
+ALTER TABLE pointed ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own ON place USING (doc ->> 'town' = 't12');
+CREATE POLICY own ON pointed USING (doc ->> 'k' = 'a');
+SET ROLE partition_writer;
+BEGIN;
+DECLARE c CURSOR FOR SELECT id FROM place FOR UPDATE;
+FETCH c \gset
+UPDATE place SET note = 'current' WHERE CURRENT OF c RETURNING id = :id AS same;
+DECLARE d CURSOR FOR SELECT id FROM pointed;
+FETCH d \gset
+DELETE FROM pointed WHERE CURRENT OF d RETURNING id = :id AS same;
+ROLLBACK;
+RESET ROLE;
 RESET indextable.planner;
 SELECT * FROM place WHERE doc ->> 'town' = 't1' AND id = 1;
 DROP SCHEMA planner_writes CASCADE;
