@@ -107,7 +107,6 @@ note_progress(Build *b, Reconciliation *r, Datum *last_key)
 	FactDef    *def = r->def;
 	Oid			types[] = {OIDOID, TEXTARRAYOID, INT8OID, FLOAT8OID, OIDOID};
 	Datum		values[5];
-	const char *table;
 	Caller		caller;
 
 	become_owner(&caller, def->owner);
@@ -117,13 +116,12 @@ note_progress(Build *b, Reconciliation *r, Datum *last_key)
 	values[2] = Int64GetDatum(r->n);
 	values[3] = Float8GetDatum(Max(r->fact->rd_rel->reltuples, 0));
 	values[4] = ObjectIdGetDatum(RelationGetRelid(r->part));
-	table = catalog_table("build");
-	if (query_as(get_extension_owner(), psprintf("UPDATE %s SET phase = 'reading rows', last_table = $5::regclass, last_key = $2,"
-												 " rows_done = rows_done + $3, rows_total = $4, updated_at = clock_timestamp()"
-												 " WHERE index_table = $1::regclass", table), 5, types, values).n == 0)
-		(void) query_as(get_extension_owner(), psprintf("INSERT INTO %s (index_table, phase, last_table, last_key, rows_done, rows_total, started_at, updated_at)"
-														" VALUES ($1::regclass, 'reading rows', $5::regclass, $2, $3, $4, transaction_timestamp(), clock_timestamp())",
-														table), 5, types, values);
+	(void) query_as(get_extension_owner(),
+					psprintf("INSERT INTO %s AS b (index_table, phase, last_table, last_key, rows_done, rows_total, started_at, updated_at)"
+							 " VALUES ($1::regclass, 'reading rows', $5::regclass, $2, $3, $4, transaction_timestamp(), clock_timestamp())"
+							 " ON CONFLICT (index_table) DO UPDATE SET phase = excluded.phase, last_table = excluded.last_table,"
+							 " last_key = excluded.last_key, rows_done = b.rows_done + excluded.rows_done, rows_total = excluded.rows_total,"
+							 " updated_at = excluded.updated_at", catalog_table("build")), 5, types, values);
 }
 
 /*
