@@ -238,19 +238,9 @@ eval(RowExpression *expr, TupleTableSlot *row, Datum *result)
 static bool
 eval_fixed(RowExpression *expr, TupleTableSlot *row, Datum *result)
 {
-	SessionSettings saved;
 	volatile bool found = false;
 
-	fixed_settings_begin(&saved);
-	PG_TRY();
-	{
-		found = eval(expr, row, result);
-	}
-	PG_FINALLY();
-	{
-		fixed_settings_end(&saved);
-	}
-	PG_END_TRY();
+	WHILE_FIXED(found = eval(expr, row, result));
 	return found;
 }
 

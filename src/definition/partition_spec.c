@@ -320,18 +320,8 @@ tablespace_for(List *tablespaces, int i, int n)
 static char *
 bound_text(Datum bound, Oid partition)
 {
-	SessionSettings saved;
 	volatile Datum expr = (Datum) 0;
 
-	fixed_settings_begin(&saved);
-	PG_TRY();
-	{
-		expr = OidFunctionCall2(F_PG_GET_EXPR_PG_NODE_TREE_OID, bound, ObjectIdGetDatum(partition));
-	}
-	PG_FINALLY();
-	{
-		fixed_settings_end(&saved);
-	}
-	PG_END_TRY();
+	WHILE_FIXED(expr = OidFunctionCall2(F_PG_GET_EXPR_PG_NODE_TREE_OID, bound, ObjectIdGetDatum(partition)));
 	return TextDatumGetCString(expr);
 }

@@ -43,6 +43,7 @@
 #include "../indextable.h"
 #include "../util/relation.h"
 #include "../util/subxact.h"
+#include "../util/while_set.h"
 #include "batch.h"
 
 /* A statement that has collected more than this writes it before it goes on. */
@@ -352,20 +353,10 @@ write_set(Batch *batch, OpSet *set, bool keep)
 	if (set->lists == NULL)
 		return;
 	refuse_reentry(batch);
-	batch->writing = true;
-	PG_TRY();
-	{
-		batch_write_lists(set->def, set->lists, keep);
-		for (int i = 0; i < set->def->ntotals; i++)
-			deltas_write(set->deltas[i]);
-	}
-	PG_CATCH();
-	{
-		batch->writing = false;
-		PG_RE_THROW();
-	}
-	PG_END_TRY();
-	batch->writing = false;
+	WHILE_SET(batch->writing, true,
+			  batch_write_lists(set->def, set->lists, keep);
+			  for (int i = 0; i < set->def->ntotals; i++)
+				  deltas_write(set->deltas[i]));
 	if (!keep)
 		clear_set(batch, set);
 }

@@ -171,7 +171,6 @@ fix_gucs(void)
 char *
 value_text(Oid type, Datum value)
 {
-	SessionSettings saved;
 	Oid			output;
 	bool		varlena;
 	char	   *volatile result = NULL;
@@ -179,16 +178,7 @@ value_text(Oid type, Datum value)
 	getTypeOutputInfo(type, &output, &varlena);
 	if (are_settings_fixed(READS_ALL))
 		return OidOutputFunctionCall(output, value);
-	fixed_settings_begin(&saved);
-	PG_TRY();
-	{
-		result = OidOutputFunctionCall(output, value);
-	}
-	PG_FINALLY();
-	{
-		fixed_settings_end(&saved);
-	}
-	PG_END_TRY();
+	WHILE_FIXED(result = OidOutputFunctionCall(output, value));
 	return result;
 }
 

@@ -37,4 +37,21 @@ extern int	find_settings_read(struct Node *expr, bool *others);
 extern char *value_text(Oid type, Datum value);
 extern bool is_datetime(Oid type);
 
+/* WHILE_FIXED: executes statements, which must not return, while these settings are fixed */
+#define WHILE_FIXED(...) \
+	do { \
+		SessionSettings saved_; \
+		\
+		fixed_settings_begin(&saved_); \
+		PG_TRY(); \
+		{ \
+			__VA_ARGS__; \
+		} \
+		PG_FINALLY(); \
+		{ \
+			fixed_settings_end(&saved_); \
+		} \
+		PG_END_TRY(); \
+	} while (0)
+
 #endif							/* INDEXTABLE_FIXED_SETTINGS_H */

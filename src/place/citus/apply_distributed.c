@@ -26,6 +26,7 @@
 
 #include "../../indextable.h"
 #include "../../util/sql.h"
+#include "../../util/while_set.h"
 #include "citus_place.h"
 #include "shard_guard.h"
 
@@ -197,17 +198,9 @@ find_fetched_entries(void *all, Datum *key, Entries *entries)
 void
 apply_distributed_ops(IndexDef *def, OpList *list)
 {
-	writing_distributed = true;
-	PG_TRY();
-	{
-		write_tuples(def, list, true);
-		write_tuples(def, list, false);
-	}
-	PG_FINALLY();
-	{
-		writing_distributed = false;
-	}
-	PG_END_TRY();
+	WHILE_SET(writing_distributed, true,
+			  write_tuples(def, list, true);
+			  write_tuples(def, list, false));
 }
 
 /*
