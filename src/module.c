@@ -58,7 +58,6 @@ _PG_init(void)
 		shared_init();
 		missed_init();
 		launcher_init();
-		prepared_init();
 	}
 }
 

@@ -64,6 +64,7 @@
 #include "../catalog/validity.h"
 #include "../definition/tree_age.h"
 #include "../indextable.h"
+#include "../queue/worker_slots.h"
 #include "../util/inherit.h"
 #include "../util/memory.h"
 #include "../util/relation.h"
@@ -206,8 +207,8 @@ executor_finish(QueryDesc *query)
 
 /*
  * process_utility
- *		Puts COPY FROM on the stack.  COPY is going to take the same lock in the same way, so
- *		the name is that of the same table.
+ *		Puts COPY FROM on the stack, and wakes workers after COMMIT PREPARED.  COPY is going to take
+ *		the same lock in the same way, so the name is that of the same table.
  */
 static void
 process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
@@ -215,6 +216,8 @@ process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 				QueryEnvironment *queryEnv, DestReceiver *dest, QueryCompletion *qc)
 {
 	CopyStmt   *copy = IsA(pstmt->utilityStmt, CopyStmt) ? (CopyStmt *) pstmt->utilityStmt : NULL;
+	bool		commits = IsA(pstmt->utilityStmt, TransactionStmt) &&
+		castNode(TransactionStmt, pstmt->utilityStmt)->kind == TRANS_STMT_COMMIT_PREPARED;
 	bool		writes = false;
 
 	if (copy != NULL && copy->is_from && copy->relation != NULL)
@@ -236,6 +239,9 @@ process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 		standard_ProcessUtility(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest, qc);
 	if (writes)
 		writer_ends(&writes);
+	/* The server calls no other hook for it. */
+	if (commits)
+		wake_workers_for_prepared();
 }
 
 /*

@@ -19,7 +19,6 @@
 #include "storage/proc.h"
 #include "storage/procarray.h"
 #include "storage/shmem.h"
-#include "tcop/utility.h"
 
 #include "../catalog/fact_rows.h"
 #include "../util/compat.h"
@@ -34,11 +33,6 @@ static bool has_ended(const WorkerSlot *slot);
 
 /* ---- for writers ---- */
 
-static ProcessUtility_hook_type previous_hook = NULL;
-
-static void process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
-							ProcessUtilityContext context, ParamListInfo params,
-							QueryEnvironment *queryEnv, DestReceiver *dest, QueryCompletion *qc);
 static void find_queues(void *arg);
 
 Shared	   *shared = NULL;
@@ -435,55 +429,31 @@ worker_may_stay(bool idle)
 		!(idle && shared->short_of_workers);
 }
 
-/*-------------------------------------------------------------------------
- * Wakes workers when a prepared transaction is committed.
+/*
+ * wake_workers_for_prepared
+ *		Wakes workers after COMMIT PREPARED, if the library is preloaded, so that they can be woken.
  *
- * The session that runs COMMIT PREPARED has changed nothing itself, and the server calls
- * no other hook for it than the one for commands.  That hook is set only if the
- * library is preloaded: otherwise no worker can be woken.
- *-------------------------------------------------------------------------
+ * The session that runs it has changed nothing itself, so any transaction may have queued
+ * something.  By now others see that, and its locks are released.
  */
-
-/* prepared_init: sets the hook; called once, when the library is preloaded */
 void
-prepared_init(void)
+wake_workers_for_prepared(void)
 {
-	previous_hook = ProcessUtility_hook;
-	ProcessUtility_hook = process_utility;
-}
+	bool		any = false;
+	ErrorData  *error;
 
-/* process_utility: runs a command, and wakes workers if it was COMMIT PREPARED */
-static void
-process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
-				ProcessUtilityContext context, ParamListInfo params,
-				QueryEnvironment *queryEnv, DestReceiver *dest, QueryCompletion *qc)
-{
-	bool		commits = IsA(pstmt->utilityStmt, TransactionStmt) &&
-		castNode(TransactionStmt, pstmt->utilityStmt)->kind == TRANS_STMT_COMMIT_PREPARED;
-
-	if (previous_hook != NULL)
-		previous_hook(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest, qc);
-	else
-		standard_ProcessUtility(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest, qc);
+	if (shared == NULL || wake_running_workers())
+		return;
 
 	/*
-	 * By now others see what the prepared transaction has queued, and its
-	 * locks are released.
+	 * The transaction is committed: an error in reading the catalog must not
+	 * make it look as if it were not.
 	 */
-	if (commits && !wake_running_workers())
-	{
-		bool		any = false;
-		ErrorData  *error = run_catching_errors(find_queues, &any);
-
-		/*
-		 * The transaction is committed: an error in reading the catalog must
-		 * not make it look as if it were not.
-		 */
-		if (error != NULL)
-			FreeErrorData(error);
-		else if (any)
-			request_workers(MyDatabaseId);
-	}
+	error = run_catching_errors(find_queues, &any);
+	if (error != NULL)
+		FreeErrorData(error);
+	else if (any)
+		request_workers(MyDatabaseId);
 }
 
 /* find_queues: sets *arg to whether the database has queues; for run_catching_errors() */

@@ -17,6 +17,7 @@
 #include "../util/settings.h"
 
 extern void wake_workers(void);
+extern void wake_workers_for_prepared(void);
 extern void request_workers(Oid database);
 extern bool note_workers_stopped(Oid database, bool stop);
 extern int	count_workers(Oid database, bool wake);
@@ -31,7 +32,6 @@ extern bool slot_take(int slot, uint64 use);
 extern bool worker_woken(void);
 extern void worker_note_leaving(bool leaving);
 extern bool worker_may_stay(bool idle);
-extern void prepared_init(void);
 
 /* If more databases than this ask for a worker at a time, the launcher looks at all of them. */
 #define MAX_REQUESTS		64
