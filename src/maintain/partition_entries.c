@@ -25,6 +25,7 @@
 
 #include "../catalog/completeness.h"
 #include "../catalog/definition_rows.h"
+#include "../catalog/owner.h"
 #include "../definition/cache.h"
 #include "../definition/fact_partition.h"
 #include "../definition/index_partition.h"
@@ -379,11 +380,7 @@ maintain_truncate(Relation fact)
 void
 truncate_index_table(Oid relid)
 {
-	Relation	rel = table_open(relid, NoLock);
-	Oid			owner = rel->rd_rel->relowner;
 	int			uncounted;
-
-	table_close(rel, NoLock);
 
 	/*
 	 * TRUNCATE builds the indexes anew, which must not be counted as reading
@@ -393,13 +390,14 @@ truncate_index_table(Oid relid)
 	 */
 	uncounted = begin_uncounted();
 	WHILE_SET(truncated_by_us, index_table_of(relid),
-			  run_sql(owner, "TRUNCATE TABLE %s%s", get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ||
+			  run_sql(table_owner(relid), "TRUNCATE TABLE %s%s", get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ||
 					  place_has_parts(relid) ? "" : "ONLY ",
 					  quoted_relation(relid)));
 	end_uncounted(uncounted);
 	foreach_oid(table, list_with_partitions(relid))
 	{
-		rel = relation_open(table, NoLock);
+		Relation	rel = relation_open(table, NoLock);
+
 		pgstat_count_truncate(rel);
 		relation_close(rel, NoLock);
 	}

@@ -22,7 +22,6 @@
 #include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_authid.h"
-#include "catalog/pg_class.h"
 #include "common/hashfn.h"
 #include "fmgr.h"
 #include "funcapi.h"
@@ -35,10 +34,10 @@
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
-#include "utils/syscache.h"
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
+#include "../catalog/owner.h"
 #include "../indextable.h"
 #include "missed_counts.h"
 
@@ -218,14 +217,10 @@ missed_forget(Oid fact)
 bool
 may_see_missed(Oid fact)
 {
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(fact));
-	bool		result = HeapTupleIsValid(tuple) &&
-		(has_privs_of_role(GetUserId(), ((Form_pg_class) GETSTRUCT(tuple))->relowner) ||
-		 has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS));
+	Oid			owner = table_owner(fact);
 
-	if (HeapTupleIsValid(tuple))
-		ReleaseSysCache(tuple);
-	return result;
+	return OidIsValid(owner) &&
+		(has_privs_of_role(GetUserId(), owner) || has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS));
 }
 
 /*

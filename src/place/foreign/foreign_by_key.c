@@ -15,7 +15,6 @@
 
 #include "access/attnum.h"
 #include "access/htup.h"
-#include "access/relation.h"
 #include "executor/spi.h"
 #include "executor/tuptable.h"
 #include "fmgr.h"
@@ -29,6 +28,7 @@
 #include "utils/rel.h"
 #include "utils/typcache.h"
 
+#include "../../catalog/owner.h"
 #include "../../indextable.h"
 #include "../../util/memory.h"
 #include "../../util/relation.h"
@@ -48,7 +48,6 @@ typedef struct PlacedKey
 
 static PartitionKeys *by_partition(FactDef *def, Oid *partitions, Datum *keys, int n, int *nparts);
 static int	compare_partitions(const void *a, const void *b);
-static Oid	owner_of(Oid relid);
 static void fetch_planned(RowRequest *request, Oid role, Datum *keys, int n,
 						  void (*each) (TupleTableSlot *row, void *arg), void *arg);
 static void fetch_some(RowRequest *request, Oid role, Datum *keys, int n, bool as_list,
@@ -115,10 +114,10 @@ foreign_by_key_fetch(RowRequest *request, Oid *partitions, Datum *keys, int n,
 	parts = by_partition(request->def, partitions, keys, n, &nparts);
 	for (int from = 0; from < nparts; from = to)
 	{
-		Oid			role = request->as_owner ? owner_of(parts[from].relid) : InvalidOid;
+		Oid			role = request->as_owner ? table_owner(parts[from].relid) : InvalidOid;
 		Caller		caller;
 
-		for (to = from + 1; to < nparts && (!request->as_owner || owner_of(parts[to].relid) == role); to++)
+		for (to = from + 1; to < nparts && (!request->as_owner || table_owner(parts[to].relid) == role); to++)
 			;
 		if (foreign_plan_fits(request->def, parts + from, to - from))
 		{
@@ -177,17 +176,6 @@ compare_partitions(const void *a, const void *b)
 	const PlacedKey *y = b;
 
 	return x->relid != y->relid ? (x->relid < y->relid ? -1 : 1) : x->at - y->at;
-}
-
-/* owner_of: returns the owner of a table that is locked */
-static Oid
-owner_of(Oid relid)
-{
-	Relation	rel = relation_open(relid, NoLock);
-	Oid			owner = rel->rd_rel->relowner;
-
-	relation_close(rel, NoLock);
-	return owner;
 }
 
 /* fetch_planned: fetches rows with statements that are planned for these keys, as a role, or as the current user */
