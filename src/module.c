@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * module.c
- *	  Loads the library, and has the functions that only the SQL of version 1.1 names.
+ *	  Loads the library, creates its shared memory, and has the functions that only the SQL of version 1.1 names.
  *
  *-------------------------------------------------------------------------
  */
@@ -9,6 +9,9 @@
 
 #include "fmgr.h"
 #include "miscadmin.h"
+#include "storage/ipc.h"
+#include "storage/lwlock.h"
+#include "storage/shmem.h"
 
 #include "maintain/at_commit.h"
 #include "maintain/batch.h"
@@ -25,6 +28,14 @@ PG_MODULE_MAGIC;
 
 PGDLLEXPORT void _PG_init(void);
 
+/* What is kept in shared memory.  There is none unless the library is preloaded. */
+static const SharedPart *const shared_parts[] = {&workers_shared, &missed_shared};
+
+static shmem_request_hook_type previous_request_hook = NULL;
+static shmem_startup_hook_type previous_startup_hook = NULL;
+
+static void request_shared_memory(void);
+static void attach_shared_memory(void);
 
 PG_FUNCTION_INFO_V1(indextable_explain_query);
 
@@ -55,10 +66,47 @@ _PG_init(void)
 	found_rows_init();
 	if (process_shared_preload_libraries_in_progress)
 	{
-		shared_init();
-		missed_init();
+		previous_request_hook = shmem_request_hook;
+		shmem_request_hook = request_shared_memory;
+		previous_startup_hook = shmem_startup_hook;
+		shmem_startup_hook = attach_shared_memory;
 		launcher_init();
 	}
+}
+
+/* request_shared_memory: tells the server how much shared memory is needed */
+static void
+request_shared_memory(void)
+{
+	if (previous_request_hook)
+		previous_request_hook();
+	for (Size i = 0; i < lengthof(shared_parts); i++)
+	{
+		RequestAddinShmemSpace(MAXALIGN(shared_parts[i]->size));
+		RequestNamedLWLockTranche(shared_parts[i]->name, 1);
+	}
+}
+
+/* attach_shared_memory: finds the shared memory; the first process creates it, empty */
+static void
+attach_shared_memory(void)
+{
+	if (previous_startup_hook)
+		previous_startup_hook();
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	for (Size i = 0; i < lengthof(shared_parts); i++)
+	{
+		bool		found;
+		void	   *memory = ShmemInitStruct(shared_parts[i]->name, shared_parts[i]->size, &found);
+
+		if (!found)
+		{
+			memset(memory, 0, shared_parts[i]->size);
+			*(LWLock **) memory = &GetNamedLWLockTranche(shared_parts[i]->name)->lock;
+		}
+		*(void **) shared_parts[i]->pointer = memory;
+	}
+	LWLockRelease(AddinShmemInitLock);
 }
 
 /*

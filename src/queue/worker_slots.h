@@ -14,6 +14,7 @@
 #include "storage/latch.h"
 #include "storage/lwlock.h"
 
+#include "../util/memory.h"
 #include "../util/settings.h"
 
 extern void wake_workers(void);
@@ -115,7 +116,7 @@ typedef struct Shared
 /* NULL: the library is not preloaded. */
 extern Shared *shared;
 
-extern void shared_init(void);
+extern const SharedPart workers_shared;
 extern bool shared_exists(void);
 
 #endif							/* INDEXTABLE_WORKER_SLOTS_H */

@@ -28,9 +28,7 @@
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
 #include "port/atomics.h"
-#include "storage/ipc.h"
 #include "storage/lwlock.h"
-#include "storage/shmem.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -63,54 +61,10 @@ typedef struct Missed
 PG_FUNCTION_INFO_V1(indextable_missed_conditions);
 
 static Missed *missed = NULL;
-static shmem_request_hook_type previous_request_hook = NULL;
-static shmem_startup_hook_type previous_startup_hook = NULL;
+const SharedPart missed_shared = {"indextable_missed", sizeof(Missed), &missed};
 
-static void request_missed_memory(void);
-static void attach_missed_memory(void);
 static Place *place_of_condition(Place *set, uint32 hash, MissedCondition *condition);
 static void take_place(Place *set, uint32 hash, MissedCondition *condition);
-
-/* missed_init: sets the hooks that create the memory; called once, when the library is preloaded */
-void
-missed_init(void)
-{
-	previous_request_hook = shmem_request_hook;
-	shmem_request_hook = request_missed_memory;
-	previous_startup_hook = shmem_startup_hook;
-	shmem_startup_hook = attach_missed_memory;
-}
-
-static void
-request_missed_memory(void)
-{
-	if (previous_request_hook)
-		previous_request_hook();
-	RequestAddinShmemSpace(MAXALIGN(sizeof(Missed)));
-	RequestNamedLWLockTranche("indextable_missed", 1);
-}
-
-static void
-attach_missed_memory(void)
-{
-	bool		found;
-
-	if (previous_startup_hook)
-		previous_startup_hook();
-	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	missed = ShmemInitStruct("indextable missed", sizeof(Missed), &found);
-	if (!found)
-	{
-		memset(missed, 0, sizeof(Missed));
-		missed->lock = &GetNamedLWLockTranche("indextable_missed")->lock;
-		for (int i = 0; i < SETS * PLACES; i++)
-		{
-			pg_atomic_init_u64(&missed->places[i / PLACES][i % PLACES].planned, 0);
-			pg_atomic_init_u64(&missed->places[i / PLACES][i % PLACES].last, 0);
-		}
-	}
-	LWLockRelease(AddinShmemInitLock);
-}
 
 /* missed_is_kept: returns whether there is memory to count in, and an index table could be created in this database */
 bool
@@ -185,7 +139,8 @@ take_place(Place *set, uint32 hash, MissedCondition *condition)
 		place->hash = hash;
 		place->condition = *condition;
 		place->condition.since = GetCurrentStatementStartTimestamp();
-		pg_atomic_write_u64(&place->planned, 0);
+		pg_atomic_init_u64(&place->planned, 0);
+		pg_atomic_init_u64(&place->last, 0);
 	}
 	pg_atomic_fetch_add_u64(&place->planned, 1);
 	pg_atomic_write_u64(&place->last, (uint64) GetCurrentStatementStartTimestamp());

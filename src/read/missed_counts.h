@@ -12,6 +12,8 @@
 #include "datatype/timestamp.h"
 #include "nodes/pg_list.h"
 
+#include "../util/memory.h"
+
 /* The longest field that is counted. */
 #define MAX_MISSED_FIELD	128
 
@@ -35,7 +37,7 @@ typedef struct MissedCondition
 	TimestampTz since;			/* when it was counted first */
 } MissedCondition;
 
-extern void missed_init(void);
+extern const SharedPart missed_shared;
 extern bool missed_is_kept(void);
 extern void missed_count(Oid fact, AttrNumber document, MissedKind kind, const char *field);
 extern void missed_forget(Oid fact);

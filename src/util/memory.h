@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * memory.h
- *	  Makes room in arrays, and makes hash tables.
+ *	  Makes room in arrays, makes hash tables, and describes shared memory.
  *
  *-------------------------------------------------------------------------
  */
@@ -31,5 +31,13 @@ new_hash(const char *name, long n, Size key_size, Size entry_size, MemoryContext
 
 	return hash_create(name, n, &ctl, HASH_ELEM | HASH_BLOBS | (cxt != NULL ? HASH_CONTEXT : 0));
 }
+
+/* A piece of shared memory, which begins with a pointer to its lock; see module.c. */
+typedef struct SharedPart
+{
+	const char *name;			/* also of the lock */
+	Size		size;
+	void	   *pointer;		/* to the pointer to it, which is NULL without shared memory */
+} SharedPart;
 
 #endif							/* INDEXTABLE_MEMORY_H */
