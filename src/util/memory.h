@@ -19,8 +19,11 @@
 static inline void *
 grow_array(void *array, int *room, int first, Size size, MemoryContext cxt)
 {
-	*room = array == NULL ? first : *room * 2;
-	return array == NULL ? MemoryContextAllocHuge(cxt, size * *room) : repalloc_huge(array, size * *room);
+	int			more = array == NULL ? first : *room * 2;
+	void	   *result = array == NULL ? MemoryContextAllocHuge(cxt, size * more) : repalloc_huge(array, size * more);
+
+	*room = more;				/* only now: there may be no memory */
+	return result;
 }
 
 /* new_hash: makes a hash table of about n entries, which begin with their key, in a memory context; NULL: for good */
