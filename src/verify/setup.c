@@ -15,14 +15,12 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_subscription.h"
-#include "catalog/pg_trigger.h"
-#include "commands/trigger.h"
+#include "catalog/pg_type.h"
 #include "nodes/pg_list.h"
 #include "storage/lockdefs.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
-#include "utils/reltrigger.h"
 
 #include "../catalog/definition_rows.h"
 #include "../catalog/fact_rows.h"
@@ -61,7 +59,6 @@ typedef struct Setup
 } Setup;
 
 static Oid	shared_truncate(Oid fact);
-static bool refuses_truncate(Oid relid);
 static char *subscription_names(List *relids);
 static char *refusing_trigger(Oid relid);
 static void check_that(Setup *setup, bool holds, const char *problem);
@@ -171,47 +168,24 @@ refusing_trigger(Oid relid)
  *
  * TRUNCATE of a partitioned table is one of all its partitions.  What the publishers publish
  * is known to them only, so a table for which a trigger of the user takes care of a TRUNCATE
- * that is applied is the only one that counts as safe.
+ * that is applied is the only one that counts as safe: a trigger before it (34 in pg_trigger)
+ * that fires there.
  */
 static Oid
 shared_truncate(Oid fact)
 {
-	ListCell   *cell;
-	ListCell   *below;
+	Oid			type = OIDOID;
+	Datum		value = ObjectIdGetDatum(fact);
+	Rows		tables = query_as(get_extension_owner(),
+								  "SELECT t FROM (SELECT $1, 0 UNION SELECT relid::oid, level FROM pg_partition_tree($1)) tree (t, level)"
+								  " WHERE EXISTS (SELECT FROM pg_subscription_rel WHERE srrelid = t)"
+								  " AND 1 < (SELECT count(DISTINCT srsubid) FROM pg_subscription_rel"
+								  "          WHERE srrelid = t OR srrelid IN (SELECT relid FROM pg_partition_tree(t)))"
+								  " AND NOT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = t AND tgenabled IN ('A', 'R')"
+								  "                 AND tgtype & 34 = 34 AND tgname NOT LIKE 'indextable\\_%')"
+								  " ORDER BY level, t LIMIT 1", 1, &type, &value);
 
-	foreach(cell, find_all_inheritors(fact, NoLock, NULL))
-	{
-		List	   *writers = subscriptions_of(lfirst_oid(cell));
-
-		if (writers == NIL || refuses_truncate(lfirst_oid(cell)))
-			continue;
-		foreach(below, find_all_inheritors(lfirst_oid(cell), NoLock, NULL))
-			writers = list_concat_unique_oid(writers, subscriptions_of(lfirst_oid(below)));
-		if (list_length(writers) > 1)
-			return lfirst_oid(cell);
-	}
-	return InvalidOid;
-}
-
-/* refuses_truncate: returns whether a table has a trigger of the user before a TRUNCATE that is applied by a subscription */
-static bool
-refuses_truncate(Oid relid)
-{
-	Relation	rel = try_relation_open(relid, AccessShareLock);
-	bool		result = false;
-
-	if (rel == NULL)
-		return false;
-	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
-	{
-		Trigger    *trigger = &rel->trigdesc->triggers[i];
-
-		result |= TRIGGER_FOR_BEFORE(trigger->tgtype) && TRIGGER_FOR_TRUNCATE(trigger->tgtype) &&
-			(trigger->tgenabled == TRIGGER_FIRES_ALWAYS || trigger->tgenabled == TRIGGER_FIRES_ON_REPLICA) &&
-			!is_our_trigger(trigger->tgname);
-	}
-	relation_close(rel, AccessShareLock);
-	return result;
+	return tables.n > 0 ? DatumGetObjectId(row_value(&tables, 0, 1)) : InvalidOid;
 }
 
 /* check_that: calls the handler with a problem that repair() mends, unless a condition holds */
