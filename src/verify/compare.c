@@ -71,7 +71,6 @@
 static bool may_remove_records(Verify *v);
 static void lock_partitions(Oid fact);
 static void report_unrecorded(Verify *v);
-static void report_by_hand(Verify *v, const char *problem);
 static void compare_rows(Verify *v);
 static bool sums_differ(Verify *v);
 static void read_and_compare(Verify *v);
@@ -101,10 +100,8 @@ verify_index_table(Oid index_table, double sample, discrepancy_handler handler, 
 	/* Without it, no definition of the fact table can be loaded. */
 	if (OidIsValid(lacking))
 	{
-		Discrepancy d = {.kind = KIND_SETUP};
-
-		d.problem = problem_to_repair(psprintf("index table %s has no primary key", quoted_relation(lacking)), lacking);
-		handler(&d, arg);
+		report_problem(NULL, problem_to_repair(psprintf("index table %s has no primary key", quoted_relation(lacking)), lacking),
+					   false, handler, arg);
 		AtEOXact_GUC(false, nestlevel);
 		return;
 	}
@@ -125,7 +122,7 @@ verify_index_table(Oid index_table, double sample, discrepancy_handler handler, 
 	PushActiveSnapshot(v.snapshot);
 	check_setup(v.def, v.fact, v.index_table, handler, arg);
 	if (v.feed_problem != NULL)
-		report_by_hand(&v, v.feed_problem);
+		report_problem(v.def, v.feed_problem, true, handler, arg);
 	if (v.def->misplaced == NULL && v.factdef->place->index_tables->verify != NULL)
 		v.factdef->place->index_tables->verify(v.def, sample, 0, handler, arg);
 	else if (is_totals(v.def))
@@ -217,15 +214,6 @@ report_unrecorded(Verify *v)
 	}
 }
 
-/* report_by_hand: reports a problem of the setup that repair() does not mend */
-static void
-report_by_hand(Verify *v, const char *problem)
-{
-	Discrepancy d = {.kind = KIND_SETUP,.def = v->def,.problem = problem,.by_hand = true};
-
-	v->handler(&d, v->arg);
-}
-
 /* compare_rows: calls the handler for each discrepancy between the rows and the entries */
 static void
 compare_rows(Verify *v)
@@ -240,8 +228,9 @@ compare_rows(Verify *v)
 		compare_entries(v);
 	report_unrecorded(v);
 	if (v->sums->misplaced > 0)
-		report_by_hand(v, psprintf(INT64_FORMAT " entries are in partitions whose bounds do not include their keys, for example after a change of a collation; run %s",
-								   v->sums->misplaced, told_call("rebuild", v->def->relid)));
+		report_problem(v->def, psprintf(INT64_FORMAT " entries are in partitions whose bounds do not include their keys, for example after a change of a collation; run %s",
+										v->sums->misplaced, told_call("rebuild", v->def->relid)),
+					   true, v->handler, v->arg);
 	report_rejected(v);
 }
 

@@ -40,6 +40,15 @@ discrepancy_kind(const char *name)
 	elog(ERROR, "verify() on another node has found the unknown kind \"%s\"", name);
 }
 
+/* report_problem: calls the handler with a problem of the setup; by_hand says that repair() does not mend it */
+void
+report_problem(IndexDef *def, const char *problem, bool by_hand, discrepancy_handler handler, void *arg)
+{
+	Discrepancy d = {.kind = KIND_SETUP,.def = def,.problem = problem,.by_hand = by_hand};
+
+	handler(&d, arg);
+}
+
 /* problem_to_repair: returns the text of a problem that repair() mends, with the SQL to run */
 char *
 problem_to_repair(const char *problem, Oid index_table)

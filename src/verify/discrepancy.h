@@ -72,6 +72,7 @@ typedef struct VerifyResult
 extern DiscrepancyKind discrepancy_kind(const char *name);
 extern void verify_require_owner(Oid relid);
 extern void put_discrepancy(Discrepancy *d, void *arg);
+extern void report_problem(IndexDef *def, const char *problem, bool by_hand, discrepancy_handler handler, void *arg);
 extern char *problem_to_repair(const char *problem, Oid index_table);
 
 #endif							/* INDEXTABLE_DISCREPANCY_H */

@@ -53,7 +53,7 @@
 /* What is checked, and who is told of a problem. */
 typedef struct Setup
 {
-	Discrepancy discrepancy;
+	IndexDef   *def;
 	discrepancy_handler handler;
 	void	   *arg;
 } Setup;
@@ -87,7 +87,7 @@ static void restore_row_index(Oid index_table, Oid fact_table);
 void
 check_setup(IndexDef *def, Relation fact, Relation index_table, discrepancy_handler handler, void *arg)
 {
-	Setup		setup = {{.kind = KIND_SETUP,.def = def}, handler, arg};
+	Setup		setup = {def, handler, arg};
 	char	   *activation = told_activation(def->relid);
 	List	   *catalog = list_make4_oid(def->fact->queue, def->fact->spare, catalog_relid("definition", false), catalog_relid("fact", false));
 	char	   *writer = subscription_names(find_all_inheritors(def->relid, NoLock, NULL));
@@ -192,22 +192,16 @@ shared_truncate(Oid fact)
 static void
 check_that(Setup *setup, bool holds, const char *problem)
 {
-	if (holds)
-		return;
-	setup->discrepancy.problem = problem_to_repair(problem, setup->discrepancy.def->relid);
-	setup->discrepancy.by_hand = false;
-	setup->handler(&setup->discrepancy, setup->arg);
+	if (!holds)
+		report_problem(setup->def, problem_to_repair(problem, setup->def->relid), false, setup->handler, setup->arg);
 }
 
 /* check_by_hand: calls the handler with a problem that repair() does not mend, unless a condition holds */
 static void
 check_by_hand(Setup *setup, bool holds, const char *problem)
 {
-	if (holds)
-		return;
-	setup->discrepancy.problem = problem;
-	setup->discrepancy.by_hand = true;
-	setup->handler(&setup->discrepancy, setup->arg);
+	if (!holds)
+		report_problem(setup->def, problem, true, setup->handler, setup->arg);
 }
 
 /*
