@@ -26,6 +26,8 @@
 #include "../indextable.h"
 #include "discrepancy.h"
 
+static int	payload_columns(IndexDef *def, AttrNumber *columns);
+
 static const char *const kinds[KINDS] = {
 	[KIND_MISSING] = "missing",[KIND_DANGLING] = "dangling",[KIND_STALE] = "stale",[KIND_REJECTED] = "rejected",[KIND_SETUP] = "setup"
 };
@@ -64,6 +66,22 @@ verify_require_owner(Oid relid)
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
 }
 
+/* payload_columns: sets columns to those that an entry has beside its key; returns how many there are */
+static int
+payload_columns(IndexDef *def, AttrNumber *columns)
+{
+	int			n = 0;
+
+	if (is_totals(def))
+		return added_columns(def, columns);
+	for (int i = def->nkeys; i < def->nkeys + def->nincludes; i++)
+		if (!def->fields[i].is_hint)
+			columns[n++] = def->fields[i].attno;
+	if (def->doc_attno != 0)
+		columns[n++] = def->doc_attno;
+	return n;
+}
+
 /* put_discrepancy: adds a discrepancy to the result, as a row */
 void
 put_discrepancy(Discrepancy *d, void *arg)
@@ -73,11 +91,10 @@ put_discrepancy(Discrepancy *d, void *arg)
 	MemoryContext cxt;
 	MemoryContext old;
 	TupleTableSlot *entry = d->expected != NULL ? d->expected : d->found;
-	AttrNumber *payload = NULL;
-	int			npayload = 0;
+	AttrNumber *payload;
+	int			npayload;
 	Datum		values[VERIFY_COLUMNS] = {0};
 	bool		isnull[VERIFY_COLUMNS];
-	int			i;
 
 	memset(isnull, true, sizeof(isnull));
 #define PUT(i, datum)	(values[i] = (datum), isnull[i] = false)
@@ -91,18 +108,8 @@ put_discrepancy(Discrepancy *d, void *arg)
 	}
 	cxt = AllocSetContextCreate(CurrentMemoryContext, "discrepancy", ALLOCSET_SMALL_SIZES);
 	old = MemoryContextSwitchTo(cxt);
-	if (entry != NULL)
-		payload = palloc(sizeof(AttrNumber) * d->def->desc->natts);
-	if (entry != NULL && is_totals(d->def))
-		npayload = added_columns(d->def, payload);
-	for (i = entry != NULL && !is_totals(d->def) ? d->def->nkeys : 0;
-		 entry != NULL && !is_totals(d->def) && i < d->def->nkeys + d->def->nincludes; i++)
-	{
-		if (!d->def->fields[i].is_hint)
-			payload[npayload++] = d->def->fields[i].attno;
-	}
-	if (entry != NULL && d->def->doc_attno != 0)
-		payload[npayload++] = d->def->doc_attno;
+	payload = entry == NULL ? NULL : palloc(sizeof(AttrNumber) * d->def->desc->natts);
+	npayload = entry == NULL ? 0 : payload_columns(d->def, payload);
 
 	PUT(VERIFY_KIND, CStringGetTextDatum(kinds[d->kind]));
 	if (entry != NULL)
