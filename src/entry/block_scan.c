@@ -81,47 +81,36 @@ block_scan_begin_in(BlockScan *scan, List *tables, Snapshot snapshot)
 }
 
 /*
- * shared_block_scan_size, shared_block_scan_init
- *		Tell how much shared memory a reading of rel and its partitions by several processes
- *		needs, and prepare it there.
+ * shared_block_scan_init
+ *		Prepares a reading of rel and its partitions by several processes in shared memory;
+ *		returns how much of that it needs, and does no more if shared is NULL.
  *
  * The partitions are those that the snapshot sees, and all of them have to be on this server.
  */
 Size
-shared_block_scan_size(Relation rel, Snapshot snapshot)
-{
-	List	   *leaves = lock_leaves_to_read(RelationGetRelid(rel), snapshot);
-	Size		size = MAXALIGN(offsetof(SharedBlockScan, tables) +
-								sizeof(((SharedBlockScan *) NULL)->tables[0]) * list_length(leaves));
-
-	foreach_oid(relid, leaves)
-	{
-		Relation	leaf = relation_open(relid, NoLock);
-
-		size += MAXALIGN(table_parallelscan_estimate(leaf, snapshot));
-		relation_close(leaf, NoLock);
-	}
-	return size;
-}
-
-void
 shared_block_scan_init(SharedBlockScan *shared, Relation rel, Snapshot snapshot)
 {
 	List	   *leaves = lock_leaves_to_read(RelationGetRelid(rel), snapshot);
 	Size		at = MAXALIGN(offsetof(SharedBlockScan, tables) +
 							  sizeof(shared->tables[0]) * list_length(leaves));
+	int			n = 0;
 
-	shared->ntables = 0;
 	foreach_oid(relid, leaves)
 	{
 		Relation	leaf = relation_open(relid, NoLock);
 
-		shared->tables[shared->ntables].relid = relid;
-		shared->tables[shared->ntables++].at = at;
-		table_parallelscan_initialize(leaf, (ParallelTableScanDesc) ((char *) shared + at), snapshot);
+		if (shared != NULL)
+		{
+			shared->tables[n].relid = relid;
+			shared->tables[n++].at = at;
+			table_parallelscan_initialize(leaf, (ParallelTableScanDesc) ((char *) shared + at), snapshot);
+		}
 		at += MAXALIGN(table_parallelscan_estimate(leaf, snapshot));
 		relation_close(leaf, NoLock);
 	}
+	if (shared != NULL)
+		shared->ntables = n;
+	return at;
 }
 
 /*

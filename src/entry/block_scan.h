@@ -62,8 +62,7 @@ typedef struct BlockScan
 extern void block_scan_begin(BlockScan *scan, FactDef *def, Relation rel, Snapshot snapshot, double percent,
 							 uint32 seed);
 extern void block_scan_begin_in(BlockScan *scan, List *tables, Snapshot snapshot);
-extern Size shared_block_scan_size(Relation rel, Snapshot snapshot);
-extern void shared_block_scan_init(SharedBlockScan *shared, Relation rel, Snapshot snapshot);
+extern Size shared_block_scan_init(SharedBlockScan *shared, Relation rel, Snapshot snapshot);
 extern void block_scan_join(BlockScan *scan, SharedBlockScan *shared);
 extern double block_scan_count_blocks(Relation rel, double percent);
 extern TupleTableSlot *block_scan_next(BlockScan *scan);

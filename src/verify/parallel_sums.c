@@ -186,8 +186,8 @@ sum_up_with_workers(void *verify)
 {
 	Verify	   *v = verify;
 	ParallelContext *pcxt;
-	Size		fact_size = shared_block_scan_size(v->fact, v->snapshot);
-	Size		index_size = shared_block_scan_size(v->index_table, v->snapshot);
+	Size		fact_size = shared_block_scan_init(NULL, v->fact, v->snapshot);
+	Size		index_size = shared_block_scan_init(NULL, v->index_table, v->snapshot);
 	Size		size = add_size(offsetof(Shared, sums), mul_size(sizeof(Sums), v->nworkers));
 	Shared	   *shared;
 
@@ -204,10 +204,10 @@ sum_up_with_workers(void *verify)
 	shared->index_table = v->def->relid;
 	shm_toc_insert(pcxt->toc, KEY_SHARED, shared);
 	v->shared_fact = shm_toc_allocate(pcxt->toc, fact_size);
-	shared_block_scan_init(v->shared_fact, v->fact, v->snapshot);
+	(void) shared_block_scan_init(v->shared_fact, v->fact, v->snapshot);
 	shm_toc_insert(pcxt->toc, KEY_FACT_SCAN, v->shared_fact);
 	v->shared_index = shm_toc_allocate(pcxt->toc, index_size);
-	shared_block_scan_init(v->shared_index, v->index_table, v->snapshot);
+	(void) shared_block_scan_init(v->shared_index, v->index_table, v->snapshot);
 	shm_toc_insert(pcxt->toc, KEY_INDEX_SCAN, v->shared_index);
 
 	LaunchParallelWorkers(pcxt);
