@@ -517,15 +517,55 @@ CREATE FUNCTION indextable_internal.judge_field(fact_table regclass, fact_name t
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'indextable_judge_field';
 COMMENT ON FUNCTION indextable_internal.judge_field(regclass, text, text, name, integer) IS 'The numbers of a key of one field';
 
-CREATE FUNCTION indextable_internal.field_at(fact_table regclass, document name, field text, of_type boolean, OUT path text, OUT field_as text, OUT text_as text, OUT served text)
-LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'indextable_field_at';
-COMMENT ON FUNCTION indextable_internal.field_at(regclass, name, text, boolean) IS
-'A field as create() takes it, with its type and as text, and what index it has: one of its type, or any; NULL: it cannot be a field';
+CREATE FUNCTION indextable_internal.field_parts(field text, with_type boolean, OUT path text, OUT name text, OUT type regtype, OUT spelled text)
+LANGUAGE C STABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'indextable_field_parts';
+COMMENT ON FUNCTION indextable_internal.field_parts(text, boolean) IS
+'The path of a field, the name of its last member, and its type, which is spelled so in fields: text if it has none or is not asked for; NULL: it cannot be a field, or has no path';
+
+CREATE FUNCTION indextable_internal.index_serves(index regclass, document smallint, field text, of_type regtype) RETURNS boolean
+LANGUAGE C STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'indextable_index_serves';
+COMMENT ON FUNCTION indextable_internal.index_serves(regclass, smallint, text, regtype) IS 'Whether an index serves look-ups by a field of this type; NULL: of any';
+
+CREATE FUNCTION indextable_internal.served_by(fact_table regclass, document name, field text, of_type boolean) RETURNS text
+LANGUAGE sql STABLE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+    SELECT s.by FROM (
+        SELECT 1, t.index_table::oid, format('the index table %s%s%s%s', t.index_table, CASE WHEN t.filter IS NOT NULL THEN ', for rows that pass its filter' END,
+                                             ', which is ' || nullif(t.state, 'active'), CASE t.maintenance WHEN 'async' THEN ', asynchronously' END)
+        FROM indextable.index_tables t, indextable_internal.field_parts(field, true) f
+        WHERE t.fact_table = served_by.fact_table AND t.document = served_by.document AND (indextable_internal.field_parts(t.key[1], false)).path = f.path
+          AND (NOT of_type OR EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = t.index_table AND a.attnum = 1 AND a.atttypid = f.type))
+        UNION ALL
+        SELECT 2, i.indexrelid, format('the index %s%s', i.indexrelid::regclass, CASE WHEN i.indpred IS NOT NULL THEN ', for rows that pass its condition'
+                                                                                      WHEN m.amname = 'gin' THEN ', in no order' END)
+        FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am m ON m.oid = c.relam
+             JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attname = served_by.document, indextable_internal.field_parts(field, true) f
+        WHERE i.indrelid = served_by.fact_table AND i.indisvalid AND i.indislive
+          AND indextable_internal.index_serves(i.indexrelid, a.attnum, field, CASE WHEN of_type THEN f.type END)) s(kind, oid, by)
+    ORDER BY s.kind, s.oid LIMIT 1;
+END;
+COMMENT ON FUNCTION indextable_internal.served_by(regclass, name, text, boolean) IS
+'The index table or index that has a field as its first, for people to read; its type is to be as given, or any';
+
+-- A column cannot have every name that a member has: none, one that is too long, that of a system column, or of one of the primary key.
+CREATE FUNCTION indextable_internal.field_at(document name, primary_key name[], field text, OUT path text, OUT field_as text, OUT text_as text)
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+    SELECT f.path, f.path || CASE f.spelled WHEN 'text' THEN '' ELSE '::' || f.spelled END || n.as, f.path || n.as
+    FROM indextable_internal.field_parts(field, true) f,
+         LATERAL (SELECT CASE WHEN f.name <> '' AND octet_length(f.name) <= current_setting('max_identifier_length')::integer AND f.name <> ALL (primary_key)
+                                   AND NOT EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = 'pg_class'::regclass AND a.attnum < 0 AND a.attname = f.name) THEN ''
+                         ELSE (SELECT ' AS ' || quote_ident(o.name::name)
+                               FROM generate_series(0, cardinality(primary_key)) i, LATERAL (SELECT repeat('field_', i) || document || '_' || coalesce(nullif(f.name, ''), 'value')) o(name)
+                               WHERE o.name <> ALL (primary_key) ORDER BY i LIMIT 1) END) n("as");
+END;
+COMMENT ON FUNCTION indextable_internal.field_at(name, name[], text) IS
+'A field as create() takes it, with its type and as text; NULL: it cannot be a field';
 
 CREATE FUNCTION indextable_internal.survey(fact_table regclass, document name, sample_rows integer,
     OUT path text, OUT type text, OUT rows bigint, OUT scalars bigint, OUT bytes bigint, OUT element_rows bigint, OUT differing float8, OUT multi boolean,
     OUT map boolean, OUT not_followed boolean, OUT full_up boolean, OUT documents float8, OUT document_bytes float8, OUT complete boolean, OUT sampled bigint,
-    OUT objects bigint, OUT partitions integer, OUT queries_shown boolean) RETURNS SETOF record
+    OUT objects bigint, OUT partitions integer, OUT queries_shown boolean, OUT document_column name, OUT primary_key name[]) RETURNS SETOF record
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'indextable_survey';
 COMMENT ON FUNCTION indextable_internal.survey(regclass, name, integer) IS
 'The places that a sample of the documents has values at, the root first; from full_up on, of all documents: queries_shown is NULL if what they ask for is not counted';
@@ -550,19 +590,20 @@ BEGIN ATOMIC
     asked AS MATERIALIZED (
         SELECT m.n, m.planned, f.*
         FROM (SELECT field, sum(planned) AS planned, row_number() OVER (ORDER BY field) - 10000 AS n FROM missed
-              WHERE missed.document = coalesce(advise_fields.document, missed.document) GROUP BY field) m,
-             LATERAL indextable_internal.field_at(fact_table, document, m.field, true) f WHERE f.path IS NOT NULL),
+              WHERE missed.document = coalesce(advise_fields.document, missed.document) GROUP BY field) m, sample s,
+             LATERAL indextable_internal.field_at(s.document_column, s.primary_key, m.field) f WHERE f.path IS NOT NULL),
     candidate AS MATERIALIZED (
-        SELECT a.*, CASE WHEN p.differing < 1.5 OR p.bytes > 100 * p.scalars THEN 0
+        SELECT a.*, indextable_internal.served_by(fact_table, sample.document_column, a.field_as, a.planned > 0) AS served,
+               CASE WHEN p.differing < 1.5 OR p.bytes > 100 * p.scalars THEN 0
                     ELSE p.rows::float8 / p.sampled * CASE WHEN p.differing < 10 THEN 0.3 ELSE 1 END
                          * CASE WHEN p.differing > 0.9 * p.scalars AND coalesce(p.partitions, 1) = 1 AND NOT p.multi THEN 0.2 ELSE 1 END END AS score
         FROM (SELECT * FROM asked
               UNION ALL
               SELECT p.ordinality, 0, f.*
-              FROM place p, sample, LATERAL indextable_internal.field_at(fact_table, document, p.path || CASE p.type WHEN 'text' THEN '' ELSE '::' || p.type END, false) f
+              FROM place p, sample, LATERAL indextable_internal.field_at(sample.document_column, sample.primary_key, p.path || CASE p.type WHEN 'text' THEN '' ELSE '::' || p.type END) f
               -- the elements of an array have a scalar for an array of one
               WHERE few IS NULL AND p.rows >= 10 AND p.element_rows < p.rows AND p.path NOT IN (SELECT path FROM asked)) a
-             LEFT JOIN place p ON p.path = a.path AND p.scalars > 0),
+             CROSS JOIN sample LEFT JOIN place p ON p.path = a.path AND p.scalars > 0),
     chosen AS MATERIALIZED (
         SELECT c.*, indextable_internal.judge_field(fact_table, fact_name, c.field_as, document, sample_rows) AS profile
         FROM (SELECT * FROM candidate WHERE served IS NULL AND (planned > 0 OR score > 0) ORDER BY planned DESC, score DESC NULLS LAST, n LIMIT 15) c),

@@ -8,9 +8,7 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/relation.h"
-#include "catalog/heap.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
@@ -18,7 +16,6 @@
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/pg_list.h"
-#include "parser/scansup.h"
 #include "storage/lockdefs.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -27,7 +24,6 @@
 #include "utils/relcache.h"
 #include "utils/rls.h"
 
-#include "../catalog/definition_rows.h"
 #include "../definition/fact_columns.h"
 #include "../definition/field_spec.h"
 #include "../definition/layout.h"
@@ -44,15 +40,11 @@
 #include "judge.h"
 #include "profile.h"
 
-PG_FUNCTION_INFO_V1(indextable_field_at);
+PG_FUNCTION_INFO_V1(indextable_field_parts);
+PG_FUNCTION_INFO_V1(indextable_index_serves);
 
 static void check_reader(Relation fact, DefinitionRow *row);
 static List *partition_columns(Relation fact);
-
-static char *field_text(FactDef *fact, const char *document, List *steps, Oid type);
-static char *existing_index(Relation fact, AttrNumber doc, FieldSpec *spec, Oid type);
-static bool same_path(FieldSpec *a, FieldSpec *b);
-static bool index_serves(Relation index, AttrNumber doc, FieldSpec *spec, Oid type);
 
 /* new_request: returns the definition of an index table with a key, apart from that as create() has it by default */
 DefinitionRow *
@@ -173,28 +165,24 @@ partition_columns(Relation fact)
 }
 
 /*-------------------------------------------------------------------------
- * Writes fields of index tables, so that create() takes them, and tells which index or
- * index table serves look-ups by one already.
+ * What SQL asks of fields.
  *-------------------------------------------------------------------------
  */
 
 /*
- * indextable_field_at
- *		field_at(fact_table regclass, document name, field text, of_type boolean, OUT path
- *		text, OUT field_as text, OUT text_as text, OUT served text): writes a field so that
- *		create() takes it, with its type and as text; served is the index that it has, of its
- *		type or of any.  NULL: it cannot be a field.
+ * indextable_field_parts
+ *		field_parts(field text, with_type boolean, OUT path text, OUT name text, OUT type regtype,
+ *		OUT spelled text): returns the path of a field as create() takes it, the name of the last
+ *		member if there is one, and the type, also as it is spelled in fields: text if it has none,
+ *		or if it is not asked for.  NULL: it cannot be a field of an index table, or has no path.
  */
 Datum
-indextable_field_at(PG_FUNCTION_ARGS)
+indextable_field_parts(PG_FUNCTION_ARGS)
 {
-	Relation	fact;
-	AttrNumber	doc;
-	FactDef    *def = open_documents(PG_GETARG_OID(0), PG_ARGISNULL(1) ? NULL : NameStr(*PG_GETARG_NAME(1)), &fact, &doc);
-	const char *document = get_attname(def->relid, doc, false);
-	FieldSpec  *spec = parse_field_spec(text_arg(fcinfo, 2, ""), true);
+	FieldSpec  *spec = parse_field_spec(text_arg(fcinfo, 0, ""), PG_GETARG_BOOL(1));
 	Oid			type = OidIsValid(spec->type) ? spec->type : TEXTOID;
 	List	   *steps = NIL;
+	char	   *name = NULL;
 	int			wildcards = 0;
 	Datum		values[4] = {0};
 	bool		isnull[4] = {true, true, true, true};
@@ -203,20 +191,18 @@ indextable_field_at(PG_FUNCTION_ARGS)
 	{
 		steps = lappend(steps, spec->steps[i].name);
 		wildcards += spec->steps[i].name == NULL;
+		if (spec->steps[i].name != NULL)
+			name = spec->steps[i].name;
 	}
-	if (wildcards <= 1)
+	if (steps != NIL && wildcards <= 1)
 	{
-		char	   *served = existing_index(fact, doc, spec, PG_GETARG_BOOL(3) ? type : InvalidOid);
-
 		values[0] = CStringGetTextDatum(path_text(steps));
-		values[1] = CStringGetTextDatum(field_text(def, document, steps, type));
-		values[2] = CStringGetTextDatum(field_text(def, document, steps, TEXTOID));
-		memset(isnull, 0, sizeof(bool) * 3);
-		isnull[3] = served == NULL;
-		if (served != NULL)
-			values[3] = CStringGetTextDatum(served);
+		values[1] = name == NULL ? (Datum) 0 : CStringGetTextDatum(name);
+		values[2] = ObjectIdGetDatum(type);
+		values[3] = CStringGetTextDatum(field_type_name(type));
+		memset(isnull, 0, sizeof(isnull));
+		isnull[1] = name == NULL;
 	}
-	relation_close(fact, NoLock);
 	return row_result(fcinfo, values, isnull);
 }
 
@@ -233,119 +219,47 @@ path_text(List *steps)
 	return text.data;
 }
 
-/* field_text: returns a field of an index table, with a name of its own where the last member's would not do */
-static char *
-field_text(FactDef *fact, const char *document, List *steps, Oid type)
-{
-	StringInfoData text;
-	char	   *name = NULL;
-	bool		clashes = false;
-	ListCell   *cell;
-
-	initStringInfo(&text);
-	appendStringInfoString(&text, path_text(steps));
-	if (type != TEXTOID)
-		appendStringInfo(&text, "::%s", field_type_name(type));
-	foreach(cell, steps)
-		if (lfirst(cell) != NULL)
-		name = lfirst(cell);
-	for (int i = 0; i < fact->npk && name != NULL; i++)
-		clashes |= strcmp(get_attname(fact->relid, fact->pk_attno[i], false), name) == 0;
-	if (name == NULL || name[0] == '\0' || strlen(name) >= NAMEDATALEN || SystemAttributeByName(name) != NULL || clashes)
-	{
-		/*
-		 * The document's column cannot have the name of one of the primary
-		 * key.
-		 */
-		char	   *own = psprintf("%s_%s", document, name == NULL || name[0] == '\0' ? "value" : name);
-
-		for (int i = 0; i < fact->npk; i++)
-			if (strcmp(get_attname(fact->relid, fact->pk_attno[i], false), own) == 0)
-			{
-				own = psprintf("field_%s", own);
-				i = -1;
-			}
-		truncate_identifier(own, strlen(own), false);
-		appendStringInfo(&text, " AS %s", quote_identifier(own));
-	}
-	return text.data;
-}
-
 /*
- * existing_index
- *		Returns which index table or index of a fact table has a field as its first, for
- *		people to read; NULL: none.  Its type is to be as given, or any if that is InvalidOid.
- *		doc is the column of the documents.
+ * indextable_index_serves
+ *		index_serves(index regclass, document smallint, field text, of_type regtype): returns
+ *		whether an index serves look-ups by a field of the documents in this column, of this type,
+ *		or of any if that is NULL.
+ *
+ * It is a B-tree or a hash index whose first expression the field is, or for the elements of an
+ * array GIN on the array or on the document.
  */
-static char *
-existing_index(Relation fact, AttrNumber doc, FieldSpec *spec, Oid type)
+Datum
+indextable_index_serves(PG_FUNCTION_ARGS)
 {
-	char	   *found = NULL;
-	ListCell   *cell;
-
-	foreach(cell, catalog_read_definitions(RelationGetRelid(fact), InvalidOid))
-	{
-		DefinitionRow *row = lfirst(cell);
-		const char *document = get_attname(RelationGetRelid(fact), doc, false);
-
-		if (!OidIsValid(row->replaces) && strcmp(row->document, document) == 0 &&
-			same_path(parse_field_spec(linitial(row->key), false), spec) &&
-			(!OidIsValid(type) || get_atttype(row->index_table, 1) == type))
-			return psprintf("the index table %s%s%s%s%s", quoted_relation(row->index_table),
-							row->filter != NULL ? ", for rows that pass its filter" : "",
-							row->state != STATE_ACTIVE ? ", which is " : "",
-							row->state != STATE_ACTIVE ? state_names[row->state] : "",
-							is_async(row) ? ", asynchronously" : "");
-	}
-	foreach(cell, RelationGetIndexList(fact))
-	{
-		Relation	index = index_open(lfirst_oid(cell), AccessShareLock);
-
-		if (found == NULL && index->rd_index->indisvalid && index_serves(index, doc, spec, type))
-			found = psprintf("the index %s%s", quoted_relation(RelationGetRelid(index)),
-							 RelationGetIndexPredicate(index) != NIL ? ", for rows that pass its condition" :
-							 index->rd_rel->relam == GIN_AM_OID ? ", in no order" : "");
-		index_close(index, AccessShareLock);
-	}
-	return found;
-}
-
-/* same_path: returns whether two fields are at the same place in documents */
-static bool
-same_path(FieldSpec *a, FieldSpec *b)
-{
-	if (a->column != NULL || b->column != NULL || a->nsteps != b->nsteps)
-		return false;
-	for (int i = 0; i < a->nsteps; i++)
-		if (a->steps[i].wildcard != b->steps[i].wildcard ||
-			(!a->steps[i].wildcard && strcmp(a->steps[i].name, b->steps[i].name) != 0))
-			return false;
-	return true;
-}
-
-/*
- * index_serves
- *		Returns whether an index serves look-ups by a field: a B-tree or a hash index whose first
- *		expression it is, or for the elements of an array GIN on the array or on the document.
- */
-static bool
-index_serves(Relation index, AttrNumber doc, FieldSpec *spec, Oid type)
-{
-	Node	   *expr = index->rd_index->indkey.values[0] == 0 ? linitial(RelationGetIndexExpressions(index)) : NULL;
+	Relation	index = try_relation_open(PG_GETARG_OID(0), AccessShareLock);
+	AttrNumber	doc = PG_GETARG_INT16(1);
+	FieldSpec  *spec = parse_field_spec(text_arg(fcinfo, 2, ""), true);
+	Oid			type = PG_ARGISNULL(3) ? InvalidOid : PG_GETARG_OID(3);
+	Node	   *expr;
+	bool		serves = false;
 	int			n = 0;
 
+	/* The snapshot of the caller may see an index that is gone. */
+	if (index == NULL)
+		PG_RETURN_BOOL(false);
+	if (index->rd_index == NULL)
+		elog(ERROR, "\"%s\" is not an index", RelationGetRelationName(index));
+	expr = index->rd_index->indkey.values[0] == 0 ? linitial(RelationGetIndexExpressions(index)) : NULL;
 	if (spec->multi)
 	{
 		while (!spec->steps[n].wildcard)
 			n++;
-		return index->rd_rel->relam == GIN_AM_OID &&
+		serves = index->rd_rel->relam == GIN_AM_OID &&
 			(expr == NULL ? index->rd_index->indkey.values[0] == doc :
 			 expression_is_path(doc, spec->steps, n, bare_value(expr), 1, false));
 	}
-	if (expr == NULL || (index->rd_rel->relam != BTREE_AM_OID && index->rd_rel->relam != HASH_AM_OID) ||
-		(OidIsValid(type) && exprType(expr) != type))
-		return false;
-	expr = without_casts(expr);
-	return expression_is_path(doc, spec->steps, spec->nsteps, expr, 1, true) ||
-		expression_is_path(doc, spec->steps, spec->nsteps, expr, 1, false);
+	else if (expr != NULL && (index->rd_rel->relam == BTREE_AM_OID || index->rd_rel->relam == HASH_AM_OID) &&
+			 (!OidIsValid(type) || exprType(expr) == type))
+	{
+		expr = without_casts(expr);
+		serves = expression_is_path(doc, spec->steps, spec->nsteps, expr, 1, true) ||
+			expression_is_path(doc, spec->steps, spec->nsteps, expr, 1, false);
+	}
+	relation_close(index, AccessShareLock);
+	PG_RETURN_BOOL(serves);
 }

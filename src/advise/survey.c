@@ -31,11 +31,13 @@
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/jsonb.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/numeric.h"
 #include "utils/rel.h"
 #include "utils/tuplestore.h"
 
+#include "../catalog/table_access.h"
 #include "../definition/users_text.h"
 #include "../indextable.h"
 #include "../read/missed_counts.h"
@@ -123,6 +125,8 @@ typedef struct Survey
 	bool		partitioned;
 	int			partitions;
 	bool		queries_visible;	/* the caller may see what queries ask for */
+	NameData	document;		/* the column */
+	Datum		primary_key;	/* name[] */
 } Survey;
 
 typedef struct Walk
@@ -162,10 +166,15 @@ indextable_survey(PG_FUNCTION_ARGS)
 	AttrNumber	doc;
 	FactDef    *def = open_documents(PG_GETARG_OID(0), PG_ARGISNULL(1) ? NULL : NameStr(*PG_GETARG_NAME(1)), &fact, &doc);
 	Survey	   *survey = survey_documents(def, doc, fact, PG_GETARG_INT32(2));
+	List	   *primary_key = NIL;
 
 	InitMaterializedSRF(fcinfo, 0);
 	survey->partitioned = def->partitioned;
 	survey->queries_visible = may_see_missed(def->relid);
+	namestrcpy(&survey->document, get_attname(def->relid, doc, false));
+	for (int i = 0; i < def->npk; i++)
+		primary_key = lappend(primary_key, get_attname(def->relid, def->pk_attno[i], false));
+	survey->primary_key = string_array(primary_key, NAMEOID);
 	list_places(rsinfo, survey, survey->root);
 	relation_close(fact, NoLock);
 	return (Datum) 0;
@@ -554,8 +563,8 @@ list_places(ReturnSetInfo *rsinfo, Survey *survey, Place *place)
 static void
 put_place(ReturnSetInfo *rsinfo, Survey *survey, Place *place)
 {
-	Datum		values[18] = {0};
-	bool		isnull[18] = {0};
+	Datum		values[20] = {0};
+	bool		isnull[20] = {0};
 	int			n = 0;
 
 #define PUT(datum)	(values[n++] = (datum))
@@ -579,6 +588,8 @@ put_place(ReturnSetInfo *rsinfo, Survey *survey, Place *place)
 	PUT(Int32GetDatum(survey->partitions));
 	isnull[n] = !missed_is_kept();
 	PUT(BoolGetDatum(survey->queries_visible));
+	PUT(NameGetDatum(&survey->document));
+	PUT(survey->primary_key);
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, isnull);
 #undef PUT
 }

@@ -125,9 +125,8 @@ SELECT bag_eq($$SELECT * FROM pg_temp.functions('indextable_internal')$$, $want$
 		'fact_table regclass, as_of pg_snapshot DEFAULT NULL::pg_snapshot, max_lag interval DEFAULT NULL::interval, '
 		'OUT backlog bigint, OUT lag interval, OUT pending boolean, OUT now pg_snapshot',
 		'record', 'c', 'v', false, 'u'),
-	('field_at',
-		'fact_table regclass, document name, field text, of_type boolean, OUT path text, OUT field_as text, OUT text_as text, OUT served text',
-		'record', 'c', 'v', false, 'u'),
+	('field_at', 'document name, primary_key name[], field text, OUT path text, OUT field_as text, OUT text_as text', 'record', 'sql', 's', false, 's'),
+	('field_parts', 'field text, with_type boolean, OUT path text, OUT name text, OUT type regtype, OUT spelled text', 'record', 'c', 's', false, 's'),
 	('field_sql', 'p indextable_internal.key_profile, n integer, as_text boolean', 'text', 'sql', 's', false, 's'),
 	('found', 'p indextable_internal.key_profile, without integer', 'double precision', 'sql', 's', false, 's'),
 	('free_name', 'fact_table regclass, names text[], nth bigint', 'text', 'sql', 's', false, 's'),
@@ -138,6 +137,7 @@ SELECT bag_eq($$SELECT * FROM pg_temp.functions('indextable_internal')$$, $want$
 	('index_columns', 'p indextable_internal.key_profile', 'text', 'sql', 's', false, 's'),
 	('judge_field', 'fact_table regclass, fact_name text, field text, document name, sample_rows integer', 'indextable_internal.key_profile', 'c', 'v', false, 'u'),
 	('keep_report', 'report indextable_internal.checked', 'void', 'sql', 'v', false, 'u'),
+	('index_serves', 'index regclass, document smallint, field text, of_type regtype', 'boolean', 'c', 's', false, 'u'),
 	('kind_text', 'kind text, separator text, strategy text, maintenance text, is_unique boolean', 'text', 'sql', 'i', false, 's'),
 	('literal', 'string text', 'text', 'sql', 's', false, 's'),
 	('literal', 'strings text[]', 'text', 'sql', 's', false, 's'),
@@ -173,6 +173,7 @@ SELECT bag_eq($$SELECT * FROM pg_temp.functions('indextable_internal')$$, $want$
 	('reason_against', 'p indextable_internal.key_profile, is_async boolean, OUT reason text, OUT filter text', 'record', 'sql', 'v', false, 'r'),
 	('report_of_check', 'index_table regclass, sample double precision, error text', 'indextable_internal.checked', 'sql', 'v', false, 'u'),
 	('restored', '', 'trigger', 'c', 'v', false, 'u'),
+	('served_by', 'fact_table regclass, document name, field text, of_type boolean', 'text', 'sql', 's', false, 'u'),
 	('sizes',
 		'p indextable_internal.key_profile, n double precision, OUT normalized double precision, OUT partial double precision, '
 		'OUT denormalized double precision, OUT native double precision',
@@ -183,7 +184,7 @@ SELECT bag_eq($$SELECT * FROM pg_temp.functions('indextable_internal')$$, $want$
 		'fact_table regclass, document name, sample_rows integer, OUT path text, OUT type text, OUT rows bigint, OUT scalars bigint, '
 		'OUT bytes bigint, OUT element_rows bigint, OUT differing double precision, OUT multi boolean, OUT map boolean, OUT not_followed boolean, '
 		'OUT full_up boolean, OUT documents double precision, OUT document_bytes double precision, OUT complete boolean, OUT sampled bigint, '
-		'OUT objects bigint, OUT partitions integer, OUT queries_shown boolean',
+		'OUT objects bigint, OUT partitions integer, OUT queries_shown boolean, OUT document_column name, OUT primary_key name[]',
 		'SETOF record', 'c', 'v', false, 'u'),
 	('table_counts',
 		'fact_table regclass, OUT inserts bigint, OUT updates bigint, OUT hot_updates bigint, OUT deletes bigint, OUT scans bigint, '
