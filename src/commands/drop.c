@@ -13,6 +13,7 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
+#include "storage/lmgr.h"
 #include "storage/lockdefs.h"
 #include "utils/acl.h"
 #include "utils/inval.h"
@@ -118,7 +119,8 @@ drop_index_table(Oid relid)
 	if (exists)
 	{
 		lock_tree(fact, ShareRowExclusiveLock);
-		queues_lock_if_last(fact, relid);
+		foreach_oid(table, queues_used_last(fact, relid))
+			LockRelationOid(table, AccessExclusiveLock);
 	}
 	if (!lock_if_exists(relid, AccessExclusiveLock))
 		ereport(ERROR,

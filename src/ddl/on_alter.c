@@ -274,7 +274,7 @@ warn_subscribed(void)
 {
 	foreach_oid(index_table, catalog_index_tables())
 	{
-		if (is_subscribed(index_table))
+		if (subscriptions_of(index_table) != NIL)
 			ereport(WARNING,
 					(errcode(ERRCODE_WARNING),
 					 errmsg("index table \"%s\" is written by a subscription and by its fact table's triggers",

@@ -31,7 +31,6 @@
 #include "../indextable.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
-#include "append.h"
 #include "reconcile.h"
 #include "rejections.h"
 
@@ -141,19 +140,10 @@ rejections_delete_resolved(FactDef *def, int defno, Datum *keys, int n, List *re
 }
 
 /*
- * rejections_queue_due
- *		Collects the keys of rejected rows that are due, so that they are queued and tried
- *		again.  If they fail again, reject_rows() sets when they are due the next time; until
- *		then they are not due.
+ * rejections_due
+ *		Lists the keys (Datum *) of rejected rows that are due to be tried again, and sets them to
+ *		be due in an hour.  If they fail again, reject_rows() sets when they are due the next time.
  */
-void
-rejections_queue_due(FactDef *def)
-{
-	foreach_ptr(Datum, key, rejections_due(def))
-		queue_collect_key(def, NULL, key);
-}
-
-/* rejections_due: lists the same keys (Datum *), and sets their rows to be due in an hour */
 List *
 rejections_due(FactDef *def)
 {

@@ -15,7 +15,6 @@
 
 extern void reject_rows(FactDef *def, List *rejected);
 extern void rejections_delete_resolved(FactDef *def, int defno, Datum *keys, int n, List *rejected);
-extern void rejections_queue_due(FactDef *def);
 extern List *rejections_due(FactDef *def);
 extern void rejections_retry_now(Oid index_table, bool values);
 extern char *rejection_of(FactDef *def, Oid index_table, Datum *key);

@@ -331,18 +331,6 @@ queues_make_anew(FactDef *def)
 }
 
 /*
- * queues_lock_if_last
- *		Locks the queue of a fact table, and waits for it, if it is going to be dropped with
- *		this index table.
- */
-void
-queues_lock_if_last(Oid fact, Oid index_table)
-{
-	foreach_oid(relid, queues_used_last(fact, index_table))
-		LockRelationOid(relid, AccessExclusiveLock);
-}
-
-/*
  * queues_used_last
  *		Returns the queue tables of a fact table, in the order in which they are locked, if
  *		no other index table than this one uses them.

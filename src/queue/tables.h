@@ -16,7 +16,6 @@ extern void queues_create(FactDef *def, bool feed);
 extern void queues_adopt(Oid fact);
 extern bool queues_drop(Oid fact, bool wait);
 extern void queues_make_anew(FactDef *def);
-extern void queues_lock_if_last(Oid fact, Oid index_table);
 extern List *queues_used_last(Oid fact, Oid index_table);
 extern void queues_rotate(FactDef *def);
 extern void queues_restore(Oid fact);

@@ -154,13 +154,6 @@ hash_forget(HTAB *entries, Oid relid)
 	return NULL;
 }
 
-/* is_subscribed: returns whether a subscription of this database writes a table */
-bool
-is_subscribed(Oid relid)
-{
-	return subscriptions_of(relid) != NIL;
-}
-
 /* subscriptions_of: returns the OIDs of the subscriptions of this database that write a table */
 List *
 subscriptions_of(Oid relid)

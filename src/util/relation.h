@@ -38,7 +38,6 @@ extern Relation open_existing(Oid relid, LOCKMODE mode);
 extern bool lock_if_exists(Oid relid, LOCKMODE mode);
 extern HTAB *hash_by_oid(const char *name, long n, Size entry_size, MemoryContext cxt);
 extern void *hash_forget(HTAB *entries, Oid relid);
-extern bool is_subscribed(Oid relid);
 extern List *subscriptions_of(Oid relid);
 extern char *tablespace_of(Relation rel);
 extern char *in_tablespace(const char *clause, const char *name);

@@ -87,7 +87,8 @@ begin_batch(Drain *drain)
 
 	for (int i = def->nsync; i < def->ndefs && position->retry_rejected; i++)
 		rejections_retry_now(def->defs[i]->relid, false);
-	rejections_queue_due(def);
+	foreach_ptr(Datum, key, rejections_due(def))
+		queue_collect_key(def, NULL, key);
 	queue_write();
 	/* Only a later command sees the keys that this transaction has queued. */
 	CommandCounterIncrement();
