@@ -92,7 +92,7 @@ without_sql_json(Node *clause)
 		if (!IsA(operand, JsonExpr))
 			continue;
 		result = copyObject(clause);
-		lfirst(list_nth_cell(operands(result), foreach_current_index(operand))) = as_jsonb_function(operand, clause);
+		lfirst(list_nth_cell(operands(result), foreach_current_index(operand))) = as_jsonb_function((JsonExpr *) operand, clause);
 		break;
 	}
 	return equal(result, clause) ? clause : result;
