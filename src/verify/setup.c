@@ -182,7 +182,7 @@ shared_truncate(Oid fact)
 								  " AND 1 < (SELECT count(DISTINCT srsubid) FROM pg_subscription_rel"
 								  "          WHERE srrelid = t OR srrelid IN (SELECT relid FROM pg_partition_tree(t)))"
 								  " AND NOT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = t AND tgenabled IN ('A', 'R')"
-								  "                 AND tgtype & 34 = 34 AND tgname NOT LIKE 'indextable\\_%')"
+								  "                 AND tgtype & 34 = 34 AND NOT starts_with(tgname, 'indextable_'))"
 								  " ORDER BY level, t LIMIT 1", 1, &type, &value);
 
 	return tables.n > 0 ? DatumGetObjectId(row_value(&tables, 0, 1)) : InvalidOid;
