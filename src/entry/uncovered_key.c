@@ -90,8 +90,8 @@ typedef struct CommitAttempt
 								 * or need not be any more */
 } CommitAttempt;
 
-static List *wide_tables = NIL; /* of NotedTable *: those to which a wide
-								 * entry was written */
+static List *wide_tables = NIL; /* OIDs of those to which a wide entry was
+								 * written; see note_table() */
 static List *warned_of = NIL;	/* OIDs of the index tables that this session
 								 * has warned of */
 

@@ -4,7 +4,8 @@
  *	  Keeps in shared memory what writers, workers and the launcher know of each other: which
  *	  databases ask for workers, which workers there are, and whom to wake.
  *
- * Without the shared memory only wake_workers() and the functions worker_...() may be called.
+ * Without the shared memory only wake_workers(), wake_workers_for_prepared() and the functions
+ * worker_...() may be called.
  *
  *-------------------------------------------------------------------------
  */

@@ -87,7 +87,7 @@ without_sql_json(Node *clause)
 
 	if (IsA(clause, JsonExpr))
 		return as_jsonb_function((JsonExpr *) clause, NULL);
-	foreach_ptr(Node, operand, operands(clause))
+	foreach_ptr(JsonExpr, operand, operands(clause))
 	{
 		if (!IsA(operand, JsonExpr))
 			continue;
