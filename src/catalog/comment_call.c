@@ -19,11 +19,14 @@
 #include "access/table.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_collation.h"
 #include "catalog/pg_trigger.h"
 #include "commands/comment.h"
 #include "lib/stringinfo.h"
 #include "nodes/pg_list.h"
+#include "regex/regex.h"
 #include "storage/lockdefs.h"
+#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/varlena.h"
 
@@ -33,11 +36,21 @@
 #include "owner.h"
 #include "validity.h"
 
-static bool read_call(const char *text, char **index_table, char **fact_table);
-static bool read_text(const char **text, const char *expected);
-static bool read_value(const char **text);
-static bool read_array(const char **text);
-static char *read_string(const char **text);
+/*
+ * A statement that create_call() writes, after STATEMENT_BEGINS, as a regular expression: the names
+ * of both tables, fields, and parameters with their values.  Strings have the forms of sql_literal().
+ * A backslash is taken only where it escapes another one in an E'', because what it means elsewhere
+ * depends on the session; control characters are not, because terminals act upon them.
+ */
+#define NO_CONTROL	"\\u0001-\\u001f\\u007f"
+#define STRING		"(?:'(?:[^'\\\\" NO_CONTROL "]|'')*'|E'(?:[^'\\\\" NO_CONTROL "]|''|\\\\\\\\)*'|[$][$][^$\\\\" NO_CONTROL "]*[$][$])"
+#define FIELDS		"(?:" STRING "|ARRAY\\[" STRING "(?:, " STRING ")*\\])"
+#define PARAMETER	"(?:, [a-z_]+ => (?:[0-9]+|true|false|" FIELDS "))"
+#define ARGUMENTS	"^" STRING ", " STRING ", " FIELDS PARAMETER "*\\);$"
+
+/* A comment that is longer is none of ours: a key may have 32 fields of 32 kB. */
+#define MAX_COMMENT	(4 * 1024 * 1024)
+
 static bool same_owner(Oid relid, const char *name);
 static char *call_in_comment(Oid index_table);
 
@@ -64,115 +77,20 @@ static char *
 call_in_comment(Oid index_table)
 {
 	char	   *comment = GetComment(index_table, RelationRelationId, 0);
-	char	   *statement = comment == NULL ? NULL : strstr(comment, STATEMENT_BEGINS);
-	char	   *name;
+	char	   *statement = comment == NULL || strlen(comment) > MAX_COMMENT ? NULL : strstr(comment, STATEMENT_BEGINS);
 	char	   *fact_table;
+	char	   *arguments;
+	char	   *names;
 
-	if (statement == NULL)
+	if (statement == NULL || strncmp(comment, COMMENT_BEGINS, strlen(COMMENT_BEGINS)) != 0)
 		return NULL;
-	statement += strlen(": ");
-	if (!read_call(statement, &name, &fact_table) || strcmp(name, quoted_relation(index_table)) != 0 ||
-		strcmp(comment, psprintf(COMMENT_BEGINS "%s: %s", fact_table, statement)) != 0 ||
-		!same_owner(index_table, fact_table))
+	fact_table = pnstrdup(comment + strlen(COMMENT_BEGINS), statement - comment - strlen(COMMENT_BEGINS));
+	arguments = statement + strlen(STATEMENT_BEGINS);
+	names = psprintf("%s, %s, ", sql_literal(quoted_relation(index_table)), sql_literal(fact_table));
+	if (strncmp(arguments, names, strlen(names)) != 0 || !same_owner(index_table, fact_table) ||
+		!RE_compile_and_execute(cstring_to_text(ARGUMENTS), arguments, strlen(arguments), REG_ADVANCED, C_COLLATION_OID, 0, NULL))
 		return NULL;
-	return statement;
-}
-
-/* read_call: returns whether a text is a call of create() with constants only; sets the names of both tables */
-static bool
-read_call(const char *text, char **index_table, char **fact_table)
-{
-	const char *c;
-
-	for (c = text; *c != '\0'; c++)
-		if ((unsigned char) *c < ' ' || *c == 0x7f)
-			return false;		/* terminals act upon such characters */
-	if (!read_text(&text, STATEMENT_BEGINS + strlen(": ")) || (*index_table = read_string(&text)) == NULL ||
-		!read_text(&text, ", ") || (*fact_table = read_string(&text)) == NULL ||
-		!read_text(&text, ", ") || !read_array(&text))
-		return false;
-	while (read_text(&text, ", "))
-	{
-		text	  +=strspn(text, "abcdefghijklmnopqrstuvwxyz_");
-
-		if (!read_text(&text, " => ") || !read_value(&text))
-			return false;
-	}
-	return strcmp(text, ");") == 0;
-}
-
-/* read_text: skips a text that is expected; returns whether it is there */
-static bool
-read_text(const char **text, const char *expected)
-{
-	if (strncmp(*text, expected, strlen(expected)) != 0)
-		return false;
-	*text +=strlen(expected);
-	return true;
-}
-
-/* read_value: skips a constant; returns whether there is one */
-static bool
-read_value(const char **text)
-{
-	Size		digits = strspn(*text, "0123456789");
-
-	*text +=digits;
-	return digits > 0 || read_text(text, "true") || read_text(text, "false") || read_array(text);
-}
-
-/* read_array: skips a string, which may be that of an array, or an ARRAY of strings */
-static bool
-read_array(const char **text)
-{
-	if (!read_text(text, "ARRAY["))
-		return read_string(text) != NULL;
-	do
-	{
-		if (read_string(text) == NULL)
-			return false;
-	} while (read_text(text, ", "));
-	return read_text(text, "]");
-}
-
-/*
- * read_string
- *		Skips a string, and returns its value; NULL: there is none.
- *
- * It is in the form that sql_literal() writes.  A backslash is taken only where it escapes
- * another one in an E'', because what it means elsewhere depends on the session.
- */
-static char *
-read_string(const char **text)
-{
-	StringInfoData value;
-	bool		escapes = read_text(text, "E");
-	const char *c;
-
-	initStringInfo(&value);
-	if (!escapes && read_text(text, "$$"))
-	{
-		for (c = *text; *c != '$' && *c != '\\' && *c != '\0'; c++)
-			appendStringInfoChar(&value, *c);
-		*text = c;
-		return read_text(text, "$$") ? value.data : NULL;
-	}
-	if (!read_text(text, "'"))
-		return NULL;
-	for (c = *text; *c != '\0'; c++)
-	{
-		if (*c == '\'' && c[1] != '\'')
-		{
-			*text = c + 1;
-			return value.data;
-		}
-		if (*c == '\\' && (!escapes || c[1] != '\\'))
-			return NULL;
-		if (*c == '\'' || *c == '\\')
-			c++;
-		appendStringInfoChar(&value, *c);
-	}
-	return NULL;
+	return statement + strlen(": ");
 }
 
 /*
