@@ -137,6 +137,7 @@ INSERT INTO comments (comment) VALUES
 	($c$index table of restored.f: SELECT indextable.create('restored.f_k', 'restored.f', '{k}', filter => $x$a$$, x(), $$b$x$);$c$),
 	($c$index table of restored.f: SELECT indextable.create('restored.f_k', 'restored.f', '{k}', filter => '\', filter => ', x(), \'');$c$),
 	($c$index table of restored.f: SELECT indextable.create('restored.f_k', 'restored.f', '{k}', filter => E'\'', x(), '');$c$),
+	($c$index table of restored.f: SELECT indextable.create('restored.f_k', 'restored.f', '{k}', filter => E'\', filter => ', x()); --');$c$),
 	($c$index table of restored.f: SELECT indextable.create('restored.f_k', 'restored.f', '{k}', filter => E'\x27);$c$),
 	($c$index table of restored.f: SELECT indextable.create('restored.f_k', 'restored.f', '{k}', filter => U&'\0027');$c$),
 	($c$index table of restored.f: SELECT indextable.create('restored.f_k', 'restored.f', '{k}', filter => 'a$c$),
