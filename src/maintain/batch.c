@@ -87,6 +87,7 @@ static Batch *get_batch(Oid fact);
 static OpSet *get_set(FactDef *fact);
 static bool collecting(Batch *batch, FactDef *fact);
 static void refuse_reentry(Batch *batch);
+static void write_collected(OpSet *set, bool keep);
 static void write_set(Batch *batch, OpSet *set, bool keep);
 static void clear_set(Batch *batch, OpSet *set);
 
@@ -346,6 +347,15 @@ refuse_reentry(Batch *batch)
 				 errhint("An index on an index table must not call functions that change the fact table.")));
 }
 
+/* write_collected: writes the entries that a set has collected, and what is added to totals */
+static void
+write_collected(OpSet *set, bool keep)
+{
+	batch_write_lists(set->def, set->lists, keep);
+	for (int i = 0; i < set->def->ntotals; i++)
+		deltas_write(set->deltas[i]);
+}
+
 /* write_set: writes what a set has collected, and then forgets it unless keep is true */
 static void
 write_set(Batch *batch, OpSet *set, bool keep)
@@ -353,10 +363,7 @@ write_set(Batch *batch, OpSet *set, bool keep)
 	if (set->lists == NULL)
 		return;
 	refuse_reentry(batch);
-	WHILE_SET(batch->writing, true,
-			  batch_write_lists(set->def, set->lists, keep);
-			  for (int i = 0; i < set->def->ntotals; i++)
-				  deltas_write(set->deltas[i]));
+	WHILE_SET(batch->writing, true, write_collected(set, keep));
 	if (!keep)
 		clear_set(batch, set);
 }

@@ -40,7 +40,8 @@ typedef struct SharedPart
 {
 	const char *name;			/* also of the lock */
 	Size		size;
-	void	   *pointer;		/* to the pointer to it, which is NULL without shared memory */
+	void	   *pointer;		/* to the pointer to it, which is NULL without
+								 * shared memory */
 } SharedPart;
 
 #endif							/* INDEXTABLE_MEMORY_H */

@@ -198,9 +198,7 @@ find_fetched_entries(void *all, Datum *key, Entries *entries)
 void
 apply_distributed_ops(IndexDef *def, OpList *list)
 {
-	WHILE_SET(writing_distributed, true,
-			  write_tuples(def, list, true);
-			  write_tuples(def, list, false));
+	WHILE_SET(writing_distributed, true, (write_tuples(def, list, true), write_tuples(def, list, false)));
 }
 
 /*
