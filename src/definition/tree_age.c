@@ -86,7 +86,7 @@ static void read_changed(Tree *tree);
 static bool read_table(Tree *tree, Oid relid);
 static List *read_partitions(Tree *tree, Oid parent);
 static bool is_deleted(HeapTuple tuple);
-static bool was_emptied(HeapTuple seen, Snapshot snapshot);
+static bool was_emptied(HeapTuple seen, Snapshot snapshot, CommandId begun);
 static bool has_happened(TransactionId xid);
 static void add_xid(Tree *tree, TransactionId xid);
 static bool lost_rows(Oid relid, Snapshot snapshot);
@@ -424,11 +424,12 @@ lock_leaves_to_read(Oid relid, Snapshot snapshot)
  *
  * Nobody but TRUNCATE and ALTER TABLE forgets how many rows an old partition had.  A REPEATABLE
  * READ transaction sees natively, too, what others have done since its snapshot was taken.  What
- * our own transaction does to a partition that a query of it reads natively, also DROP TABLE, the
- * server refuses at once, since the query has opened the partition.
+ * our own transaction does to a partition, also DROP TABLE, while a query of it reads that natively,
+ * the server refuses at once, since the query has opened the partition: begun is the command id as
+ * of its start.
  */
 void
-refuse_truncated(Oid relid, Snapshot snapshot)
+refuse_truncated(Oid relid, Snapshot snapshot, CommandId begun)
 {
 	if (snapshot->snapshot_type != SNAPSHOT_MVCC || tree_is_older(relid, snapshot))
 		return;
@@ -438,7 +439,7 @@ refuse_truncated(Oid relid, Snapshot snapshot)
 											  partition, snapshot);
 		HeapTuple	seen = catalog_scan_next(&scan);
 
-		if (HeapTupleIsValid(seen) && was_emptied(seen, snapshot))
+		if (HeapTupleIsValid(seen) && was_emptied(seen, snapshot, begun))
 			ereport(ERROR,
 					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 					 errmsg("partition \"%s\" was truncated after the query had begun",
@@ -455,7 +456,7 @@ refuse_truncated(Oid relid, Snapshot snapshot)
 
 /* was_emptied: returns whether refuse_truncated() refuses a table, given its row in pg_class as the snapshot sees it */
 static bool
-was_emptied(HeapTuple seen, Snapshot snapshot)
+was_emptied(HeapTuple seen, Snapshot snapshot, CommandId begun)
 {
 	Oid			relid = ((Form_pg_class) GETSTRUCT(seen))->oid;
 	HeapTuple	current;
@@ -463,7 +464,7 @@ was_emptied(HeapTuple seen, Snapshot snapshot)
 	bool		unknown;
 
 	if (is_deleted(seen) && TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(seen->t_data)))
-		return has_other_file(relid, snapshot);
+		return HeapTupleHeaderGetCmax(seen->t_data) >= begun && has_other_file(relid, snapshot);
 	current = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
 	if (!HeapTupleIsValid(current))
 		return false;

@@ -59,6 +59,7 @@ typedef struct KeyedScan
 	int			next;
 	FactDef    *fact;			/* pinned by who has made the plan */
 	Relation	root;
+	CommandId	begun_at;		/* the command id of the start */
 	LiveScan	rows;
 } KeyedScan;
 
@@ -374,6 +375,7 @@ begin_scan(CustomScanState *node, EState *estate, int eflags)
 		return;
 	scan->fact = (FactDef *) DatumGetPointer(linitial_node(Const, plan->custom_private)->constvalue);
 	scan->root = relation_open(scan->fact->relid, AccessShareLock);
+	scan->begun_at = GetCurrentCommandId(false);
 	live_scan_begin(&scan->rows, scan->fact, scan->root, estate->es_snapshot);
 }
 
@@ -408,7 +410,7 @@ next_row(ScanState *node)
 			node->ss_ScanTupleSlot->tts_tableOid = RelationGetRelid(node->ss_currentRelation);
 			return node->ss_ScanTupleSlot;
 		}
-		refuse_truncated(scan->fact->relid, node->ps.state->es_snapshot);
+		refuse_truncated(scan->fact->relid, node->ps.state->es_snapshot, scan->begun_at);
 		CHECK_FOR_INTERRUPTS();
 	}
 	return ExecClearTuple(node->ss_ScanTupleSlot);

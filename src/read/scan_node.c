@@ -88,6 +88,7 @@ begin_scan(CustomScanState *node, EState *estate, int eflags)
 
 	scan->fact_table = node->ss.ss_currentRelation;
 	read_scan_plan(plan, &scan->plan);
+	scan->begun_at = GetCurrentCommandId(false);
 
 	/*
 	 * WHERE CURRENT OF looks for a scan of its table, to ask for the place of
@@ -401,7 +402,7 @@ static void
 check_not_truncated(IndexTableScan *scan)
 {
 	if (scan->fact != NULL && scan->fact->partitioned && !scan->plan.async)
-		refuse_truncated(scan->fact->relid, scan->css.ss.ps.state->es_snapshot);
+		refuse_truncated(scan->fact->relid, scan->css.ss.ps.state->es_snapshot, scan->begun_at);
 }
 
 static void

@@ -26,6 +26,7 @@ typedef struct IndexTableScan
 	FactDef    *fact;			/* pinned, or NULL */
 	IndexDef   *def;			/* NULL: entries cannot answer */
 	Relation	index_table;
+	CommandId	begun_at;		/* the command id of the start */
 	bool		in_step;		/* the snapshot sees the entries of just the
 								 * rows that it sees */
 	bool		complete;		/* no row that matters lacks its entry */

@@ -33,6 +33,7 @@ typedef struct TotalsScan
 								 * this session know it is in use; or NULL */
 	FactDef    *fact;			/* pinned, or NULL */
 	IndexDef   *def;			/* NULL: totals cannot answer */
+	CommandId	begun_at;		/* the command id of the start */
 	const char *why;			/* they could not, or NULL */
 	PlannedStmt *fallback;		/* the plan of the query of the fact table, or
 								 * NULL */
@@ -82,6 +83,7 @@ begin_totals(CustomScanState *node, EState *estate, int eflags)
 	scan->values = ExecInitExprList(((CustomScan *) node->ss.ps.plan)->custom_exprs, &node->ss.ps);
 	if (eflags & EXEC_FLAG_EXPLAIN_ONLY)
 		return;
+	scan->begun_at = GetCurrentCommandId(false);
 	scan->table = relation_open(linitial_oid(tables(scan)), AccessShareLock);
 	scan->def = definition_of_scan(estate, linitial_oid(tables(scan)), lsecond_oid(tables(scan)), false, &scan->fact);
 }
@@ -120,7 +122,7 @@ start_query(TotalsScan *scan)
 	if (scan->why != NULL)
 	{
 		if (scan->fact != NULL && scan->fact->partitioned)
-			refuse_truncated(scan->fact->relid, estate->es_snapshot);
+			refuse_truncated(scan->fact->relid, estate->es_snapshot, scan->begun_at);
 		if (scan->fallback == NULL)
 			scan->fallback = plan_fallback(estate, list_nth(plan->custom_private, TOTALS_FALLBACK), NULL);
 		stmt = scan->fallback;

@@ -144,6 +144,20 @@ FETCH groups;
 ROLLBACK TO s;
 FETCH others \gset
 ROLLBACK;
+-- a trigger of the command itself sees what is left, though its snapshot is older
+BEGIN;
+CREATE FUNCTION pg_temp.left_over() RETURNS trigger LANGUAGE plpgsql STABLE AS $$
+DECLARE n int;
+BEGIN
+	EXECUTE 'SELECT count(*) FROM part WHERE doc ->> ''town'' = ''t1'' AND note IS NOT NULL' INTO n;
+	RAISE WARNING '% rows', n;
+	RETURN NULL;
+END $$;
+CREATE TRIGGER left_over AFTER TRUNCATE ON part_a EXECUTE FUNCTION pg_temp.left_over();
+TRUNCATE part_a;
+SET indextable.planner = off;
+TRUNCATE part_a;
+ROLLBACK;
 SET indextable.planner = off;
 -- own writes, at all levels of isolation, and after a rollback to a savepoint
 BEGIN ISOLATION LEVEL REPEATABLE READ;
