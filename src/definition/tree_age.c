@@ -86,7 +86,7 @@ static void read_changed(Tree *tree);
 static bool read_table(Tree *tree, Oid relid);
 static List *read_partitions(Tree *tree, Oid parent);
 static bool is_deleted(HeapTuple tuple);
-static bool was_emptied(HeapTuple seen, Snapshot snapshot, CommandId begun);
+static char *emptied_table(Oid relid, Snapshot snapshot, CommandId begun);
 static bool has_happened(TransactionId xid);
 static void add_xid(Tree *tree, TransactionId xid);
 static bool lost_rows(Oid relid, Snapshot snapshot);
@@ -435,17 +435,13 @@ refuse_truncated(Oid relid, Snapshot snapshot, CommandId begun)
 		return;
 	foreach_oid(partition, tree_of(relid, snapshot, NoLock, true))
 	{
-		CatalogScan scan = catalog_scan_begin(RelationRelationId, ClassOidIndexId, Anum_pg_class_oid,
-											  partition, snapshot);
-		HeapTuple	seen = catalog_scan_next(&scan);
+		char	   *emptied = emptied_table(partition, snapshot, begun);
 
-		if (HeapTupleIsValid(seen) && was_emptied(seen, snapshot, begun))
+		if (emptied != NULL)
 			ereport(ERROR,
 					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-					 errmsg("partition \"%s\" was truncated after the query had begun",
-							NameStr(((Form_pg_class) GETSTRUCT(seen))->relname)),
+					 errmsg("partition \"%s\" was truncated after the query had begun", emptied),
 					 errhint("Run the query again.")));
-		catalog_scan_end(&scan);
 		if (!IsolationUsesXactSnapshot() && was_rewritten(partition, relid, snapshot))
 			ereport(ERROR,
 					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
@@ -454,26 +450,36 @@ refuse_truncated(Oid relid, Snapshot snapshot, CommandId begun)
 	}
 }
 
-/* was_emptied: returns whether refuse_truncated() refuses a table, given its row in pg_class as the snapshot sees it */
-static bool
-was_emptied(HeapTuple seen, Snapshot snapshot, CommandId begun)
+/* emptied_table: returns the name of a table if refuse_truncated() refuses it, or NULL */
+static char *
+emptied_table(Oid relid, Snapshot snapshot, CommandId begun)
 {
-	Oid			relid = ((Form_pg_class) GETSTRUCT(seen))->oid;
-	HeapTuple	current;
-	TransactionId xid;
-	bool		unknown;
+	HeapTuple	current = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	TransactionId xid = InvalidTransactionId;
+	bool		ours = true;	/* we have changed it, or dropped it */
+	bool		unknown = false;
+	CatalogScan scan;
+	HeapTuple	seen;
+	char	   *result = NULL;
 
-	if (is_deleted(seen) && TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(seen->t_data)))
-		return HeapTupleHeaderGetCmax(seen->t_data) >= begun && has_other_file(relid, snapshot);
-	current = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
-	if (!HeapTupleIsValid(current))
-		return false;
-	xid = HeapTupleHeaderGetXmin(current->t_data);
-	unknown = ((Form_pg_class) GETSTRUCT(current))->reltuples < 0 &&
-		((Form_pg_class) GETSTRUCT(current))->relkind == RELKIND_RELATION;
-	ReleaseSysCache(current);
-	return unknown && !IsolationUsesXactSnapshot() && TransactionIdIsNormal(xid) &&
-		!TransactionIdIsCurrentTransactionId(xid) && XidInMVCCSnapshot(xid, snapshot);
+	if (HeapTupleIsValid(current))
+	{
+		xid = HeapTupleHeaderGetXmin(current->t_data);
+		ours = TransactionIdIsCurrentTransactionId(xid);
+		unknown = ((Form_pg_class) GETSTRUCT(current))->reltuples < 0 &&
+			((Form_pg_class) GETSTRUCT(current))->relkind == RELKIND_RELATION;
+		ReleaseSysCache(current);
+	}
+	if (!ours && (!unknown || IsolationUsesXactSnapshot() || !TransactionIdIsNormal(xid) || !XidInMVCCSnapshot(xid, snapshot)))
+		return NULL;
+	scan = catalog_scan_begin(RelationRelationId, ClassOidIndexId, Anum_pg_class_oid, relid, snapshot);
+	seen = catalog_scan_next(&scan);
+	if (HeapTupleIsValid(seen) &&
+		(!ours || (is_deleted(seen) && TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(seen->t_data)) &&
+				   HeapTupleHeaderGetCmax(seen->t_data) >= begun && has_other_file(relid, snapshot))))
+		result = pstrdup(NameStr(((Form_pg_class) GETSTRUCT(seen))->relname));
+	catalog_scan_end(&scan);
+	return result;
 }
 
 /*
