@@ -1103,12 +1103,12 @@ COMMENT ON FUNCTION indextable_internal.sizes_text(indextable_internal.key_profi
 
 CREATE FUNCTION indextable_internal.literal(string text) RETURNS text
 LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
-RETURN CASE WHEN string ~ '''' AND string !~ '[$\\]' THEN '$$' || string || '$$' ELSE quote_literal(string) END;
+RETURN CASE WHEN string ~ '''' AND string !~ E'[$\\\\]' THEN '$$' || string || '$$' ELSE quote_literal(string) END;
 COMMENT ON FUNCTION indextable_internal.literal(text) IS 'A text as an SQL literal, in dollar quotes where these are easier to read';
 
 CREATE FUNCTION indextable_internal.literal(strings text[]) RETURNS text
 LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
-RETURN CASE WHEN strings::text !~ '["''\\]' THEN quote_literal(strings::text)
+RETURN CASE WHEN strings::text !~ E'["''\\\\]' THEN quote_literal(strings::text)
     ELSE 'ARRAY[' || (SELECT string_agg(indextable_internal.literal(x), ', ' ORDER BY n) FROM unnest(strings) WITH ORDINALITY u(x, n)) || ']' END;
 COMMENT ON FUNCTION indextable_internal.literal(text[]) IS 'Fields as an SQL literal';
 
@@ -1116,7 +1116,7 @@ COMMENT ON FUNCTION indextable_internal.literal(text[]) IS 'Fields as an SQL lit
 CREATE FUNCTION indextable_internal.path_sql(document text, path text[], arrows text) RETURNS text
 LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 RETURN quote_ident(document) || CASE WHEN cardinality(path) = 0 THEN ''
-    WHEN cardinality(path) = 1 AND path[1] !~ '^\s*[-+]?[0-9]+$' THEN format(' -%s %L', arrows, path[1])
+    WHEN cardinality(path) = 1 AND path[1] !~ '^[[:space:]]*[-+]?[0-9]+$' THEN format(' -%s %L', arrows, path[1])
     ELSE format(' #%s %L', arrows, path) END;
 COMMENT ON FUNCTION indextable_internal.path_sql(text, text[], text) IS 'What is at a path, as SQL: > as jsonb, >> as text';
 
@@ -1155,7 +1155,7 @@ CREATE FUNCTION indextable_internal.common_keys(p indextable_internal.key_profil
 LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 RETURN ARRAY(
     SELECT string_agg('"' || left(v.value, 40) || CASE WHEN length(v.value) > 40 THEN '...' ELSE '' END || '"', ', ' ORDER BY u.n)
-    FROM unnest(p.common_values) WITH ORDINALITY u(value, n), LATERAL (SELECT regexp_replace(u.value, '[\u0001-\u001f]', ' ', 'g')) v(value)
+    FROM unnest(p.common_values) WITH ORDINALITY u(value, n), LATERAL (SELECT regexp_replace(u.value, E'[\\u0001-\\u001f]', ' ', 'g')) v(value)
     GROUP BY (u.n - 1) / cardinality(p.key) ORDER BY (u.n - 1) / cardinality(p.key));
 COMMENT ON FUNCTION indextable_internal.common_keys(indextable_internal.key_profile) IS 'The most common keys, for people to read';
 
@@ -1423,7 +1423,7 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'indextable_judge_fiel
 COMMENT ON FUNCTION indextable_internal.judge_field(regclass, text, text, name, integer) IS 'The numbers of a key of one field';
 
 CREATE FUNCTION indextable_internal.field_parts(field text, with_type boolean, OUT path text, OUT name text, OUT type regtype, OUT spelled text)
-LANGUAGE C STABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'indextable_field_parts';
+LANGUAGE C STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'indextable_field_parts';
 COMMENT ON FUNCTION indextable_internal.field_parts(text, boolean) IS
 'The path of a field, the name of its last member, and its type, which is spelled so in fields: text if it has none or is not asked for; NULL: it cannot be a field, or has no path';
 
@@ -1438,7 +1438,8 @@ BEGIN ATOMIC
         SELECT 1, t.index_table::oid, format('the index table %s%s%s%s', t.index_table, CASE WHEN t.filter IS NOT NULL THEN ', for rows that pass its filter' END,
                                              ', which is ' || nullif(t.state, 'active'), CASE t.maintenance WHEN 'async' THEN ', asynchronously' END)
         FROM indextable.index_tables t, indextable_internal.field_parts(field, true) f
-        WHERE t.fact_table = served_by.fact_table AND t.document = served_by.document AND (indextable_internal.field_parts(t.key[1], false)).path = f.path
+        WHERE t.fact_table = served_by.fact_table AND t.document = served_by.document AND t.strategy <> 'totals'
+          AND (indextable_internal.field_parts(t.key[1], false)).path = f.path
           AND (NOT of_type OR EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = t.index_table AND a.attnum = 1 AND a.atttypid = f.type))
         UNION ALL
         SELECT 2, i.indexrelid, format('the index %s%s', i.indexrelid::regclass, CASE WHEN i.indpred IS NOT NULL THEN ', for rows that pass its condition'

@@ -126,7 +126,7 @@ SELECT bag_eq($$SELECT * FROM pg_temp.functions('indextable_internal')$$, $want$
 		'OUT backlog bigint, OUT lag interval, OUT pending boolean, OUT now pg_snapshot',
 		'record', 'c', 'v', false, 'u'),
 	('field_at', 'document name, primary_key name[], field text, OUT path text, OUT field_as text, OUT text_as text', 'record', 'sql', 's', false, 's'),
-	('field_parts', 'field text, with_type boolean, OUT path text, OUT name text, OUT type regtype, OUT spelled text', 'record', 'c', 's', false, 's'),
+	('field_parts', 'field text, with_type boolean, OUT path text, OUT name text, OUT type regtype, OUT spelled text', 'record', 'c', 's', true, 's'),
 	('field_sql', 'p indextable_internal.key_profile, n integer, as_text boolean', 'text', 'sql', 's', false, 's'),
 	('found', 'p indextable_internal.key_profile, without integer', 'double precision', 'sql', 's', false, 's'),
 	('free_name', 'fact_table regclass, names text[], nth bigint', 'text', 'sql', 's', false, 's'),

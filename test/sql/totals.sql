@@ -395,6 +395,10 @@ BEGIN
 	IF pg_temp.scans(plan) <> 'totals many_totals' OR (plan #>> '{0,Plan,Plan Rows}')::int < 850 THEN RAISE '%', plan; END IF;
 END $$;
 SET indextable.planner = off;
+-- advise() looks for the fields that have an index table, also where totals have no key.
+SELECT indextable.create('many_rows', 'many', '{}', totals => '{}') \gset
+INSERT INTO many SELECT i, jsonb_build_object('b', 'b' || i % 50) FROM generate_series(901, 2000) i;
+SELECT count(*) FROM indextable.advise('many') \gset
 DROP TABLE many;
 -- What cannot be.
 SELECT indextable.create('no', 'plain', '{a}', totals => '{sum(n::float)}');
