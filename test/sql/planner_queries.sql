@@ -352,7 +352,7 @@ INSERT INTO joint SELECT i, chr(97 + i % 5), CASE WHEN i % 50 = 0 THEN '[1]' ELS
 INSERT INTO split SELECT * FROM joint;
 SELECT count(indextable.create(fact || '_' || name, fact::regclass, key)) FROM (VALUES ('joint'), ('split')) f (fact),
 	(VALUES ('town', '{town}'::text[]), ('state', '{state::int}'), ('tag', '{tags[*]}'), ('sku', '{lines[*].sku}'), ('town_n', '{town, n::int}'), ('tag_n', '{tags[*], n::int}'), ('tag_town', '{tags[*], town}')) i (name, key) \gset
-SELECT 'ANALYZE joint, split, ' || string_agg(index_table::text, ', ') FROM indextable.index_tables WHERE fact_table IN ('joint'::regclass, 'split') \gexec
+SELECT 'ANALYZE joint, split, ' || string_agg(index_table::text, ', ' ORDER BY index_table::text COLLATE "C") FROM indextable.index_tables WHERE fact_table IN ('joint'::regclass, 'split') \gexec
 SELECT d AS difference FROM (VALUES ('joint'), ('split')) t (fact), (VALUES
 	('fact_state, only fact_town', $$SELECT * FROM fact WHERE doc ->> 'town' = 't3' AND (doc ->> 'state')::int = 2$$),
 	(NULL, $$SELECT id FROM fact WHERE doc @> '{"town": "t3", "state": 2}' ORDER BY r, id$$),
