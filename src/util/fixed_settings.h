@@ -9,6 +9,8 @@
 #ifndef INDEXTABLE_FIXED_SETTINGS_H
 #define INDEXTABLE_FIXED_SETTINGS_H
 
+#include "while_set.h"
+
 struct Node;
 
 /* Sets of settings that making a value may read. */
@@ -43,15 +45,7 @@ extern bool is_datetime(Oid type);
 		SessionSettings saved_; \
 		\
 		fixed_settings_begin(&saved_); \
-		PG_TRY(); \
-		{ \
-			__VA_ARGS__; \
-		} \
-		PG_FINALLY(); \
-		{ \
-			fixed_settings_end(&saved_); \
-		} \
-		PG_END_TRY(); \
+		DO_AND_UNDO(fixed_settings_end(&saved_), __VA_ARGS__); \
 	} while (0)
 
 #endif							/* INDEXTABLE_FIXED_SETTINGS_H */
