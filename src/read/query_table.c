@@ -26,6 +26,7 @@
 #include "../definition/cache.h"
 #include "../place/place.h"
 #include "../util/settings.h"
+#include "../util/wait_point.h"
 #include "../util/while_set.h"
 #include "hooks.h"
 #include "query_table.h"
@@ -39,6 +40,7 @@ static ReasonListener reason_listener = NULL;
 static PlannedStmt *note_options(PLANNER_HOOK_PARAMETERS);
 static List *conjuncts(Node *quals);
 static bool is_considered(RangeTblEntry *rte);
+static bool lock_served(PlannerInfo *root, Index rti, bool totals, Served *served);
 static const char *unfit(PlannerInfo *root, RangeTblEntry *rte, bool tested_again);
 static bool is_tested_again(PlannerInfo *root, Index rti);
 
@@ -232,6 +234,27 @@ bool
 open_served(PlannerInfo *root, Index rti, bool totals, Served *served)
 {
 	RangeTblEntry *rte = planner_rt_fetch(rti, root);
+
+	/*
+	 * Every ANALYZE of a table is news of it, so do not plan natively for
+	 * want of one more attempt.
+	 */
+	for (int attempt = 0; attempt < MAX_ATTEMPTS && lock_served(root, rti, totals, served); attempt++)
+	{
+		if (soft_definition(rte->relid) == served->fact)
+		{
+			served->rel = table_open(rte->relid, NoLock);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* lock_served: looks up the definition of a table, and locks its index tables that may serve; returns whether there are any */
+static bool
+lock_served(PlannerInfo *root, Index rti, bool totals, Served *served)
+{
+	RangeTblEntry *rte = planner_rt_fetch(rti, root);
 	const char *reason;
 	FactDef    *fact;
 	int			n;
@@ -243,6 +266,7 @@ open_served(PlannerInfo *root, Index rti, bool totals, Served *served)
 	if (n == 0)
 		return false;
 	definition_hold(fact, CurrentMemoryContext);
+	wait_point("the planner has a definition");
 	served->tested_again = is_tested_again(root, rti);
 	if (fact->relid != rte->relid)
 		reason = "the query names a partition";
@@ -274,10 +298,7 @@ open_served(PlannerInfo *root, Index rti, bool totals, Served *served)
 		else
 			served->defs = lappend(served->defs, def);
 	}
-	if (served->defs == NIL || soft_definition(rte->relid) != fact)
-		return false;
-	served->rel = table_open(rte->relid, NoLock);
-	return true;
+	return served->defs != NIL;
 }
 
 void

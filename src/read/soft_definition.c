@@ -294,10 +294,14 @@ read_definition(Reading *reading)
 	fact = try_relation_open(reading->root, NoLock);
 	if (fact == NULL)
 		return;
-	reading->def = definition_of_fact(fact, reading->root);
-	relation_close(fact, NoLock);
 
-	/* There was news of it while it was loaded. */
+	/*
+	 * There may be news of it while it is loaded: every ANALYZE of one of the
+	 * tables is.
+	 */
+	for (int attempt = 0; attempt < MAX_ATTEMPTS && (attempt == 0 || reading->def->changed); attempt++)
+		reading->def = definition_of_fact(fact, reading->root);
+	relation_close(fact, NoLock);
 	reading->busy = reading->def->changed;
 	if (reading->def->changed || !reading->def->registered)
 		reading->def = NULL;
