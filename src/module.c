@@ -13,16 +13,12 @@
 #include "storage/lwlock.h"
 #include "storage/shmem.h"
 
-#include "maintain/at_commit.h"
-#include "maintain/batch.h"
-#include "maintain/in_step.h"
-#include "place/citus/shard_guard.h"
-#include "queue/append.h"
-#include "queue/worker_slots.h"
-#include "read/hooks.h"
-#include "read/missed_counts.h"
+#include "maintain/maintain.h"
+#include "place/citus/citus.h"
+#include "queue/queue.h"
+#include "read/plan.h"
 #include "util/settings.h"
-#include "worker/launcher.h"
+#include "worker/worker.h"
 
 PG_MODULE_MAGIC;
 

@@ -28,9 +28,8 @@
 #include "utils/rls.h"
 #include "utils/tuplestore.h"
 
-#include "../catalog/definition_rows.h"
-#include "../definition/request.h"
-#include "../definition/resolve.h"
+#include "../catalog/catalog.h"
+#include "../definition/definition.h"
 #include "../indextable.h"
 #include "../util/arguments.h"
 #include "../util/inherit.h"
@@ -38,9 +37,6 @@
 #include "../util/sql.h"
 #include "../util/subxact.h"
 #include "advise.h"
-#include "judge.h"
-#include "profile.h"
-#include "profile_row.h"
 
 PG_FUNCTION_INFO_V1(indextable_advise);
 PG_FUNCTION_INFO_V1(indextable_profile);

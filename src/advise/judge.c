@@ -24,21 +24,15 @@
 #include "utils/relcache.h"
 #include "utils/rls.h"
 
-#include "../definition/fact_columns.h"
-#include "../definition/field_spec.h"
-#include "../definition/layout.h"
-#include "../definition/request.h"
-#include "../definition/resolve.h"
-#include "../definition/users_text.h"
+#include "../definition/definition.h"
 #include "../indextable.h"
-#include "../maintain/fact_table.h"
+#include "../maintain/maintain.h"
 #include "../place/place.h"
-#include "../read/field_match.h"
+#include "../read/plan.h"
 #include "../util/arguments.h"
 #include "../util/inherit.h"
 #include "../util/sql.h"
-#include "judge.h"
-#include "profile.h"
+#include "advise.h"
 
 PG_FUNCTION_INFO_V1(indextable_field_parts);
 PG_FUNCTION_INFO_V1(indextable_index_serves);

@@ -32,17 +32,15 @@
 #include "utils/sortsupport.h"
 #include "utils/tuplesort.h"
 
-#include "../entry/block_scan.h"
-#include "../entry/document.h"
-#include "../entry/entries.h"
-#include "../entry/extract.h"
-#include "../entry/table_writer.h"
+#include "../entry/entry.h"
+#include "../entry/scans.h"
+#include "../entry/writers.h"
 #include "../indextable.h"
 #include "../util/compat.h"
 #include "../util/fixed_settings.h"
 #include "../util/inherit.h"
 #include "../util/sql.h"
-#include "profile.h"
+#include "advise.h"
 
 /* A sample ends at so many entries, which matters if the key is an array. */
 #define SAMPLE_ENTRIES	2000000

@@ -25,13 +25,11 @@
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 
-#include "../catalog/table_access.h"
-#include "../definition/layout.h"
-#include "../definition/primary_key.h"
+#include "../catalog/catalog.h"
+#include "../definition/definition.h"
 #include "../indextable.h"
 #include "../util/fixed_settings.h"
-#include "profile.h"
-#include "profile_row.h"
+#include "advise.h"
 
 /* How many columns the row has. */
 #define COLUMNS		46

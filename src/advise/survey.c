@@ -37,14 +37,13 @@
 #include "utils/rel.h"
 #include "utils/tuplestore.h"
 
-#include "../catalog/table_access.h"
-#include "../definition/users_text.h"
+#include "../catalog/catalog.h"
+#include "../definition/definition.h"
 #include "../indextable.h"
-#include "../read/missed_counts.h"
+#include "../read/plan.h"
 #include "../util/memory.h"
 #include "../util/sql.h"
-#include "judge.h"
-#include "profile.h"
+#include "advise.h"
 
 PG_FUNCTION_INFO_V1(indextable_survey);
 

@@ -31,10 +31,7 @@
 #include "utils/varlena.h"
 
 #include "../util/sql.h"
-#include "comment_call.h"
-#include "definition_rows.h"
-#include "owner.h"
-#include "validity.h"
+#include "catalog.h"
 
 /*
  * A statement that create_call() writes, after STATEMENT_BEGINS, as a regular expression: the names

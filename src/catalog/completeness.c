@@ -90,8 +90,7 @@
 #include "utils/rel.h"
 
 #include "../indextable.h"
-#include "completeness.h"
-#include "table_access.h"
+#include "catalog.h"
 
 /* The rows of an index table, by the bits of their fields. */
 typedef struct Records

@@ -31,11 +31,7 @@
 
 #include "../indextable.h"
 #include "../util/sql.h"
-#include "definition_rows.h"
-#include "fact_rows.h"
-#include "owner.h"
-#include "table_access.h"
-#include "validity.h"
+#include "catalog.h"
 
 /* As soon as the table skipped has so many rows of an index table, they are replaced by their sum. */
 #define MAX_SKIPPED_ROWS	100

@@ -15,8 +15,7 @@
 #include "storage/lockdefs.h"
 #include "utils/rel.h"
 
-#include "fact_rows.h"
-#include "table_access.h"
+#include "catalog.h"
 
 static void *read_fact_row(HeapTuple tuple, TupleDesc desc);
 static void read_fact(HeapTuple tuple, TupleDesc desc, FactTableRow *row);

@@ -16,10 +16,7 @@
 
 #include "../indextable.h"
 #include "../util/sql.h"
-#include "comment_call.h"
-#include "definition_rows.h"
-#include "fact_rows.h"
-#include "named_table.h"
+#include "catalog.h"
 
 /* What to do without knowing which index table is meant. */
 #define LIST_HINT	"To list the index tables, run SELECT index_table, fact_table FROM " IT_SCHEMA ".index_tables;"

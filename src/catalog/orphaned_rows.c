@@ -23,12 +23,7 @@
 #include "utils/lsyscache.h"
 
 #include "../indextable.h"
-#include "completeness.h"
-#include "definition_rows.h"
-#include "fact_rows.h"
-#include "orphaned_rows.h"
-#include "table_access.h"
-#include "validity.h"
+#include "catalog.h"
 
 /* A record that verify() has locked. */
 typedef struct LockedRecord

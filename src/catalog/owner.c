@@ -27,8 +27,7 @@
 
 #include "../indextable.h"
 #include "../util/sql.h"
-#include "owner.h"
-#include "table_access.h"
+#include "catalog.h"
 
 PG_FUNCTION_INFO_V1(indextable_schema_is_new);
 

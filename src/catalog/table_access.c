@@ -39,7 +39,7 @@
 #include "utils/rel.h"
 
 #include "../indextable.h"
-#include "table_access.h"
+#include "catalog.h"
 
 pg_noreturn static void no_relation(const char *name);
 

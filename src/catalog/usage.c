@@ -31,11 +31,7 @@
 #include "../util/relation.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
-#include "definition_rows.h"
-#include "named_table.h"
-#include "owner.h"
-#include "table_access.h"
-#include "usage.h"
+#include "catalog.h"
 
 PG_FUNCTION_INFO_V1(indextable_reset_stats);
 

@@ -32,10 +32,7 @@
 #include "../util/compat.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
-#include "fact_rows.h"
-#include "owner.h"
-#include "table_access.h"
-#include "validity.h"
+#include "catalog.h"
 
 #define ON_FOREIGN_TRUNCATE	(HAS_FOREIGN_TRUNCATE_TRIGGERS ? ON_FOREIGN : 0)
 

@@ -36,19 +36,14 @@
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 
-#include "../definition/fact_partition.h"
-#include "../definition/resolve.h"
-#include "../definition/tree_age.h"
-#include "../entry/fact_fetch.h"
-#include "../entry/row_text.h"
+#include "../definition/definition.h"
+#include "../entry/entry.h"
+#include "../entry/scans.h"
 #include "../indextable.h"
-#include "../place/foreign/foreign_rows.h"
-#include "../queue/batch_keys.h"
-#include "../queue/drain.h"
-#include "../queue/reconcile.h"
+#include "../place/foreign/foreign.h"
+#include "../queue/queue.h"
 #include "../util/wait_point.h"
-#include "build_batch.h"
-#include "progress.h"
+#include "commands.h"
 
 /* Partitions share a batch until it has this part of its rows.  Those of a larger one are fetched from their places. */
 #define SMALL_PART_OF_BATCH 10

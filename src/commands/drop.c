@@ -20,22 +20,17 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
-#include "../catalog/definition_rows.h"
-#include "../catalog/fact_rows.h"
-#include "../catalog/named_table.h"
-#include "../catalog/orphaned_rows.h"
-#include "../catalog/owner.h"
-#include "../catalog/validity.h"
+#include "../catalog/catalog.h"
 #include "../indextable.h"
-#include "../maintain/install_triggers.h"
+#include "../maintain/maintain.h"
 #include "../place/place.h"
-#include "../queue/tables.h"
+#include "../queue/queue.h"
 #include "../util/lock.h"
 #include "../util/relation.h"
 #include "../util/settings.h"
 #include "../util/sql.h"
 #include "../util/while_set.h"
-#include "drop.h"
+#include "commands.h"
 
 PG_FUNCTION_INFO_V1(indextable_drop);
 

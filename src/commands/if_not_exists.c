@@ -22,19 +22,12 @@
 #include "utils/lsyscache.h"
 #include "utils/varlena.h"
 
-#include "../catalog/comment_call.h"
-#include "../catalog/definition_rows.h"
-#include "../catalog/named_table.h"
-#include "../catalog/owner.h"
-#include "../definition/cache.h"
-#include "../definition/create_call.h"
-#include "../definition/expression.h"
-#include "../definition/layout.h"
-#include "../definition/partition_spec.h"
+#include "../catalog/catalog.h"
+#include "../definition/definition.h"
 #include "../util/arguments.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
-#include "if_not_exists.h"
+#include "commands.h"
 
 /* What differs: the names of parameters, and, as far as alter() can change them, its arguments. */
 typedef struct Differences

@@ -23,17 +23,14 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-#include "../catalog/definition_rows.h"
-#include "../catalog/owner.h"
-#include "../catalog/table_access.h"
-#include "../entry/row_text.h"
+#include "../catalog/catalog.h"
+#include "../entry/entry.h"
 #include "../indextable.h"
-#include "../queue/backlog.h"
-#include "../queue/reconcile.h"
+#include "../queue/queue.h"
 #include "../util/lock.h"
 #include "../util/sql.h"
 #include "../util/wait_point.h"
-#include "progress.h"
+#include "commands.h"
 
 /*
  * The fraction of their rate beside a resting build that writers are to keep.  This is

@@ -23,15 +23,12 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
-#include "../catalog/definition_rows.h"
-#include "../catalog/named_table.h"
-#include "../definition/cache.h"
-#include "../definition/layout.h"
-#include "../definition/partition_spec.h"
+#include "../catalog/catalog.h"
+#include "../definition/definition.h"
 #include "../indextable.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
-#include "replaceable.h"
+#include "commands.h"
 
 static int	first_own_column(IndexDef *def);
 static char *dependent_object(Oid index_table, AttrNumber attno);

@@ -31,7 +31,7 @@
 
 #include "../indextable.h"
 #include "../util/inherit.h"
-#include "swap_files.h"
+#include "commands.h"
 
 static bool same_index(Relation a, Relation b, int natts);
 static void copy_options(Relation pg_class, Oid from, Oid to);

@@ -40,15 +40,14 @@
 #include "storage/lmgr.h"
 #include "utils/inval.h"
 
-#include "../catalog/definition_rows.h"
-#include "../definition/fact_partition.h"
-#include "../definition/index_partition.h"
-#include "../maintain/partition_entries.h"
+#include "../catalog/catalog.h"
+#include "../definition/definition.h"
+#include "../maintain/maintain.h"
 #include "../util/inherit.h"
 #include "../util/lock.h"
 #include "../util/subxact.h"
 #include "../util/wait_point.h"
-#include "detach_partition.h"
+#include "ddl.h"
 
 /* What delete_before_locking() is to do, and why it may have failed. */
 typedef struct Attempt

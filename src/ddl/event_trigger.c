@@ -17,7 +17,7 @@
 #include "../indextable.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
-#include "event_trigger.h"
+#include "ddl.h"
 
 /* require_event_trigger: refuses a call that does not come from the event trigger manager */
 void

@@ -19,18 +19,15 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
-#include "../catalog/definition_rows.h"
-#include "../commands/replace.h"
-#include "../definition/expression.h"
-#include "../definition/field.h"
-#include "../definition/field_spec.h"
+#include "../catalog/catalog.h"
+#include "../commands/commands.h"
+#include "../definition/definition.h"
 #include "../indextable.h"
+#include "../maintain/maintain.h"
 #include "../place/place.h"
-#include "../maintain/follow_ddl.h"
 #include "../util/arguments.h"
 #include "../util/subxact.h"
-#include "event_trigger.h"
-#include "filter_rename.h"
+#include "ddl.h"
 
 /* The expressions of an index table, parsed before a command. */
 typedef struct Filter

@@ -33,18 +33,14 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
-#include "../catalog/definition_rows.h"
-#include "../catalog/fact_rows.h"
-#include "../catalog/named_table.h"
-#include "../catalog/table_access.h"
-#include "../catalog/validity.h"
-#include "../definition/cache.h"
+#include "../catalog/catalog.h"
+#include "../definition/definition.h"
 #include "../indextable.h"
-#include "../maintain/install_triggers.h"
+#include "../maintain/maintain.h"
 #include "../place/place.h"
 #include "../util/settings.h"
 #include "../util/sql.h"
-#include "own_objects.h"
+#include "ddl.h"
 
 /* The tables of the extension, and the indexes that it reads them by. */
 static const char *const catalog_relations[] = {

@@ -16,13 +16,10 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
-#include "../catalog/definition_rows.h"
-#include "../catalog/fact_rows.h"
-#include "../catalog/named_table.h"
-#include "../definition/fact_partition.h"
-#include "../definition/index_partition.h"
+#include "../catalog/catalog.h"
+#include "../definition/definition.h"
 #include "../indextable.h"
-#include "table_relations.h"
+#include "ddl.h"
 
 static void refuse_relations_of_new(CreateStmt *stmt);
 static void refuse_child_of(RangeVar *parent);

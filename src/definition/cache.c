@@ -24,22 +24,13 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
-#include "../catalog/definition_rows.h"
-#include "../catalog/fact_rows.h"
-#include "../catalog/validity.h"
+#include "../catalog/catalog.h"
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../util/lock.h"
 #include "../util/relation.h"
 #include "../util/wait_point.h"
-#include "cache.h"
-#include "fact_columns.h"
-#include "index_partition.h"
-#include "invalidation.h"
-#include "layout.h"
-#include "resolve.h"
-#include "totals.h"
-#include "unfinished.h"
+#include "definition.h"
 
 typedef struct CacheEntry
 {

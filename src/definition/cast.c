@@ -26,9 +26,7 @@
 #include "../indextable.h"
 #include "../util/fixed_settings.h"
 #include "../util/subxact.h"
-#include "cast.h"
-#include "expression.h"
-#include "field_spec.h"
+#include "definition.h"
 
 /* A conversion that runs in a subtransaction. */
 typedef struct Conversion

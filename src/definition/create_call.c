@@ -34,19 +34,12 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-#include "../catalog/comment_call.h"
-#include "../catalog/definition_rows.h"
-#include "../catalog/named_table.h"
+#include "../catalog/catalog.h"
 #include "../indextable.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
-#include "cache.h"
-#include "create_call.h"
-#include "fact_columns.h"
-#include "field_spec.h"
-#include "partition_spec.h"
-#include "totals.h"
+#include "definition.h"
 
 PG_FUNCTION_INFO_V1(indextable_definition);
 

@@ -54,9 +54,7 @@
 #include "../util/fixed_settings.h"
 #include "../util/sql.h"
 #include "../util/while_set.h"
-#include "expression.h"
-#include "invalidation.h"
-#include "users_text.h"
+#include "definition.h"
 
 struct RowExpr_
 {

@@ -32,13 +32,13 @@
 #include "utils/partcache.h"
 #include "utils/rel.h"
 
-#include "../catalog/definition_rows.h"
+#include "../catalog/catalog.h"
 #include "../indextable.h"
 #include "../util/arguments.h"
 #include "../util/inherit.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
-#include "fact_columns.h"
+#include "definition.h"
 
 static int	hint_for_json_column(Relation fact, Form_pg_attribute att);
 static char *possible_key(Oid fact);

@@ -25,15 +25,12 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
-#include "../catalog/definition_rows.h"
-#include "../catalog/fact_rows.h"
+#include "../catalog/catalog.h"
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../util/inherit.h"
 #include "../util/relation.h"
-#include "fact_columns.h"
-#include "fact_partition.h"
-#include "invalidation.h"
+#include "definition.h"
 
 static bool same_map(AttrMap *a, AttrMap *b);
 static bool is_deferrable(Oid index);

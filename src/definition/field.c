@@ -21,11 +21,7 @@
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../util/sql.h"
-#include "cast.h"
-#include "fact_columns.h"
-#include "expression.h"
-#include "field.h"
-#include "field_spec.h"
+#include "definition.h"
 
 static void resolve_field(Field *field, IndexDef *def, Relation fact, Form_pg_attribute column,
 						  const char **column_names);

@@ -30,8 +30,7 @@
 #include "../indextable.h"
 #include "../util/arguments.h"
 #include "../util/sql.h"
-#include "field_spec.h"
-#include "users_text.h"
+#include "definition.h"
 
 /* The longest field. */
 #define MAX_FIELD_BYTES		(32 * 1024)

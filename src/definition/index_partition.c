@@ -30,13 +30,11 @@
 #include "utils/partcache.h"
 #include "utils/rel.h"
 
-#include "../catalog/definition_rows.h"
-#include "../catalog/named_table.h"
+#include "../catalog/catalog.h"
 #include "../indextable.h"
 #include "../util/inherit.h"
 #include "../util/relation.h"
-#include "index_partition.h"
-#include "invalidation.h"
+#include "definition.h"
 
 /*
  * definition_complete_partitions

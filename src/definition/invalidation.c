@@ -31,7 +31,7 @@
 
 #include "../util/compat.h"
 #include "../util/relation.h"
-#include "invalidation.h"
+#include "definition.h"
 
 /* The bit of an object in an ObjectSet. */
 #define OBJECT_PLACE(cache, hash)	(((hash) ^ (uint32) (cache) * 0x9E3779B9) % (OBJECT_PLACES))

@@ -27,14 +27,12 @@
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
-#include "../catalog/named_table.h"
+#include "../catalog/catalog.h"
 #include "../indextable.h"
 #include "../util/compat.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
-#include "field_spec.h"
-#include "layout.h"
-#include "totals.h"
+#include "definition.h"
 
 static List *layout_names(IndexDef *def, Relation fact);
 static void add_column(List **names, const char *name, const char *what, IndexDef *def);

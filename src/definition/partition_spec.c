@@ -30,8 +30,7 @@
 
 #include "../indextable.h"
 #include "../util/fixed_settings.h"
-#include "partition_spec.h"
-#include "users_text.h"
+#include "definition.h"
 
 #define MAX_PARTITIONS		10000
 

@@ -36,14 +36,13 @@
 #include "utils/sortsupport.h"
 #include "utils/typcache.h"
 
-#include "../catalog/owner.h"
-#include "../catalog/usage.h"
+#include "../catalog/catalog.h"
 #include "../indextable.h"
 #include "../util/inherit.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
 #include "../util/uncounted_reads.h"
-#include "primary_key.h"
+#include "definition.h"
 
 #define ROW_INDEX_COMMENT	"Finds the entries of a fact row; made by indextable"
 

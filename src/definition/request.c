@@ -12,13 +12,11 @@
 #include "nodes/pg_list.h"
 #include "utils/rel.h"
 
-#include "../catalog/definition_rows.h"
+#include "../catalog/catalog.h"
 #include "../indextable.h"
 #include "../util/arguments.h"
 #include "../util/subxact.h"
-#include "expression.h"
-#include "request.h"
-#include "totals.h"
+#include "definition.h"
 
 /* The longest filter: it is parsed whenever the definition is loaded. */
 #define MAX_FILTER_BYTES	(1024 * 1024)

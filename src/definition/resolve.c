@@ -27,21 +27,13 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
-#include "../catalog/definition_rows.h"
-#include "../catalog/fact_rows.h"
+#include "../catalog/catalog.h"
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../util/compat.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
-#include "expression.h"
-#include "fact_columns.h"
-#include "field.h"
-#include "index_partition.h"
-#include "layout.h"
-#include "primary_key.h"
-#include "resolve.h"
-#include "totals.h"
+#include "definition.h"
 
 static RowExpression *compile_filter(DefinitionRow *row, Relation fact, const char **column_names);
 static void filter_context(void *arg);

@@ -21,15 +21,13 @@
 #include "utils/rel.h"
 #include "utils/typcache.h"
 
-#include "../catalog/owner.h"
+#include "../catalog/catalog.h"
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../util/inherit.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
-#include "field.h"
-#include "field_spec.h"
-#include "totals.h"
+#include "definition.h"
 
 static bool is_image_equal(Oid type, int32 typmod, Oid collation);
 static List *whole_aggregates(List *pieces);

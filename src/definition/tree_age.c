@@ -45,9 +45,7 @@
 #include "../util/memory.h"
 #include "../util/relation.h"
 #include "../util/subxact.h"
-#include "fact_partition.h"
-#include "invalidation.h"
-#include "tree_age.h"
+#include "definition.h"
 
 /* A table that was asked for, with its partitions. */
 typedef struct Tree

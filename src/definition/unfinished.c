@@ -18,14 +18,11 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
-#include "../catalog/definition_rows.h"
-#include "../catalog/validity.h"
+#include "../catalog/catalog.h"
 #include "../indextable.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
-#include "fact_columns.h"
-#include "resolve.h"
-#include "unfinished.h"
+#include "definition.h"
 
 /* A definition in the catalog, and whether the table that it names has the columns that it asks for. */
 typedef struct Candidate

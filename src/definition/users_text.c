@@ -18,7 +18,7 @@
 #include "utils/builtins.h"
 #include "utils/json.h"
 
-#include "users_text.h"
+#include "definition.h"
 
 static void parse_error_callback(void *arg);
 static void append_member(StringInfo path, const char *name);

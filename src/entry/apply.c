@@ -28,15 +28,10 @@
 #include "utils/partcache.h"
 #include "utils/sortsupport.h"
 
-#include "../definition/index_partition.h"
+#include "../definition/definition.h"
 #include "../indextable.h"
-#include "apply.h"
-#include "direct_write.h"
-#include "entries.h"
-#include "row_errors.h"
-#include "table_writer.h"
-#include "uncovered_key.h"
-#include "write_entry.h"
+#include "entry.h"
+#include "writers.h"
 
 #define ST_SORT sort_by_place
 #define ST_ELEMENT_TYPE Op

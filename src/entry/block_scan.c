@@ -29,16 +29,14 @@
 #include "utils/sampling.h"
 #include "utils/snapmgr.h"
 
-#include "../definition/fact_partition.h"
-#include "../definition/tree_age.h"
+#include "../definition/definition.h"
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../util/inherit.h"
 #include "../util/lock.h"
 #include "../util/uncounted_reads.h"
-#include "block_scan.h"
-#include "document.h"
-#include "fact_fetch.h"
+#include "entry.h"
+#include "scans.h"
 
 /* How many bytes one prefetch brings into the CPU's cache. */
 #define CPU_CACHE_LINE		64

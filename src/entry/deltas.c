@@ -43,15 +43,12 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-#include "../catalog/completeness.h"
-#include "../catalog/definition_rows.h"
-#include "../definition/totals.h"
+#include "../catalog/catalog.h"
+#include "../definition/definition.h"
 #include "../indextable.h"
-#include "block_scan.h"
-#include "deltas.h"
-#include "entries.h"
-#include "extract.h"
-#include "table_writer.h"
+#include "entry.h"
+#include "scans.h"
+#include "writers.h"
 
 /* The values of an entry, by column. */
 typedef struct Delta

@@ -38,10 +38,8 @@
 #include "../util/lock.h"
 #include "../util/uncounted_reads.h"
 #include "../util/unpruned.h"
-#include "direct_write.h"
-#include "entries.h"
-#include "table_writer.h"
-#include "write_entry.h"
+#include "entry.h"
+#include "writers.h"
 
 /* More operations than this are better off in the general path, and so are more insertions. */
 #define MAX_OPS				64

@@ -19,7 +19,7 @@
 #include "utils/jsonb.h"
 
 #include "../indextable.h"
-#include "document.h"
+#include "entry.h"
 
 /*
  * How many bytes of a stored document are tried at first.  To decompress them costs as

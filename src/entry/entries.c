@@ -27,8 +27,7 @@
 
 #include "../indextable.h"
 #include "../util/memory.h"
-#include "document.h"
-#include "entries.h"
+#include "entry.h"
 
 /* One of several entries, for sorting. */
 typedef struct Entry

@@ -35,16 +35,14 @@
 #include "utils/partcache.h"
 #include "utils/snapmgr.h"
 
-#include "../definition/index_partition.h"
-#include "../definition/tree_age.h"
+#include "../definition/definition.h"
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../util/relation.h"
 #include "../util/uncounted_reads.h"
 #include "../util/unpruned.h"
-#include "entries.h"
-#include "entry_scan.h"
-#include "key_walk.h"
+#include "entry.h"
+#include "scans.h"
 
 static ScanKey find_partition_key(EntryScan *scan);
 static void start_merging(EntryScan *scan);

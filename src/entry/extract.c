@@ -24,18 +24,12 @@
 #include "utils/numeric.h"
 #include "utils/sortsupport.h"
 
-#include "../catalog/completeness.h"
-#include "../definition/cast.h"
-#include "../definition/expression.h"
-#include "../definition/totals.h"
+#include "../catalog/catalog.h"
+#include "../definition/definition.h"
 #include "../indextable.h"
 #include "../util/fixed_settings.h"
 #include "../util/memory.h"
-#include "document.h"
-#include "entries.h"
-#include "extract.h"
-#include "json_cast.h"
-#include "row_errors.h"
+#include "entry.h"
 
 /* The values of a multi-valued field. */
 typedef struct Elements

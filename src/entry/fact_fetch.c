@@ -32,15 +32,12 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-#include "../definition/fact_partition.h"
-#include "../definition/index_partition.h"
-#include "../definition/tree_age.h"
+#include "../definition/definition.h"
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../util/relation.h"
-#include "document.h"
-#include "fact_fetch.h"
-#include "key_walk.h"
+#include "entry.h"
+#include "scans.h"
 
 static HTAB *make_leaves(void);
 static void begin_leaf(LiveScan *scan, LeafScan *leaf);

@@ -17,13 +17,12 @@
 #include "utils/lsyscache.h"
 #include "utils/numeric.h"
 
-#include "../catalog/completeness.h"
-#include "../definition/cast.h"
+#include "../catalog/catalog.h"
+#include "../definition/definition.h"
 #include "../indextable.h"
 #include "../util/fixed_settings.h"
 #include "../util/sql.h"
-#include "json_cast.h"
-#include "row_errors.h"
+#include "entry.h"
 
 static void set_type(Field *field, Oid type, int32 typmod);
 

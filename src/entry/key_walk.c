@@ -38,7 +38,7 @@
 
 #include "../indextable.h"
 #include "../util/unpruned.h"
-#include "key_walk.h"
+#include "scans.h"
 
 /*
  * How many items may be skipped for each key that is reached, and how many of these may be

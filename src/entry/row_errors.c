@@ -20,13 +20,12 @@
 #include "utils/relcache.h"
 #include "utils/rls.h"
 
-#include "../catalog/named_table.h"
-#include "../definition/primary_key.h"
-#include "../definition/totals.h"
+#include "../catalog/catalog.h"
+#include "../definition/definition.h"
 #include "../indextable.h"
 #include "../util/fixed_settings.h"
-#include "document.h"
-#include "row_errors.h"
+#include "entry.h"
+#include "writers.h"
 
 static int	errindextable(IndexDef *def, Field *field);
 static int	hint_to_skip(IndexDef *def);

@@ -24,11 +24,11 @@
 #include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 
-#include "../definition/resolve.h"
+#include "../definition/definition.h"
 #include "../indextable.h"
 #include "../util/fixed_settings.h"
 #include "../util/sql.h"
-#include "row_text.h"
+#include "entry.h"
 
 static Jsonb *value_to_jsonb(Datum value, Oid type);
 

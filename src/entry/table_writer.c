@@ -30,12 +30,11 @@
 #include "utils/tuplesort.h"
 #include "utils/typcache.h"
 
-#include "../definition/index_partition.h"
-#include "../definition/totals.h"
+#include "../definition/definition.h"
 #include "../indextable.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
-#include "table_writer.h"
+#include "writers.h"
 
 /* Whether this transaction has written entries, and the last command that did. */
 static bool have_written = false;

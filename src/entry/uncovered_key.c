@@ -65,16 +65,15 @@
 #include "utils/resowner.h"
 #include "utils/snapmgr.h"
 
-#include "../definition/cache.h"
-#include "../definition/primary_key.h"
+#include "../definition/definition.h"
 #include "../indextable.h"
 #include "../util/inherit.h"
 #include "../util/lock.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
-#include "entries.h"
-#include "uncovered_key.h"
+#include "entry.h"
+#include "writers.h"
 
 /* How often we try to lock an index table for an entry that does not fit, every 10 ms. */
 #define TRIES				100

@@ -72,11 +72,9 @@
 
 #include "../indextable.h"
 #include "../util/subxact.h"
-#include "document.h"
-#include "entries.h"
-#include "extract.h"
-#include "fact_fetch.h"
-#include "unique_conflict.h"
+#include "entry.h"
+#include "scans.h"
+#include "writers.h"
 
 /* Whether a row has a key, and what this transaction has done about that. */
 typedef struct KeyHistory

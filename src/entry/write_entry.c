@@ -35,11 +35,9 @@
 
 #include "../indextable.h"
 #include "../util/uncounted_reads.h"
-#include "entries.h"
-#include "key_walk.h"
-#include "table_writer.h"
-#include "unique_conflict.h"
-#include "write_entry.h"
+#include "entry.h"
+#include "scans.h"
+#include "writers.h"
 
 static void buffer_insert(Writer *w, HeapTuple tuple, int seq);
 static TupleTableSlot *next_slot(Writer *w, HeapTuple tuple, int seq);

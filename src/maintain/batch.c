@@ -32,19 +32,15 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-#include "../catalog/completeness.h"
-#include "../catalog/definition_rows.h"
-#include "../definition/cache.h"
-#include "../entry/apply.h"
-#include "../entry/deltas.h"
-#include "../entry/document.h"
-#include "../entry/entries.h"
-#include "../entry/extract.h"
+#include "../catalog/catalog.h"
+#include "../definition/definition.h"
+#include "../entry/entry.h"
+#include "../entry/writers.h"
 #include "../indextable.h"
 #include "../util/relation.h"
 #include "../util/subxact.h"
 #include "../util/while_set.h"
-#include "batch.h"
+#include "maintain.h"
 
 /* A statement that has collected more than this writes it before it goes on. */
 #define MAX_BATCH_BYTES		(16 * 1024 * 1024)

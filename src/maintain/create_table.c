@@ -24,14 +24,14 @@
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
-#include "../catalog/owner.h"
-#include "../definition/layout.h"
+#include "../catalog/catalog.h"
+#include "../definition/definition.h"
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
 #include "../util/uncounted_reads.h"
-#include "create_table.h"
+#include "maintain.h"
 
 static void copy_dropped_column_layout(Oid relid, Relation parent);
 

@@ -21,22 +21,19 @@
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 
-#include "../catalog/definition_rows.h"
-#include "../catalog/fact_rows.h"
-#include "../definition/cache.h"
-#include "../definition/totals.h"
-#include "../entry/deltas.h"
+#include "../catalog/catalog.h"
+#include "../definition/definition.h"
+#include "../entry/writers.h"
 #include "../indextable.h"
-#include "../place/foreign/feed_client.h"
-#include "../place/foreign/foreign_snapshot.h"
+#include "../place/foreign/foreign.h"
 #include "../place/place.h"
-#include "../queue/drain.h"
+#include "../queue/queue.h"
 #include "../util/inherit.h"
 #include "../util/lock.h"
 #include "../util/settings.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
-#include "drain_all.h"
+#include "maintain.h"
 
 PG_FUNCTION_INFO_V1(indextable_drain);
 

@@ -55,16 +55,15 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
-#include "../entry/block_scan.h"
-#include "../entry/entries.h"
-#include "../entry/table_writer.h"
-#include "../entry/write_entry.h"
+#include "../entry/entry.h"
+#include "../entry/scans.h"
+#include "../entry/writers.h"
 #include "../indextable.h"
-#include "../queue/append.h"
+#include "../queue/queue.h"
 #include "../util/inherit.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
-#include "entries_by_bounds.h"
+#include "maintain.h"
 
 /*
  * To make an entry of a row that was read, and to search for it, costs as much as to read

@@ -21,22 +21,18 @@
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
-#include "../catalog/definition_rows.h"
-#include "../catalog/fact_rows.h"
-#include "../catalog/table_access.h"
-#include "../definition/cache.h"
-#include "../definition/fact_partition.h"
+#include "../catalog/catalog.h"
+#include "../definition/definition.h"
 #include "../indextable.h"
-#include "../place/foreign/foreign_snapshot.h"
+#include "../place/foreign/foreign.h"
 #include "../place/place.h"
-#include "../queue/tables.h"
+#include "../queue/queue.h"
 #include "../util/inherit.h"
 #include "../util/lock.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
 #include "../util/wait_point.h"
-#include "fact_table.h"
-#include "follow_ddl.h"
+#include "maintain.h"
 
 /*
  * open_fact

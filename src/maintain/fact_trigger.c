@@ -45,23 +45,17 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-#include "../catalog/completeness.h"
-#include "../catalog/validity.h"
-#include "../definition/cache.h"
-#include "../definition/fact_partition.h"
-#include "../entry/document.h"
-#include "../entry/entries.h"
-#include "../entry/extract.h"
-#include "../entry/fact_fetch.h"
-#include "../entry/unique_conflict.h"
+#include "../catalog/catalog.h"
+#include "../definition/definition.h"
+#include "../entry/entry.h"
+#include "../entry/scans.h"
+#include "../entry/writers.h"
 #include "../indextable.h"
-#include "../place/foreign/foreign_rows.h"
+#include "../place/foreign/foreign.h"
 #include "../place/place.h"
-#include "../queue/append.h"
+#include "../queue/queue.h"
 #include "../util/sql.h"
-#include "batch.h"
-#include "fact_table.h"
-#include "partition_entries.h"
+#include "maintain.h"
 
 PG_FUNCTION_INFO_V1(indextable_maintain);
 
@@ -88,7 +82,7 @@ typedef struct LiveRows
 static void maintain_row(TriggerData *trigdata);
 static void maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held);
 static void enqueue(FactDef *def, Leaf *leaf, TupleTableSlot *old, TupleTableSlot *new, bool moved);
-static CommandId writing_command(HeapTuple tuple);
+static CommandId command_of_version(HeapTuple tuple);
 static bool nothing_changed(FactDef *def, TupleTableSlot *old, TupleTableSlot *new,
 							Bitmapset *columns);
 static void no_version(FactDef *def, Version *version);
@@ -254,7 +248,7 @@ maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held)
 			(old != NULL && new != NULL && nothing_changed(def, old, new, def->used)))
 			return;
 		if (new != NULL && source == NULL)
-			batch_note_version(def->relid, writing_command(new_tuple));
+			batch_note_version(def->relid, command_of_version(new_tuple));
 
 		if (old != NULL)
 			factrow_init(&old_row, def, old);
@@ -330,9 +324,9 @@ enqueue(FactDef *def, Leaf *leaf, TupleTableSlot *old, TupleTableSlot *new, bool
 		queue_collect(def, leaf, new);
 }
 
-/* writing_command: returns the command that wrote a new version; COPY FREEZE leaves no trace of its own */
+/* command_of_version: returns the command that wrote a new version; COPY FREEZE leaves no trace of its own */
 static CommandId
-writing_command(HeapTuple tuple)
+command_of_version(HeapTuple tuple)
 {
 	return HeapTupleHeaderXminFrozen(tuple->t_data) ? GetCurrentCommandId(false) :
 		HeapTupleHeaderGetCmin(tuple->t_data);

@@ -19,25 +19,15 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
-#include "../catalog/comment_call.h"
-#include "../catalog/definition_rows.h"
-#include "../catalog/fact_rows.h"
-#include "../catalog/owner.h"
-#include "../definition/cache.h"
-#include "../definition/expression.h"
-#include "../definition/fact_columns.h"
-#include "../definition/fact_partition.h"
-#include "../definition/field.h"
-#include "../definition/index_partition.h"
-#include "../definition/invalidation.h"
+#include "../catalog/catalog.h"
+#include "../definition/definition.h"
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../util/arguments.h"
 #include "../util/inherit.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
-#include "follow_ddl.h"
-#include "install_triggers.h"
+#include "maintain.h"
 
 static void load_definition(void *arg);
 static List *present_specs(Field *fields, int n, Relation fact, bool names_changed);

@@ -61,16 +61,15 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-#include "../catalog/validity.h"
-#include "../definition/tree_age.h"
+#include "../catalog/catalog.h"
+#include "../definition/definition.h"
 #include "../indextable.h"
-#include "../queue/worker_slots.h"
+#include "../queue/queue.h"
 #include "../util/inherit.h"
 #include "../util/memory.h"
 #include "../util/relation.h"
 #include "../util/subxact.h"
-#include "batch.h"
-#include "in_step.h"
+#include "maintain.h"
 
 /* As many windows of a table are kept apart. */
 #define MAX_WINDOWS			16

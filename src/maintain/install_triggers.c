@@ -24,19 +24,14 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
-#include "../catalog/comment_call.h"
-#include "../catalog/definition_rows.h"
-#include "../catalog/fact_rows.h"
-#include "../catalog/owner.h"
-#include "../catalog/table_access.h"
-#include "../catalog/validity.h"
-#include "../definition/index_partition.h"
+#include "../catalog/catalog.h"
+#include "../definition/definition.h"
 #include "../indextable.h"
 #include "../place/place.h"
-#include "../queue/tables.h"
+#include "../queue/queue.h"
 #include "../util/inherit.h"
 #include "../util/sql.h"
-#include "install_triggers.h"
+#include "maintain.h"
 
 static bool has_trigger(Oid relid, const char *name, char enabled);
 static bool is_own_trigger(Oid relid, const char *name);

@@ -28,8 +28,7 @@
 #include "../util/lock.h"
 #include "../util/settings.h"
 #include "../util/subxact.h"
-#include "activity.h"
-#include "worker_slots.h"
+#include "queue.h"
 
 PG_FUNCTION_INFO_V1(indextable_queue_activity);
 

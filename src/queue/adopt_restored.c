@@ -27,20 +27,12 @@
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 
-#include "../catalog/definition_rows.h"
-#include "../catalog/fact_rows.h"
-#include "../catalog/owner.h"
-#include "../catalog/table_access.h"
-#include "../catalog/validity.h"
-#include "../definition/fact_columns.h"
-#include "../definition/expression.h"
-#include "../definition/field.h"
+#include "../catalog/catalog.h"
+#include "../definition/definition.h"
 #include "../indextable.h"
 #include "../util/relation.h"
 #include "../util/subxact.h"
-#include "adopt_restored.h"
-#include "append.h"
-#include "tables.h"
+#include "queue.h"
 
 PG_FUNCTION_INFO_V1(indextable_restored);
 

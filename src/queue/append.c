@@ -33,20 +33,15 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
-#include "../catalog/definition_rows.h"
-#include "../catalog/fact_rows.h"
-#include "../catalog/validity.h"
-#include "../definition/cache.h"
-#include "../definition/resolve.h"
+#include "../catalog/catalog.h"
+#include "../definition/definition.h"
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../util/memory.h"
 #include "../util/relation.h"
 #include "../util/subxact.h"
 #include "../util/wait_point.h"
-#include "append.h"
-#include "backlog.h"
-#include "worker_slots.h"
+#include "queue.h"
 
 /* A subtransaction that has collected more than this writes it before it goes on. */
 #define MAX_COLLECTED_BYTES	(1024 * 1024)

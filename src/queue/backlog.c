@@ -32,19 +32,15 @@
 #include "utils/timestamp.h"
 #include "utils/xid8.h"
 
-#include "../catalog/definition_rows.h"
-#include "../catalog/fact_rows.h"
-#include "../catalog/named_table.h"
-#include "../catalog/validity.h"
-#include "../definition/cache.h"
+#include "../catalog/catalog.h"
+#include "../definition/definition.h"
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../util/arguments.h"
 #include "../util/lock.h"
 #include "../util/settings.h"
 #include "../util/sql.h"
-#include "backlog.h"
-#include "scan.h"
+#include "queue.h"
 
 PG_FUNCTION_INFO_V1(indextable_queue_status);
 

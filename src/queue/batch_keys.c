@@ -27,10 +27,9 @@
 #include "utils/sortsupport.h"
 #include "utils/typcache.h"
 
-#include "../definition/resolve.h"
+#include "../definition/definition.h"
 #include "../indextable.h"
-#include "batch_keys.h"
-#include "scan.h"
+#include "queue.h"
 
 /* A search for changes that were queued before. */
 typedef struct OldChanges

@@ -45,12 +45,9 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-#include "../catalog/completeness.h"
-#include "../catalog/definition_rows.h"
-#include "../catalog/fact_rows.h"
-#include "../catalog/named_table.h"
-#include "../definition/cache.h"
-#include "../entry/entries.h"
+#include "../catalog/catalog.h"
+#include "../definition/definition.h"
+#include "../entry/entry.h"
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../util/fixed_settings.h"
@@ -59,13 +56,7 @@
 #include "../util/sql.h"
 #include "../util/subxact.h"
 #include "../util/wait_point.h"
-#include "adopt_restored.h"
-#include "append.h"
-#include "batch_keys.h"
-#include "drain.h"
-#include "reconcile.h"
-#include "rejections.h"
-#include "tables.h"
+#include "queue.h"
 
 /* The queue table that lock_queue() has found locked; InvalidOid: it has found none. */
 static Oid	busy_queue;

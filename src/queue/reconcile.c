@@ -32,19 +32,14 @@
 #include "utils/snapmgr.h"
 #include "utils/typcache.h"
 
-#include "../definition/fact_partition.h"
-#include "../definition/resolve.h"
-#include "../entry/document.h"
-#include "../entry/entries.h"
-#include "../entry/entry_scan.h"
-#include "../entry/extract.h"
-#include "../entry/fact_fetch.h"
-#include "../entry/row_errors.h"
+#include "../definition/definition.h"
+#include "../entry/entry.h"
+#include "../entry/scans.h"
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../util/memory.h"
 #include "../util/wait_point.h"
-#include "reconcile.h"
+#include "queue.h"
 
 /* With fewer keys, it costs too much to find out whether there are many in a page of an index. */
 #define MANY_KEYS 128

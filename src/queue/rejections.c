@@ -24,15 +24,12 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
-#include "../catalog/definition_rows.h"
-#include "../catalog/owner.h"
-#include "../catalog/table_access.h"
-#include "../entry/row_text.h"
+#include "../catalog/catalog.h"
+#include "../entry/entry.h"
 #include "../indextable.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
-#include "reconcile.h"
-#include "rejections.h"
+#include "queue.h"
 
 /* A row is first tried again after this time, then after twice as long, up to an hour. */
 #define RETRY_SECONDS		"10"

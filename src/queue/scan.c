@@ -50,7 +50,7 @@
 #include "../indextable.h"
 #include "../util/memory.h"
 #include "../util/relation.h"
-#include "scan.h"
+#include "queue.h"
 
 /* A block in the list: it has to be read again, unless nothing has happened to it. */
 typedef struct Revisit

@@ -31,21 +31,14 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
-#include "../catalog/definition_rows.h"
-#include "../catalog/fact_rows.h"
-#include "../catalog/named_table.h"
-#include "../catalog/owner.h"
-#include "../catalog/table_access.h"
-#include "../catalog/validity.h"
-#include "../definition/cache.h"
+#include "../catalog/catalog.h"
+#include "../definition/definition.h"
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../util/inherit.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
-#include "append.h"
-#include "scan.h"
-#include "tables.h"
+#include "queue.h"
 
 /* Writers change over to the other table when theirs has this many blocks: 16 MB. */
 #define ROTATE_BLOCKS		2048

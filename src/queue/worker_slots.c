@@ -19,11 +19,11 @@
 #include "storage/proc.h"
 #include "storage/procarray.h"
 
-#include "../catalog/fact_rows.h"
+#include "../catalog/catalog.h"
 #include "../util/compat.h"
 #include "../util/settings.h"
 #include "../util/subxact.h"
-#include "worker_slots.h"
+#include "queue.h"
 
 static int	my_slot = -1;		/* -1: this process is no worker with a slot */
 

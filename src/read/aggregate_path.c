@@ -21,13 +21,8 @@
 #include "optimizer/tlist.h"
 #include "utils/selfuncs.h"
 
-#include "coverage.h"
-#include "hooks.h"
-#include "path.h"
-#include "path_cost.h"
-#include "query_table.h"
-#include "scan_plan.h"
-#include "totals_path.h"
+#include "plan.h"
+#include "scan.h"
 
 static create_upper_paths_hook_type previous_hook = NULL;
 

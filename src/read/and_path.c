@@ -17,10 +17,8 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/tlist.h"
 
-#include "coverage.h"
-#include "path.h"
-#include "path_cost.h"
-#include "scan_plan.h"
+#include "plan.h"
+#include "scan.h"
 
 /* No more searches than these are merged. */
 #define MAX_SEARCHES	4

@@ -28,15 +28,9 @@
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
-#include "../catalog/completeness.h"
-#include "../definition/expression.h"
-#include "../definition/totals.h"
-#include "candidate.h"
-#include "elements.h"
-#include "fact_checks.h"
-#include "field_match.h"
-#include "query_table.h"
-#include "search_condition.h"
+#include "../catalog/catalog.h"
+#include "../definition/definition.h"
+#include "plan.h"
 
 /* What is asked of each clause; see rejects_null(). */
 typedef struct Column

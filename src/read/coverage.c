@@ -22,9 +22,8 @@
 #include "rewrite/rewriteManip.h"
 
 #include "../util/compat.h"
-#include "coverage.h"
-#include "field_match.h"
-#include "partial_row.h"
+#include "plan.h"
+#include "scan.h"
 
 static bool searches_check(Candidate *c, RestrictInfo *rinfo, uint32 *told);
 static bool is_key_not_null(Candidate *c, Node *clause);

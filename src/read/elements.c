@@ -31,9 +31,8 @@
 #include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 
-#include "../definition/users_text.h"
-#include "elements.h"
-#include "field_match.h"
+#include "../definition/definition.h"
+#include "plan.h"
 
 /* What is replaced by any element. */
 typedef struct AnyElement

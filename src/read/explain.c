@@ -33,9 +33,8 @@
 
 #include "../indextable.h"
 #include "../util/settings.h"
-#include "explain.h"
-#include "query_table.h"
-#include "scan_state.h"
+#include "plan.h"
+#include "scan.h"
 
 PG_FUNCTION_INFO_V1(indextable_explain);
 

@@ -37,10 +37,9 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
-#include "../definition/tree_age.h"
+#include "../definition/definition.h"
 #include "../util/relation.h"
-#include "fact_checks.h"
-#include "field_match.h"
+#include "plan.h"
 
 /* Relation number of the table in its constraints. */
 #define VARNO	1

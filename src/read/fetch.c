@@ -27,18 +27,16 @@
 #include "utils/snapmgr.h"
 #include "utils/tuplestore.h"
 
-#include "../definition/index_partition.h"
-#include "../entry/document.h"
-#include "../entry/entries.h"
-#include "../entry/extract.h"
-#include "../entry/fact_fetch.h"
+#include "../definition/definition.h"
+#include "../entry/entry.h"
+#include "../entry/scans.h"
 #include "../indextable.h"
-#include "../place/foreign/foreign_rows.h"
+#include "../place/foreign/foreign.h"
 #include "../place/place.h"
 #include "../util/memory.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
-#include "fetch.h"
+#include "scan.h"
 
 struct SeenRows
 {

@@ -75,9 +75,9 @@
 #include "utils/jsonpath.h"
 #include "utils/lsyscache.h"
 
-#include "../catalog/completeness.h"
-#include "../definition/expression.h"
-#include "field_match.h"
+#include "../catalog/catalog.h"
+#include "../definition/definition.h"
+#include "plan.h"
 
 /* How a query casts the text of a field to its type. */
 struct FieldCast

@@ -45,21 +45,14 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
-#include "../definition/cache.h"
-#include "../definition/index_partition.h"
+#include "../definition/definition.h"
 #include "../indextable.h"
-#include "../maintain/in_step.h"
+#include "../maintain/maintain.h"
 #include "../place/place.h"
 #include "../util/settings.h"
 #include "../util/while_set.h"
-#include "explain.h"
-#include "hooks.h"
-#include "keyed_scan.h"
-#include "path.h"
-#include "query_table.h"
-#include "scan_fallback.h"
-#include "scan_plan.h"
-#include "soft_definition.h"
+#include "plan.h"
+#include "scan.h"
 
 /* With more rows, the statement is planned for all partitions. */
 #define MAX_ROWS	1000

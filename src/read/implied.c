@@ -21,10 +21,8 @@
 #include "optimizer/optimizer.h"
 #include "utils/lsyscache.h"
 
-#include "../catalog/completeness.h"
-#include "elements.h"
-#include "field_match.h"
-#include "search_condition.h"
+#include "../catalog/catalog.h"
+#include "plan.h"
 
 static List *implied_by_or(PlannerInfo *root, IndexDef *def, List *arms, Relation fact, Index varno, bool *unknown);
 static List *implied_by_numbered_element(PlannerInfo *root, IndexDef *def, Node *clause, Relation fact, Index varno,

@@ -41,10 +41,8 @@
 #include "utils/jsonpath.h"
 #include "utils/lsyscache.h"
 
-#include "../catalog/completeness.h"
-#include "field_match.h"
-#include "scalar_value.h"
-#include "search_condition.h"
+#include "../catalog/catalog.h"
+#include "plan.h"
 
 /* A key field that is looked for in a jsonpath. */
 typedef struct Sought

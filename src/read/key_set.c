@@ -21,10 +21,10 @@
 #include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 
-#include "../entry/json_cast.h"
+#include "../entry/entry.h"
 #include "../indextable.h"
 #include "../util/arguments.h"
-#include "key_set.h"
+#include "scan.h"
 
 /* No look-up is for more keys than these, which take a few megabytes of memory. */
 #define MAX_KEYS	100000

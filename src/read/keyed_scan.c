@@ -36,16 +36,14 @@
 #include "utils/rel.h"
 #include "utils/typcache.h"
 
-#include "../definition/tree_age.h"
-#include "../entry/fact_fetch.h"
+#include "../definition/definition.h"
+#include "../entry/scans.h"
 #include "../indextable.h"
 #include "../util/compat.h"
 #include "../util/memory.h"
 #include "../util/relation.h"
-#include "explain.h"
-#include "hooks.h"
-#include "keyed_scan.h"
-#include "scan_plan.h"
+#include "plan.h"
+#include "scan.h"
 
 /* What EXPLAIN calls the node. */
 #define KEYED_SCAN_NAME	"IndexTableRows"

@@ -37,21 +37,16 @@
 #include "utils/rls.h"
 #include "utils/snapmgr.h"
 
-#include "../catalog/definition_rows.h"
-#include "../catalog/fact_rows.h"
-#include "../catalog/named_table.h"
-#include "../definition/cache.h"
-#include "../definition/totals.h"
-#include "../definition/tree_age.h"
-#include "../entry/entry_scan.h"
+#include "../catalog/catalog.h"
+#include "../definition/definition.h"
+#include "../entry/scans.h"
 #include "../indextable.h"
 #include "../place/place.h"
-#include "../queue/backlog.h"
+#include "../queue/queue.h"
 #include "../util/arguments.h"
 #include "../util/sql.h"
 #include "../util/wait_point.h"
-#include "fetch.h"
-#include "key_set.h"
+#include "scan.h"
 
 PG_FUNCTION_INFO_V1(indextable_lookup_documents);
 PG_FUNCTION_INFO_V1(indextable_lookup_rows);

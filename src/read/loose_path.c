@@ -32,10 +32,8 @@
 
 #include "../place/place.h"
 #include "../util/compat.h"
-#include "coverage.h"
-#include "path.h"
-#include "path_cost.h"
-#include "scan_plan.h"
+#include "plan.h"
+#include "scan.h"
 
 /* What is asked of the entries of a group. */
 typedef struct Loose

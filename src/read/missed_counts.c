@@ -35,9 +35,9 @@
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
-#include "../catalog/owner.h"
+#include "../catalog/catalog.h"
 #include "../indextable.h"
-#include "missed_counts.h"
+#include "plan.h"
 
 #define SETS		128
 #define PLACES		8

@@ -26,15 +26,10 @@
 #include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 
-#include "../definition/users_text.h"
+#include "../definition/definition.h"
 #include "../indextable.h"
 #include "../util/arguments.h"
-#include "field_match.h"
-#include "missed_counts.h"
-#include "missed_fields.h"
-#include "query_table.h"
-#include "search_condition.h"
-#include "soft_definition.h"
+#include "plan.h"
 
 /* How deep a document in a query is followed. */
 #define MAX_CONTAINED	8

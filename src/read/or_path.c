@@ -36,12 +36,8 @@
 
 #include "../util/compat.h"
 #include "../util/settings.h"
-#include "coverage.h"
-#include "path.h"
-#include "path_cost.h"
-#include "scan_plan.h"
-#include "search_condition.h"
-#include "search_value.h"
+#include "plan.h"
+#include "scan.h"
 
 /* No more values of a field than these are searched for apart from each other. */
 #define MAX_ARMS	32

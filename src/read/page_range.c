@@ -29,13 +29,12 @@
 #include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 
-#include "../entry/json_cast.h"
+#include "../entry/entry.h"
 #include "../indextable.h"
 #include "../util/fixed_settings.h"
 #include "../util/subxact.h"
-#include "key_set.h"
-#include "page_range.h"
-#include "search_condition.h"
+#include "plan.h"
+#include "scan.h"
 
 #define CURSOR_VERSION	1
 

@@ -25,8 +25,8 @@
 #include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 
-#include "field_match.h"
-#include "partial_row.h"
+#include "plan.h"
+#include "scan.h"
 
 /* What becomes of a column of the entry. */
 typedef struct Part

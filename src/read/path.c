@@ -23,14 +23,8 @@
 
 #include "../place/place.h"
 #include "../util/settings.h"
-#include "coverage.h"
-#include "hooks.h"
-#include "missed_fields.h"
-#include "path.h"
-#include "path_cost.h"
-#include "query_table.h"
-#include "scan_plan.h"
-#include "search_condition.h"
+#include "plan.h"
+#include "scan.h"
 
 /* So many sets of other tables are tried for a table in a join. */
 #define MAX_OUTER_SETS	10

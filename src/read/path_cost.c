@@ -29,9 +29,7 @@
 #include "utils/syscache.h"
 
 #include "../util/settings.h"
-#include "coverage.h"
-#include "path_cost.h"
-#include "statistics_source.h"
+#include "plan.h"
 
 /* What a descent of a btree costs for each of its levels; as in the server's btcostestimate(). */
 #define LEVEL_COST	(50.0 * cpu_operator_cost)

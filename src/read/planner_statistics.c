@@ -34,12 +34,10 @@
 #include "utils/memutils.h"
 #include "utils/selfuncs.h"
 
-#include "../definition/cache.h"
+#include "../definition/definition.h"
 #include "../indextable.h"
 #include "../util/settings.h"
-#include "hooks.h"
-#include "soft_definition.h"
-#include "statistics_source.h"
+#include "plan.h"
 
 /*
  * The number that the index has which there is not.  It is that of an index that every

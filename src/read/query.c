@@ -33,16 +33,14 @@
 #include "utils/rls.h"
 #include "utils/tuplestore.h"
 
-#include "../entry/entry_scan.h"
-#include "../entry/row_text.h"
+#include "../entry/entry.h"
+#include "../entry/scans.h"
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../util/arguments.h"
 #include "../util/fixed_settings.h"
 #include "../util/sql.h"
-#include "fetch.h"
-#include "key_set.h"
-#include "page_range.h"
+#include "scan.h"
 
 PG_FUNCTION_INFO_V1(indextable_query);
 

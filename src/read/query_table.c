@@ -23,14 +23,12 @@
 #include "replication/logicalworker.h"
 #include "storage/lmgr.h"
 
-#include "../definition/cache.h"
+#include "../definition/definition.h"
 #include "../place/place.h"
 #include "../util/settings.h"
 #include "../util/wait_point.h"
 #include "../util/while_set.h"
-#include "hooks.h"
-#include "query_table.h"
-#include "soft_definition.h"
+#include "plan.h"
 
 static planner_hook_type previous_planner = NULL;
 static int	cursor_options = 0; /* of the query that is planned */

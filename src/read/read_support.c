@@ -39,10 +39,9 @@
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 
-#include "../entry/json_cast.h"
+#include "../entry/entry.h"
 #include "../util/fixed_settings.h"
-#include "path_cost.h"
-#include "statistics_source.h"
+#include "plan.h"
 
 PG_FUNCTION_INFO_V1(indextable_read_support);
 

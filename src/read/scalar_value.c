@@ -22,9 +22,8 @@
 #include "utils/numeric.h"
 #include "utils/typcache.h"
 
-#include "../entry/json_cast.h"
-#include "field_match.h"
-#include "scalar_value.h"
+#include "../entry/entry.h"
+#include "plan.h"
 
 static Taken beyond(Field *field, StrategyNumber strategy, bool above, Datum *result);
 

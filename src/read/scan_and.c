@@ -19,9 +19,8 @@
 #include "miscadmin.h"
 #include "utils/sortsupport.h"
 
-#include "scan_state.h"
+#include "scan.h"
 
-static void go_on(IndexTableScan *part);
 static int	compare_rows(IndexTableScan *scan, TupleTableSlot *entry, IndexTableScan *part);
 
 /* and_begin: initializes the parts of a scan */
@@ -32,24 +31,9 @@ and_begin(IndexTableScan *scan, EState *estate, int eflags)
 		scan->css.custom_ps = lappend(scan->css.custom_ps, ExecInitNode(plan, estate, eflags & ~EXEC_FLAG_BACKWARD));
 }
 
-/* and_start: starts the searches of the parts; returns why one of them cannot answer exactly, or NULL */
-const char *
-and_start(IndexTableScan *scan)
-{
-	foreach_ptr(IndexTableScan, part, scan->css.custom_ps)
-	{
-		const char *why = start_entries(part);
-
-		if (why != NULL)
-			return why;
-		go_on(part);
-	}
-	return NULL;
-}
-
-/* go_on: has a part be at its next entry, and EXPLAIN ANALYZE count it */
-static void
-go_on(IndexTableScan *part)
+/* and_go_on: has a part be at its next entry, and EXPLAIN ANALYZE count it */
+void
+and_go_on(IndexTableScan *part)
 {
 	PlanState  *node = &part->css.ss.ps;
 
@@ -70,7 +54,7 @@ and_contains(IndexTableScan *scan, TupleTableSlot *entry)
 
 		while (part->entry != NULL && (order = compare_rows(scan, entry, part)) > 0)
 		{
-			go_on(part);
+			and_go_on(part);
 			CHECK_FOR_INTERRUPTS();
 		}
 		/* No later entry is in this part, either. */

@@ -15,8 +15,8 @@
 #include "tcop/dest.h"
 #include "utils/memutils.h"
 
-#include "query_table.h"
-#include "scan_fallback.h"
+#include "plan.h"
+#include "scan.h"
 
 /*
  * begin_fallback

@@ -19,10 +19,8 @@
 #include "utils/tuplestore.h"
 
 #include "../util/compat.h"
-#include "scan_fallback.h"
-#include "scan_state.h"
+#include "scan.h"
 
-static void keep(IndexTableScan *scan, TupleTableSlot *row);
 static TupleTableSlot *kept_row(IndexTableScan *scan);
 
 /* keep_begin: has a scan keep its rows */
@@ -43,8 +41,8 @@ keep_begin(IndexTableScan *scan)
 
 /*
  * keep_next
- *		Returns the next row in the direction in which the plan is read: one that is kept, or that
- *		is found now.  The slot is empty if there is none.
+ *		Returns the next row in the direction in which the plan is read if it is kept, an empty
+ *		slot if there is none, or NULL if the next one has to be found.
  *
  * What was added last is before the position, so to go back from there is to leave out the row
  * that was returned last.  When all are kept, the last of them is the one before the end.
@@ -53,7 +51,6 @@ TupleTableSlot *
 keep_next(IndexTableScan *scan)
 {
 	bool		forward = ScanDirectionIsForward(scan->css.ss.ps.state->es_direction);
-	TupleTableSlot *row;
 
 	if (!forward && tuplestore_ateof(scan->kept) && !scan->all_kept &&
 		!tuplestore_advance(scan->kept, false))
@@ -63,18 +60,16 @@ keep_next(IndexTableScan *scan)
 		return kept_row(scan);
 	if (!forward || scan->all_kept)
 		return ExecClearTuple(scan->css.ss.ss_ScanTupleSlot);
-	row = find_row(scan);
-	if (TupIsNull(row))
-		scan->all_kept = true;
-	else
-		keep(scan, row);
-	return row;
+	return NULL;
 }
 
-static void
-keep(IndexTableScan *scan, TupleTableSlot *row)
+/* keep_add: keeps a row that was found, and returns it; none is left if the slot is empty */
+TupleTableSlot *
+keep_add(IndexTableScan *scan, TupleTableSlot *row)
 {
-	if (scan->plan.stored_rows)
+	if (TupIsNull(row))
+		scan->all_kept = true;
+	else if (scan->plan.stored_rows)
 	{
 		ExecClearTuple(scan->kept_slot);
 		scan->kept_slot->tts_values[0] = PointerGetDatum(&row->tts_tid);
@@ -84,6 +79,7 @@ keep(IndexTableScan *scan, TupleTableSlot *row)
 	}
 	else
 		tuplestore_puttupleslot(scan->kept, row);
+	return row;
 }
 
 static TupleTableSlot *

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * scan_keys.c
- *	  Makes the search keys of a scan of an index table, sets their values before a search, and
- *	  shares them and the scan between a leader and parallel workers.
+ *	  Makes the search keys of a scan of an index table, sets their values, searches with them,
+ *	  and shares them and the scan between a leader and parallel workers.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,6 +10,7 @@
 
 #include "access/parallel.h"
 #include "access/relation.h"
+#include "miscadmin.h"
 #include "port/atomics.h"
 #include "utils/array.h"
 #include "utils/datum.h"
@@ -17,11 +18,9 @@
 #include "utils/sortsupport.h"
 #include "utils/typcache.h"
 
-#include "../definition/tree_age.h"
+#include "../definition/definition.h"
 #include "../place/place.h"
-#include "fetch.h"
-#include "key_set.h"
-#include "scan_state.h"
+#include "scan.h"
 
 /* What is in shared memory. */
 typedef struct SharedScan
@@ -33,6 +32,7 @@ typedef struct SharedScan
 	char		values[FLEXIBLE_ARRAY_MEMBER];	/* of the search keys */
 } SharedScan;
 
+static bool next_search(IndexTableScan *scan);
 static Taken set_array(IndexTableScan *scan, Datum array, Condition *condition);
 static void type_of_value(Condition *condition, int16 *len, bool *byval);
 static Size values_end(IndexTableScan *scan);
@@ -330,4 +330,98 @@ stop_sharing(IndexTableScan *scan)
 	scan->begun = false;
 	scan->started = scan->nothing = true;
 	scan->shared = NULL;
+}
+
+/* begin_search: sets the values of the keys, and starts a search; returns why nothing can be searched for by them, or NULL */
+const char *
+begin_search(IndexTableScan *scan)
+{
+	const char *why = set_keys(scan);
+
+	if (why == NULL && !scan->nothing)
+		start_search(scan);
+	return why;
+}
+
+/* start_search: starts a search with the values that are set */
+void
+start_search(IndexTableScan *scan)
+{
+	EState	   *estate = scan->css.ss.ps.state;
+
+	scan->nothing = false;
+	if (!scan->begun)
+	{
+		MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
+		Bitmapset  *wanted = NULL;
+
+		entry_scan_begin(&scan->entries, scan->def, scan->index_table, estate->es_snapshot, false,
+						 nkeys_of_scan(scan));
+		scan->begun = true;
+		scan->entries.counted = true;
+		scan->entries.backward = scan->plan.backward;
+		scan->entries.parallel = shared_index_scan(scan);
+		if (scan->plan.entries_only)
+		{
+			foreach_int(attno, scan->plan.columns)
+				wanted = bms_add_member(wanted, attno);
+			if (scan->plan.partial_rows)
+				scan->partial = partial_row_begin(scan->def, scan->plan.columns);
+		}
+		else
+			wanted = columns_to_fetch_by(scan->def);
+		foreach_int(attno, scan->plan.groups)
+			wanted = bms_add_member(wanted, attno);
+		entry_scan_want(&scan->entries, wanted);
+		if (!scan->plan.entries_only)
+		{
+			live_scan_begin(&scan->rows, scan->fact, scan->fact_table, estate->es_snapshot);
+			scan->rows.columns = scan->last_column;
+			scan->fetching = true;
+		}
+		MemoryContextSwitchTo(old);
+	}
+	if (scan->plan.groups != NIL)
+		loose_start(scan);
+	if (scan->array_key < 0 || scan->shared != NULL)
+	{
+		entry_scan_start(&scan->entries, scan->keys);
+		scan->searches++;
+	}
+	else
+		scan->nothing = !next_search(scan);
+}
+
+/* next_search: starts the search for the next of several values; returns false if there is none */
+static bool
+next_search(IndexTableScan *scan)
+{
+	if (scan->next_element == scan->nelements)
+		return false;
+	scan->keys[scan->array_key].sk_argument = scan->elements[scan->next_element++];
+	entry_scan_start(&scan->entries, scan->keys);
+	scan->searches++;
+	return true;
+}
+
+/* next_entry: returns the next entry, or NULL if there is none */
+TupleTableSlot *
+next_entry(IndexTableScan *scan)
+{
+	TupleTableSlot *entry;
+
+	if (scan->nothing)
+		return NULL;
+	for (;;)
+	{
+		entry = scan->loose != NULL ? loose_next(scan) : entry_scan_next(&scan->entries);
+		if (entry == NULL && (scan->array_key < 0 || scan->shared != NULL || !next_search(scan)))
+		{
+			scan->nothing = true;
+			return NULL;
+		}
+		if (entry != NULL && (scan->seen == NULL || !seen_row(scan->seen, entry)))
+			return entry;
+		CHECK_FOR_INTERRUPTS();
+	}
 }

@@ -21,7 +21,7 @@
 #include "utils/datum.h"
 #include "utils/memutils.h"
 
-#include "scan_state.h"
+#include "scan.h"
 
 /* The group that a scan is at. */
 typedef struct LooseScan

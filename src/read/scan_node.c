@@ -26,27 +26,22 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
-#include "../catalog/completeness.h"
-#include "../definition/tree_age.h"
-#include "../maintain/in_step.h"
+#include "../catalog/catalog.h"
+#include "../definition/definition.h"
+#include "../maintain/maintain.h"
 #include "../util/settings.h"
-#include "explain.h"
-#include "fact_checks.h"
-#include "fetch.h"
-#include "hooks.h"
-#include "partial_row.h"
-#include "scan_fallback.h"
-#include "scan_state.h"
+#include "plan.h"
+#include "scan.h"
 
 static void begin_scan(CustomScanState *node, EState *estate, int eflags);
 static void open_index_table(IndexTableScan *scan);
 static TupleTableSlot *exec_scan(CustomScanState *node);
 static TupleTableSlot *next_tuple(ScanState *node);
+static TupleTableSlot *find_row(IndexTableScan *scan);
 static void start_scan(IndexTableScan *scan);
+static const char *start_parts(IndexTableScan *scan);
+static const char *start_entries(IndexTableScan *scan);
 static const char *why_not_entries(IndexTableScan *scan);
-static const char *start_search(IndexTableScan *scan);
-static void search(IndexTableScan *scan);
-static bool next_search(IndexTableScan *scan);
 static TupleTableSlot *return_entry(IndexTableScan *scan, TupleTableSlot *entry);
 static TupleTableSlot *fetch_row(IndexTableScan *scan, TupleTableSlot *entry);
 static void check_not_truncated(IndexTableScan *scan);
@@ -138,11 +133,16 @@ next_tuple(ScanState *node)
 {
 	IndexTableScan *scan = (IndexTableScan *) node;
 
-	return scan->kept == NULL ? find_row(scan) : keep_next(scan);
+	TupleTableSlot *row;
+
+	if (scan->kept == NULL)
+		return find_row(scan);
+	row = keep_next(scan);
+	return row != NULL ? row : keep_add(scan, find_row(scan));
 }
 
 /* find_row: returns the next row of the search, or an empty slot */
-TupleTableSlot *
+static TupleTableSlot *
 find_row(IndexTableScan *scan)
 {
 	TupleTableSlot *entry;
@@ -173,12 +173,12 @@ start_scan(IndexTableScan *scan)
 	scan->started = true;
 	if (scan->shared != NULL)
 	{
-		search(scan);
+		start_search(scan);
 		return;
 	}
 	why = start_entries(scan);
 	if (why == NULL)
-		why = and_start(scan);
+		why = start_parts(scan);
 	if (why == NULL)
 		return;
 	scan->why = why;
@@ -186,13 +186,28 @@ start_scan(IndexTableScan *scan)
 	begin_fallback(scan);
 }
 
+/* start_parts: starts the searches of the parts; returns why one of them cannot answer exactly, or NULL; see scan_and.c */
+static const char *
+start_parts(IndexTableScan *scan)
+{
+	foreach_ptr(IndexTableScan, part, scan->css.custom_ps)
+	{
+		const char *why = start_entries(part);
+
+		if (why != NULL)
+			return why;
+		and_go_on(part);
+	}
+	return NULL;
+}
+
 /* start_entries: starts to search entries; returns why they cannot answer exactly, or NULL if they can */
-const char *
+static const char *
 start_entries(IndexTableScan *scan)
 {
 	const char *why = why_not_entries(scan);
 
-	return why != NULL ? why : start_search(scan);
+	return why != NULL ? why : begin_search(scan);
 }
 
 /* why_not_entries: returns why entries cannot answer exactly, or NULL if they can */
@@ -233,100 +248,6 @@ why_not_entries(IndexTableScan *scan)
 			return "this transaction has written the fact table";
 	}
 	return NULL;
-}
-
-/* start_search: starts the search for the entries; returns why they cannot be searched for, or NULL */
-static const char *
-start_search(IndexTableScan *scan)
-{
-	const char *why = set_keys(scan);
-
-	if (why == NULL && !scan->nothing)
-		search(scan);
-	return why;
-}
-
-/* search: starts a search with the values that are set */
-static void
-search(IndexTableScan *scan)
-{
-	EState	   *estate = scan->css.ss.ps.state;
-
-	scan->nothing = false;
-	if (!scan->begun)
-	{
-		MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
-		Bitmapset  *wanted = NULL;
-
-		entry_scan_begin(&scan->entries, scan->def, scan->index_table, estate->es_snapshot, false,
-						 nkeys_of_scan(scan));
-		scan->begun = true;
-		scan->entries.counted = true;
-		scan->entries.backward = scan->plan.backward;
-		scan->entries.parallel = shared_index_scan(scan);
-		if (scan->plan.entries_only)
-		{
-			foreach_int(attno, scan->plan.columns)
-				wanted = bms_add_member(wanted, attno);
-			if (scan->plan.partial_rows)
-				scan->partial = partial_row_begin(scan->def, scan->plan.columns);
-		}
-		else
-			wanted = columns_to_fetch_by(scan->def);
-		foreach_int(attno, scan->plan.groups)
-			wanted = bms_add_member(wanted, attno);
-		entry_scan_want(&scan->entries, wanted);
-		if (!scan->plan.entries_only)
-		{
-			live_scan_begin(&scan->rows, scan->fact, scan->fact_table, estate->es_snapshot);
-			scan->rows.columns = scan->last_column;
-			scan->fetching = true;
-		}
-		MemoryContextSwitchTo(old);
-	}
-	if (scan->plan.groups != NIL)
-		loose_start(scan);
-	if (scan->array_key < 0 || scan->shared != NULL)
-	{
-		entry_scan_start(&scan->entries, scan->keys);
-		scan->searches++;
-	}
-	else
-		scan->nothing = !next_search(scan);
-}
-
-/* next_search: starts the search for the next of several values; returns false if there is none */
-static bool
-next_search(IndexTableScan *scan)
-{
-	if (scan->next_element == scan->nelements)
-		return false;
-	scan->keys[scan->array_key].sk_argument = scan->elements[scan->next_element++];
-	entry_scan_start(&scan->entries, scan->keys);
-	scan->searches++;
-	return true;
-}
-
-/* next_entry: returns the next entry, or NULL if there is none */
-TupleTableSlot *
-next_entry(IndexTableScan *scan)
-{
-	TupleTableSlot *entry;
-
-	if (scan->nothing)
-		return NULL;
-	for (;;)
-	{
-		entry = scan->loose != NULL ? loose_next(scan) : entry_scan_next(&scan->entries);
-		if (entry == NULL && (scan->array_key < 0 || scan->shared != NULL || !next_search(scan)))
-		{
-			scan->nothing = true;
-			return NULL;
-		}
-		if (entry != NULL && (scan->seen == NULL || !seen_row(scan->seen, entry)))
-			return entry;
-		CHECK_FOR_INTERRUPTS();
-	}
 }
 
 /* return_entry: returns what an entry has */

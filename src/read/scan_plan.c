@@ -34,13 +34,10 @@
 #include "utils/rel.h"
 #include "utils/typcache.h"
 
-#include "../definition/cache.h"
+#include "../definition/definition.h"
 #include "../util/compat.h"
-#include "coverage.h"
-#include "path_cost.h"
-#include "query_table.h"
-#include "scan_plan.h"
-#include "soft_definition.h"
+#include "plan.h"
+#include "scan.h"
 
 /* What is replaced by parameters in a fallback. */
 typedef struct Replacing

@@ -24,12 +24,8 @@
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
-#include "../catalog/completeness.h"
-#include "fact_checks.h"
-#include "field_match.h"
-#include "scalar_value.h"
-#include "search_condition.h"
-#include "search_value.h"
+#include "../catalog/catalog.h"
+#include "plan.h"
 
 static List *implied_by_operator(IndexDef *def, Oid operator, Oid collation, Node *expr, Node *value, bool array,
 								 Index varno);

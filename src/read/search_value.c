@@ -20,9 +20,8 @@
 #include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 
-#include "../catalog/completeness.h"
-#include "scalar_value.h"
-#include "search_value.h"
+#include "../catalog/catalog.h"
+#include "plan.h"
 
 static bool leads_to_value(Field *field, Node *json, PathStep *steps, int nsteps);
 static bool is_name(Node *arg, PathStep *step);

@@ -33,17 +33,13 @@
 #include "utils/reltrigger.h"
 #include "utils/resowner.h"
 
-#include "../catalog/definition_rows.h"
-#include "../catalog/table_access.h"
-#include "../catalog/validity.h"
-#include "../definition/cache.h"
-#include "../definition/fact_partition.h"
-#include "../definition/invalidation.h"
+#include "../catalog/catalog.h"
+#include "../definition/definition.h"
 #include "../indextable.h"
 #include "../util/relation.h"
 #include "../util/subxact.h"
 #include "../util/wait_point.h"
-#include "soft_definition.h"
+#include "plan.h"
 
 /* A table that was asked for. */
 typedef struct Table

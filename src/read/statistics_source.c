@@ -26,12 +26,11 @@
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
-#include "../definition/invalidation.h"
+#include "../definition/definition.h"
 #include "../indextable.h"
 #include "../util/inherit.h"
 #include "../util/relation.h"
-#include "field_match.h"
-#include "statistics_source.h"
+#include "plan.h"
 
 /* Index tables with entries for fewer of the rows lend only what is certain. */
 #define MIN_SHARE	0.5

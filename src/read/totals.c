@@ -17,8 +17,7 @@
 #include "utils/rel.h"
 #include "utils/tuplestore.h"
 
-#include "../definition/cache.h"
-#include "../definition/totals.h"
+#include "../definition/definition.h"
 #include "../indextable.h"
 #include "../util/sql.h"
 

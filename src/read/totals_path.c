@@ -25,17 +25,11 @@
 #include "parser/parsetree.h"
 #include "utils/rel.h"
 
-#include "../catalog/completeness.h"
-#include "../definition/totals.h"
+#include "../catalog/catalog.h"
+#include "../definition/definition.h"
 #include "../util/compat.h"
-#include "candidate.h"
-#include "elements.h"
-#include "path.h"
-#include "path_cost.h"
-#include "query_table.h"
-#include "scan_plan.h"
-#include "totals_path.h"
-#include "totals_replace.h"
+#include "plan.h"
+#include "scan.h"
 
 /* What is asked of totals. */
 typedef struct Asked

@@ -32,14 +32,10 @@
 #include "utils/rel.h"
 #include "utils/typcache.h"
 
-#include "../catalog/completeness.h"
-#include "../definition/totals.h"
+#include "../catalog/catalog.h"
+#include "../definition/definition.h"
 #include "../util/compat.h"
-#include "elements.h"
-#include "field_match.h"
-#include "query_table.h"
-#include "search_value.h"
-#include "totals_replace.h"
+#include "plan.h"
 
 /* What a document has in key fields. */
 typedef struct Equal

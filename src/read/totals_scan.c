@@ -15,14 +15,12 @@
 #include "nodes/extensible.h"
 #include "utils/memutils.h"
 
-#include "../catalog/completeness.h"
-#include "../definition/tree_age.h"
-#include "../maintain/in_step.h"
+#include "../catalog/catalog.h"
+#include "../definition/definition.h"
+#include "../maintain/maintain.h"
 #include "../util/settings.h"
-#include "explain.h"
-#include "hooks.h"
-#include "scan_fallback.h"
-#include "totals_path.h"
+#include "plan.h"
+#include "scan.h"
 
 typedef struct TotalsScan
 {

@@ -28,12 +28,8 @@
 
 #include "../util/settings.h"
 #include "../util/while_set.h"
-#include "hooks.h"
-#include "path.h"
-#include "path_cost.h"
-#include "query_table.h"
-#include "scan_plan.h"
-#include "statistics_source.h"
+#include "plan.h"
+#include "scan.h"
 
 /* With more rows to a partition than this it is better to read partitions one after the other. */
 #define ROWS_PER_PARTITION	10

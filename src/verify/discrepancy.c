@@ -18,13 +18,11 @@
 #include "utils/memutils.h"
 #include "utils/tuplestore.h"
 
-#include "../catalog/definition_rows.h"
-#include "../catalog/fact_rows.h"
-#include "../catalog/named_table.h"
-#include "../definition/totals.h"
-#include "../entry/row_text.h"
+#include "../catalog/catalog.h"
+#include "../definition/definition.h"
+#include "../entry/entry.h"
 #include "../indextable.h"
-#include "discrepancy.h"
+#include "verify.h"
 
 static int	payload_columns(IndexDef *def, AttrNumber *columns);
 

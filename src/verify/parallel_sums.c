@@ -41,14 +41,13 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-#include "../definition/cache.h"
-#include "../definition/expression.h"
-#include "../entry/block_scan.h"
+#include "../definition/definition.h"
+#include "../entry/scans.h"
 #include "../indextable.h"
 #include "../util/fixed_settings.h"
 #include "../util/inherit.h"
 #include "../util/subxact.h"
-#include "sums.h"
+#include "verify.h"
 
 /* What is in shared memory. */
 enum

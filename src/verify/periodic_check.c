@@ -30,15 +30,13 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
-#include "../catalog/definition_rows.h"
-#include "../catalog/owner.h"
-#include "../catalog/table_access.h"
+#include "../catalog/catalog.h"
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../util/settings.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
-#include "periodic_check.h"
+#include "verify.h"
 
 /* The worker looks once in so many ms whether a check is due. */
 #define LOOK_INTERVAL		10000

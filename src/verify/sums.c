@@ -20,23 +20,16 @@
 #include "utils/rel.h"
 #include "utils/tuplesort.h"
 
-#include "../definition/index_partition.h"
-#include "../definition/resolve.h"
-#include "../entry/block_scan.h"
-#include "../entry/document.h"
-#include "../entry/entries.h"
-#include "../entry/entry_scan.h"
-#include "../entry/extract.h"
-#include "../entry/fact_fetch.h"
+#include "../definition/definition.h"
+#include "../entry/entry.h"
+#include "../entry/scans.h"
 #include "../indextable.h"
-#include "../place/foreign/feed_client.h"
-#include "../place/foreign/foreign_rows.h"
+#include "../place/foreign/foreign.h"
 #include "../util/memory.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
-#include "discrepancy.h"
-#include "sums.h"
 #include "value_hash.h"
+#include "verify.h"
 
 typedef struct Row
 {

@@ -20,15 +20,14 @@
 #include "storage/lmgr.h"
 #include "utils/snapmgr.h"
 
-#include "../catalog/definition_rows.h"
-#include "../catalog/named_table.h"
-#include "../definition/cache.h"
-#include "../entry/deltas.h"
-#include "../entry/entries.h"
+#include "../catalog/catalog.h"
+#include "../definition/definition.h"
+#include "../entry/entry.h"
+#include "../entry/writers.h"
 #include "../indextable.h"
-#include "../maintain/batch.h"
+#include "../maintain/maintain.h"
 #include "../util/inherit.h"
-#include "totals.h"
+#include "verify.h"
 
 /* What report_group() works on. */
 typedef struct Report

@@ -42,11 +42,10 @@
 #include "utils/timestamp.h"
 
 #include "../indextable.h"
-#include "../queue/worker_slots.h"
+#include "../queue/queue.h"
 #include "../util/lock.h"
 #include "../util/settings.h"
-#include "launcher.h"
-#include "main.h"
+#include "worker.h"
 
 /* Workers of a database are not started again before this time, in ms. */
 #define RETRY_INTERVAL		1000

@@ -28,17 +28,15 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
-#include "../catalog/fact_rows.h"
-#include "../catalog/usage.h"
+#include "../catalog/catalog.h"
 #include "../indextable.h"
-#include "../queue/worker_slots.h"
+#include "../queue/queue.h"
 #include "../util/lock.h"
 #include "../util/settings.h"
 #include "../util/sql.h"
 #include "../util/wait_point.h"
-#include "../verify/periodic_check.h"
-#include "drain_round.h"
-#include "main.h"
+#include "../verify/verify.h"
+#include "worker.h"
 
 PG_FUNCTION_INFO_V1(indextable_start_workers);
 PG_FUNCTION_INFO_V1(indextable_stop_launched);

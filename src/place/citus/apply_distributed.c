@@ -27,8 +27,7 @@
 #include "../../indextable.h"
 #include "../../util/sql.h"
 #include "../../util/while_set.h"
-#include "citus_place.h"
-#include "shard_guard.h"
+#include "citus.h"
 
 PG_FUNCTION_INFO_V1(indextable_lock_shards);
 

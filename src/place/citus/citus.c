@@ -37,8 +37,8 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
-#include "citus_place.h"
 #include "../../util/sql.h"
+#include "citus.h"
 
 /* How pg_dist_partition says what a table is. */
 #define PARTMETHOD_NONE		'n' /* its rows are not divided */

@@ -7,7 +7,7 @@
  */
 #include "postgres.h"
 
-#include "citus_place.h"
+#include "citus.h"
 
 static bool undoes_all(ErrorData *error);
 

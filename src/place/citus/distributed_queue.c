@@ -36,18 +36,12 @@
 #include "utils/snapmgr.h"
 #include "utils/typcache.h"
 
-#include "../../catalog/definition_rows.h"
-#include "../../catalog/fact_rows.h"
-#include "../../catalog/orphaned_rows.h"
-#include "../../catalog/owner.h"
-#include "../../catalog/table_access.h"
-#include "../../catalog/validity.h"
-#include "../../definition/cache.h"
-#include "../../definition/resolve.h"
+#include "../../catalog/catalog.h"
+#include "../../definition/definition.h"
 #include "../../indextable.h"
 #include "../../util/sql.h"
 #include "../../util/subxact.h"
-#include "citus_place.h"
+#include "citus.h"
 
 PG_FUNCTION_INFO_V1(indextable_drain_shards);
 
@@ -304,25 +298,4 @@ shard_append(FactDef *def, Oid queue, HeapTuple *rows, int n)
 		PopActiveSnapshot();
 	relation_close(rel, NoLock);
 	return true;
-}
-
-/*
- * shard_of_key
- *		Returns which of the shards has the row with a primary key, or NULL if none of them does.
- *		Citus distributes rows by the hash by which the type is hashed everywhere else.
- */
-ShardPair *
-shard_of_key(List *shards, FactDef *def, Datum *key)
-{
-	int			column = ((ShardPair *) linitial(shards))->column;
-	Form_pg_attribute att = TupleDescAttr(def->queue_desc, QUEUE_KEY - 1 + column);
-	TypeCacheEntry *type = lookup_type_cache(att->atttypid, TYPECACHE_HASH_PROC_FINFO);
-	int32		hash = DatumGetInt32(FunctionCall1Coll(&type->hash_proc_finfo, att->attcollation, key[column]));
-
-	foreach_ptr(ShardPair, pair, shards)
-	{
-		if (pair->min <= hash && hash <= pair->max)
-			return pair;
-	}
-	return NULL;
 }

@@ -40,7 +40,7 @@
 #include "../../indextable.h"
 #include "../../util/compat.h"
 #include "../../util/sql.h"
-#include "citus_place.h"
+#include "citus.h"
 
 typedef struct DistributedScan
 {

@@ -42,17 +42,17 @@
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
 
-#include "../../catalog/owner.h"
-#include "../../definition/cache.h"
+#include "../../catalog/catalog.h"
+#include "../../definition/definition.h"
 #include "../../indextable.h"
-#include "../../queue/backlog.h"
+#include "../../queue/queue.h"
 #include "../../util/arguments.h"
 #include "../../util/compat.h"
 #include "../../util/inherit.h"
 #include "../../util/lock.h"
 #include "../../util/sql.h"
 #include "../../util/subxact.h"
-#include "citus_place.h"
+#include "citus.h"
 
 /* The longest pause between two queries, in ms, as each of them asks all shards. */
 #define MAX_PAUSE			100

@@ -41,19 +41,14 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-#include "../../catalog/definition_rows.h"
-#include "../../catalog/named_table.h"
-#include "../../catalog/owner.h"
-#include "../../catalog/table_access.h"
-#include "../../definition/cache.h"
+#include "../../catalog/catalog.h"
+#include "../../definition/definition.h"
 #include "../../indextable.h"
-#include "../../queue/drain.h"
+#include "../../queue/queue.h"
 #include "../../util/fixed_settings.h"
 #include "../../util/sql.h"
-#include "../../verify/compare.h"
-#include "../../verify/discrepancy.h"
-#include "../../verify/sums.h"
-#include "citus_place.h"
+#include "../../verify/verify.h"
+#include "citus.h"
 
 /* Queues the rows of discrepancies, and passes these on. */
 typedef struct Requeue

@@ -72,17 +72,14 @@
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 
-#include "../../catalog/definition_rows.h"
-#include "../../catalog/owner.h"
-#include "../../definition/resolve.h"
+#include "../../catalog/catalog.h"
+#include "../../definition/definition.h"
 #include "../../indextable.h"
-#include "../../queue/append.h"
-#include "../../queue/batch_keys.h"
-#include "../../queue/rejections.h"
+#include "../../queue/queue.h"
 #include "../../util/relation.h"
 #include "../../util/sql.h"
 #include "../../util/wait_point.h"
-#include "citus_place.h"
+#include "citus.h"
 
 /* For so long a drain waits for prepared transactions, in ms, and so often it looks. */
 #define PREPARED_WAIT		1000

@@ -21,9 +21,8 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 
-#include "../../maintain/install_triggers.h"
-#include "citus_place.h"
-#include "shard_guard.h"
+#include "../../maintain/maintain.h"
+#include "citus.h"
 
 /* Since 16 the rights that are to be checked are in a list of their own. */
 #if PG_VERSION_NUM < 160000

@@ -19,19 +19,13 @@
 #include "utils/hsearch.h"
 #include "utils/lsyscache.h"
 
-#include "../../catalog/definition_rows.h"
-#include "../../catalog/fact_rows.h"
-#include "../../catalog/named_table.h"
-#include "../../catalog/owner.h"
-#include "../../catalog/table_access.h"
-#include "../../catalog/validity.h"
-#include "../../definition/cache.h"
-#include "../../definition/fact_partition.h"
+#include "../../catalog/catalog.h"
+#include "../../definition/definition.h"
 #include "../../indextable.h"
-#include "../../maintain/install_triggers.h"
+#include "../../maintain/maintain.h"
 #include "../../util/relation.h"
 #include "../../util/sql.h"
-#include "citus_place.h"
+#include "citus.h"
 
 /* The distributed table of a shard. */
 typedef struct ShardTable
@@ -206,40 +200,6 @@ distributed_renew_guard(Oid index_table)
 		return;
 	CommandCounterIncrement();
 	distributed_install_guard(index_table);
-}
-
-/*
- * guard_number
- *		Returns the number of the rows in the queue by which an index table is built, or 0 if
- *		there are none.
- */
-int64
-guard_number(Oid index_table)
-{
-	Relation	rel = try_relation_open(index_table, AccessShareLock);
-	Trigger    *guard;
-	int64		number;
-
-	if (rel == NULL)
-		return 0;
-	guard = find_guard(rel);
-	number = guard == NULL ? 0 : strtoll(guard->tgargs[1], NULL, 10);
-	relation_close(rel, AccessShareLock);
-	return number;
-}
-
-/* find_guard: returns the guard of a distributed index table, or NULL */
-Trigger *
-find_guard(Relation rel)
-{
-	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
-	{
-		Trigger    *trigger = &rel->trigdesc->triggers[i];
-
-		if (strcmp(trigger->tgname, GUARD) == 0 && trigger->tgnargs == 3)
-			return trigger;
-	}
-	return NULL;
 }
 
 /* queue_name: returns the name of the queue table of a fact table */

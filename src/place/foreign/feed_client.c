@@ -52,13 +52,12 @@
 #include "utils/rel.h"
 #include "utils/timestamp.h"
 
-#include "../../catalog/definition_rows.h"
-#include "../../definition/cache.h"
-#include "../../entry/row_text.h"
+#include "../../catalog/catalog.h"
+#include "../../definition/definition.h"
+#include "../../entry/entry.h"
 #include "../../indextable.h"
-#include "../../maintain/partition_entries.h"
-#include "../../queue/batch_keys.h"
-#include "../../queue/drain.h"
+#include "../../maintain/maintain.h"
+#include "../../queue/queue.h"
 #include "../../util/fixed_settings.h"
 #include "../../util/inherit.h"
 #include "../../util/lock.h"
@@ -66,9 +65,7 @@
 #include "../../util/subxact.h"
 #include "../../util/wait_point.h"
 #include "../place.h"
-#include "feed_client.h"
-#include "foreign_snapshot.h"
-#include "remote_query.h"
+#include "foreign.h"
 
 /* A table on another server. */
 typedef struct RemoteTable

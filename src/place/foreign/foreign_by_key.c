@@ -28,13 +28,13 @@
 #include "utils/rel.h"
 #include "utils/typcache.h"
 
-#include "../../catalog/owner.h"
+#include "../../catalog/catalog.h"
 #include "../../indextable.h"
 #include "../../util/memory.h"
 #include "../../util/relation.h"
 #include "../../util/sql.h"
 #include "../place.h"
-#include "foreign_rows.h"
+#include "foreign.h"
 
 /* How many keys one statement asks for, if each needs a condition of its own. */
 #define MAX_CONDITIONS		200

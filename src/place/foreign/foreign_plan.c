@@ -30,8 +30,7 @@
 
 #include "../../indextable.h"
 #include "../../util/compat.h"
-#include "foreign_plan_make.h"
-#include "foreign_rows.h"
+#include "foreign.h"
 
 /* So many partitions are asked by one plan at most. */
 #define MAX_PARTITIONS		256

@@ -18,6 +18,7 @@
  */
 #include "postgres.h"
 
+#include "foreign/foreign.h"
 #include "lib/stringinfo.h"
 #include "nodes/pg_list.h"
 #include "nodes/plannodes.h"
@@ -32,8 +33,8 @@
 #include "../../indextable.h"
 #include "../../util/compat.h"
 #include "../../util/relation.h"
-#include "foreign_plan_make.h"
-#include "foreign_rows.h"
+#include "../../util/sql.h"
+#include "foreign.h"
 
 /* So many partitions are joined at most. */
 #define MAX_JOINED			16
@@ -220,4 +221,66 @@ static void
 server_changed(Datum arg, int cache, uint32 hash)
 {
 	changes++;
+}
+
+/* is_of_postgres_fdw: returns whether postgres_fdw reads a partition, and sets *server to the foreign server */
+bool
+is_of_postgres_fdw(Oid relid, Oid *server)
+{
+	*server = GetForeignTable(relid)->serverid;
+	return strcmp(GetForeignDataWrapper(GetForeignServer(*server)->fdwid)->fdwname, "postgres_fdw") == 0;
+}
+
+/* key_column: returns the name of a column of the primary key, quoted */
+const char *
+key_column(FactDef *def, int i)
+{
+	return quote_identifier(NameStr(TupleDescAttr(def->desc, def->pk_attno[i] - 1)->attname));
+}
+
+/*
+ * select_rows
+ *		Returns a SELECT, without conditions, of the columns asked for, and sets
+ *		*columns to their numbers in the fact table, and *n to how many they are.
+ *
+ * Columns are named, because partitions number them in other ways.
+ */
+char *
+select_rows(RowRequest *request, AttrNumber **columns, int *n)
+{
+	TupleDesc	desc = request->def->desc;
+	StringInfoData sql;
+
+	*n = 0;
+	initStringInfo(&sql);
+	*columns = palloc(sizeof(AttrNumber) * desc->natts);
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+		int			member = att->attnum - FirstLowInvalidHeapAttributeNumber;
+
+		if (att->attisdropped ||
+			(request->columns != NULL && !bms_is_member(member, request->columns) &&
+			 !bms_is_member(member, request->def->pk_columns)))
+			continue;
+		appendStringInfo(&sql, "%s f.%s", *n == 0 ? "SELECT" : ",", quote_identifier(NameStr(att->attname)));
+		(*columns)[(*n)++] = att->attnum;
+	}
+	appendStringInfo(&sql, " FROM %s f", quoted_relation(request->relid));
+	return sql.data;
+}
+
+/*
+ * store_row
+ *		Stores a tuple that the SELECT of select_rows() has returned in a slot with the
+ *		columns of the fact table, where its values point into the tuple.
+ */
+void
+store_row(FactDef *def, HeapTuple tuple, TupleDesc desc, AttrNumber *columns, TupleTableSlot *slot)
+{
+	ExecClearTuple(slot);
+	memset(slot->tts_isnull, true, sizeof(bool) * def->desc->natts);
+	for (int i = 0; i < desc->natts; i++)
+		slot->tts_values[columns[i] - 1] = heap_getattr(tuple, i + 1, desc, &slot->tts_isnull[columns[i] - 1]);
+	ExecStoreVirtualTuple(slot);
 }

@@ -39,14 +39,13 @@
 #include "utils/rel.h"
 #include "utils/typcache.h"
 
-#include "../../definition/index_partition.h"
-#include "../../entry/document.h"
-#include "../../entry/fact_fetch.h"
-#include "../../entry/row_errors.h"
+#include "../../definition/definition.h"
+#include "../../entry/entry.h"
+#include "../../entry/scans.h"
 #include "../../indextable.h"
 #include "../../util/sql.h"
 #include "../place.h"
-#include "foreign_rows.h"
+#include "foreign.h"
 
 /* How many rows are fetched from a cursor at a time. */
 #define FETCH_ROWS			1000
@@ -203,14 +202,6 @@ foreign_keys_in_order(FactDef *def, Relation leaf)
 	return result;
 }
 
-/* is_of_postgres_fdw: returns whether postgres_fdw reads a partition, and sets *server to the foreign server */
-bool
-is_of_postgres_fdw(Oid relid, Oid *server)
-{
-	*server = GetForeignTable(relid)->serverid;
-	return strcmp(GetForeignDataWrapper(GetForeignServer(*server)->fdwid)->fdwname, "postgres_fdw") == 0;
-}
-
 /*
  * foreign_scan_keys
  *		Returns the primary keys of the first rows, in their order, of a partition on
@@ -283,60 +274,6 @@ append_after(StringInfo sql, FactDef *def)
 		appendStringInfo(sql, "f.%s OPERATOR(pg_catalog.>) $%d", key_column(def, i), i + 1);
 	}
 	appendStringInfoChar(sql, ')');
-}
-
-/* key_column: returns the name of a column of the primary key, quoted */
-const char *
-key_column(FactDef *def, int i)
-{
-	return quote_identifier(NameStr(TupleDescAttr(def->desc, def->pk_attno[i] - 1)->attname));
-}
-
-/*
- * select_rows
- *		Returns a SELECT, without conditions, of the columns asked for, and sets
- *		*columns to their numbers in the fact table, and *n to how many they are.
- *
- * Columns are named, because partitions number them in other ways.
- */
-char *
-select_rows(RowRequest *request, AttrNumber **columns, int *n)
-{
-	TupleDesc	desc = request->def->desc;
-	StringInfoData sql;
-
-	*n = 0;
-	initStringInfo(&sql);
-	*columns = palloc(sizeof(AttrNumber) * desc->natts);
-	for (int i = 0; i < desc->natts; i++)
-	{
-		Form_pg_attribute att = TupleDescAttr(desc, i);
-		int			member = att->attnum - FirstLowInvalidHeapAttributeNumber;
-
-		if (att->attisdropped ||
-			(request->columns != NULL && !bms_is_member(member, request->columns) &&
-			 !bms_is_member(member, request->def->pk_columns)))
-			continue;
-		appendStringInfo(&sql, "%s f.%s", *n == 0 ? "SELECT" : ",", quote_identifier(NameStr(att->attname)));
-		(*columns)[(*n)++] = att->attnum;
-	}
-	appendStringInfo(&sql, " FROM %s f", quoted_relation(request->relid));
-	return sql.data;
-}
-
-/*
- * store_row
- *		Stores a tuple that the SELECT of select_rows() has returned in a slot with the
- *		columns of the fact table, where its values point into the tuple.
- */
-void
-store_row(FactDef *def, HeapTuple tuple, TupleDesc desc, AttrNumber *columns, TupleTableSlot *slot)
-{
-	ExecClearTuple(slot);
-	memset(slot->tts_isnull, true, sizeof(bool) * def->desc->natts);
-	for (int i = 0; i < desc->natts; i++)
-		slot->tts_values[columns[i] - 1] = heap_getattr(tuple, i + 1, desc, &slot->tts_isnull[columns[i] - 1]);
-	ExecStoreVirtualTuple(slot);
 }
 
 /*

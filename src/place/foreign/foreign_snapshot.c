@@ -28,12 +28,12 @@
 #include "utils/snapmgr.h"
 
 #include "../../indextable.h"
-#include "../../maintain/batch.h"
+#include "../../maintain/maintain.h"
 #include "../../util/inherit.h"
 #include "../../util/lock.h"
 #include "../../util/sql.h"
 #include "../../util/subxact.h"
-#include "foreign_snapshot.h"
+#include "foreign.h"
 
 /* How often the lock that keeps writers out is asked for. */
 #define MAX_TRIES			5

@@ -36,7 +36,7 @@
 #include "../../util/memory.h"
 #include "../../util/sql.h"
 #include "../../util/subxact.h"
-#include "remote_query.h"
+#include "foreign.h"
 
 /* A server that has not answered a statement after so many ms is taken to be down. */
 #define ANSWER_TIMEOUT		30000

@@ -18,19 +18,13 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
-#include "../../entry/apply.h"
+#include "../../entry/writers.h"
 #include "../../indextable.h"
-#include "../../maintain/drain_all.h"
-#include "../../queue/append.h"
-#include "../../queue/backlog.h"
-#include "../../queue/batch_keys.h"
-#include "../../queue/drain.h"
-#include "../../queue/rejections.h"
-#include "../../queue/scan.h"
-#include "../../queue/tables.h"
+#include "../../maintain/maintain.h"
+#include "../../queue/queue.h"
 #include "../../util/inherit.h"
 #include "../../util/lock.h"
-#include "../foreign/feed_client.h"
+#include "../foreign/foreign.h"
 #include "../place.h"
 
 /* A search for a change that is still queued. */

@@ -1,0 +1,238 @@
+/*-------------------------------------------------------------------------
+ *
+ * catalog.h
+ *	  Offers what the extension's own tables say of index tables and fact tables, and of who may
+ *	  do what.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_CATALOG_H
+#define INDEXTABLE_CATALOG_H
+
+#include "access/attnum.h"
+#include "access/genam.h"
+#include "access/htup.h"
+#include "access/tupdesc.h"
+#include "nodes/pg_list.h"
+#include "storage/itemptr.h"
+#include "storage/lock.h"
+#include "utils/rel.h"
+#include "utils/relcache.h"
+#include "utils/snapshot.h"
+
+#include "../indextable.h"
+#include "../util/compat.h"
+
+/* comment_call.c: the comment of an index table, which has the statement that makes it */
+#define COMMENT_BEGINS		"index table of "
+#define STATEMENT_BEGINS	": SELECT indextable.create("
+
+extern bool has_written_comment(Oid index_table, Oid fact_table);
+extern bool is_undefined(Oid index_table);
+extern List *undefined_tables(void);
+extern List *undefined_of(List *undefined, Oid fact_table);
+extern char *told_remaking(List *undefined);
+
+/*
+ * completeness.c: records that fact rows lack entries, and tells which queries an index table
+ * can answer by itself.
+ */
+
+/* The bit of rows that lack an entry though their first so many key fields are not null. */
+#define LACKING_BIT(fields)	((uint32) 1 << (fields))
+/*
+ * The bits of rows that have another value than an array where the elements of one are looked for,
+ * of rows that have an element that is no string, of rows whose elements are not one
+ * for each of an array, of rows that have a time without a zone of its own in a field with a zone,
+ * of rows that have an array or an object where a key has its text, and of all that being recorded.
+ */
+#define NO_ARRAY_BIT		((uint32) 1 << 26)
+#define NO_STRING_BIT		((uint32) 1 << 27)
+#define UNEVEN_BIT			((uint32) 1 << 28)
+#define ZONELESS_BIT		((uint32) 1 << 29)
+#define CONTAINER_BIT		((uint32) 1 << 30)
+#define VALUE_BITS			(NO_ARRAY_BIT | NO_STRING_BIT | UNEVEN_BIT | ZONELESS_BIT | CONTAINER_BIT)
+#define VALUES_RECORDED		((uint32) 1 << 31)
+
+extern bool index_table_complete(IndexDef *def, int fields, Snapshot snapshot);
+extern bool index_table_has_none(IndexDef *def, uint32 values, Snapshot snapshot);
+extern uint32 lacking_unrecorded(IndexDef *def, uint32 lacking, Snapshot snapshot);
+extern bool lacking_is_news(IndexDef *def, uint32 lacking);
+extern void record_lacking(IndexDef *def, uint32 lacking);
+extern void completeness_begin(Oid index_table);
+extern void completeness_move(Oid from, Oid to);
+
+/* For orphaned_rows.c. */
+extern Oid	completeness_relid(void);
+extern SysScanDesc scan_completeness(Relation rel, const char *index, Oid index_table, Snapshot snapshot);
+extern int	record_fields(HeapTuple tuple, Relation rel);
+extern void forget_records(IndexDef *def);
+extern LOCKTAG record_tag(Oid index_table, TransactionId xmin, int fields);
+extern bool lock_record(Oid index_table, TransactionId xmin, int fields, LOCKMODE mode);
+
+/*
+ * definition_rows.c: reads and writes the catalog's definitions of index tables, and deletes
+ * what else the catalog has of one.
+ */
+
+/* The values in the catalog and of users' arguments, by those in C; each list is ended by NULL. */
+extern const char *const strategy_names[];
+extern const char *const maintenance_names[];
+extern const char *const mismatch_names[];
+extern const char *const state_names[];
+
+extern void catalog_insert(DefinitionRow *row, Relation fact);
+extern void catalog_update(DefinitionRow *row, Relation fact);
+extern void catalog_set_state(Oid index_table, IndexState state, const char *problem);
+extern List *catalog_index_tables(void);
+extern List *get_column_names_by_number(Relation rel);
+extern List *catalog_read_definitions(Oid fact_table, Oid index_table);
+extern DefinitionRow *stored_definition(Oid index_table);
+extern bool is_building(Oid index_table);
+extern List *catalog_read_unchecked_definitions(Oid fact_table, Oid index_table);
+extern List *catalog_definitions(void);
+extern bool catalog_is_current_version(void);
+extern Oid	catalog_fact_of(Oid index_table);
+extern bool is_async(DefinitionRow *row);
+extern bool is_queued(DefinitionRow *row);
+extern List *catalog_queued_definitions(Oid fact_table);
+extern bool keeps_totals(DefinitionRow *row);
+extern Oid	catalog_forget_index_table(Oid index_table);
+extern void catalog_forget_definition(Oid index_table);
+extern bool catalog_fact_in_use(Oid fact_table);
+extern void catalog_count_skipped(Oid index_table, int64 entries);
+extern void catalog_forget_skipped(Oid index_table);
+extern void catalog_reassign_rows(Oid from, Oid to);
+extern void catalog_forget_build(Oid index_table);
+extern void catalog_forget_rejections(Oid index_table);
+extern bool catalog_has_rejections(Oid index_table);
+extern void invalidate_definitions(List *definitions, Oid fact, const char *why);
+extern void queue_note_lost(FactDef *def);
+pg_noreturn extern void queue_lost_error(FactDef *def);
+
+/* fact_rows.c: reads and writes the catalog's rows of fact tables, which name their queue tables */
+
+/* The columns of the catalog's table fact. */
+enum
+{
+	FACT_FACT_TABLE = 1,
+	FACT_QUEUE,
+	FACT_SPARE,
+	FACT_FEED,
+	FACT_NATTS = FACT_FEED
+};
+
+/* The row of a fact table; it has queue tables if any of its index tables is maintained through the queue. */
+typedef struct FactTableRow
+{
+	Oid			fact_table;
+	Oid			queue;			/* the queue table in use, or InvalidOid */
+	Oid			spare;			/* the other one */
+	bool		feed;			/* the queue is a feed: another server takes
+								 * from it */
+} FactTableRow;
+
+extern List *catalog_fact_tables(void);
+extern List *catalog_fact_rows(void);
+extern bool catalog_has_fact(Oid fact_table);
+extern bool catalog_read_fact(Oid fact_table, FactTableRow *row);
+extern List *catalog_queues(bool feeds);
+extern bool catalog_is_feed(Oid fact_table);
+extern void catalog_write_fact(FactTableRow *row);
+extern void catalog_forget_fact(Oid fact_table);
+
+/* named_table.c: finds the index tables that users name */
+extern List *index_tables_of(Oid relid);
+pg_noreturn extern void report_not_index_table(Oid relid);
+extern DefinitionRow *required_definition(Oid index_table);
+extern char *told_call(const char *function, Oid index_table);
+extern char *told_activation(Oid index_table);
+extern char *told_skip(Oid index_table);
+extern char *told_refuse(Oid index_table);
+extern char *told_unqueue(Oid fact);
+extern char *told_drop(Oid fact);
+
+/* orphaned_rows.c: deletes rows of the catalog that are about nothing any more */
+extern void forget_orphaned_rows(Oid named);
+extern List *lock_records(IndexDef *def);
+extern void unlock_records(IndexDef *def, List *locked, uint32 lacking);
+
+/* owner.c: tells who owns the extension, and keeps other roles away from what it makes */
+extern Oid	get_extension_owner(void);
+extern Oid	table_owner(Oid relid);
+extern void revoke_all(Oid relid, Oid owner);
+extern void grant_default_select(Oid relid, Relation fact);
+extern void record_extension_dependency(Oid relid);
+extern bool is_extension_table(Oid relid);
+
+/* table_access.c: finds the extension's own tables, and reads and writes their rows */
+extern Oid	catalog_relid(const char *name, bool missing_ok);
+extern const char *catalog_table(const char *name);
+extern Oid	catalog_schema(void);
+extern bool is_own_schema(Oid schema);
+extern bool is_extension_member(Oid class, Oid object);
+extern List *all_rows(const char *table, void *(*read) (HeapTuple tuple, TupleDesc desc));
+extern List *array_strings(Datum array, Oid type);
+extern Oid	catalog_index(Relation rel, const char *name);
+extern bool catalog_table_has_columns(const char *table, int natts);
+extern const char *extension_version(void);
+extern void check_version(TupleDesc desc, int natts);
+pg_noreturn extern void report_other_version(void);
+extern bool delete_by_oid(const char *table, const char *index, AttrNumber column, Oid value);
+extern void insert_row(const char *table, Datum *values, bool *isnull);
+extern SysScanDesc scan_by_oid(Relation rel, const char *index, AttrNumber column, Oid value);
+extern Datum string_array(List *strings, Oid type);
+extern bool wait_for_row_writer(Relation rel, HeapTuple tuple);
+
+/* usage.c: keeps the counters of how much index tables are read */
+extern List *usage_keys(Oid index_table);
+extern void usage_follows(Oid index_table, List *old_keys);
+extern void usage_from_now(Oid index_table);
+extern void usage_note_reads(void);
+
+/*
+ * validity.c: lists the triggers of the upkeep, and decides which definitions and queue tables
+ * in the catalog are to be believed.
+ */
+
+/* The triggers of index tables, which keep users from writing them. */
+#define GUARD		"indextable_guard"
+#define GUARD_ROW	"indextable_guard_row"
+
+/* The kinds of tables that a trigger can be on. */
+#define ON_PLAIN		0x01	/* fact tables that are not partitioned */
+#define ON_ROOT			0x02	/* fact tables that are partitioned */
+#define ON_PARTITION	0x04	/* partitions on this server */
+#define ON_FOREIGN		0x08	/* partitions on other servers */
+#define ON_DISTRIBUTED	0x10	/* fact tables that Citus distributes */
+
+/* A trigger of fact tables. */
+typedef struct FactTrigger
+{
+	const char *name;
+	const char *event;
+	const char *level;
+	bool		batches;		/* only transactional index tables need it */
+	int			on;				/* the tables that have it: ON_... */
+	bool		cloned;			/* the server copies it from the root to the
+								 * partitions */
+} FactTrigger;
+
+#define FACT_TRIGGERS			4
+
+extern bool is_our_trigger(const char *name);
+extern bool is_our_guard(const char *name);
+extern bool is_our_copied_trigger(const char *name);
+extern bool has_triggers_of_ours(Oid relid, bool guard);
+extern const FactTrigger fact_triggers[FACT_TRIGGERS];
+
+extern bool is_adopted(Oid index_table, Oid fact_table);
+extern bool definition_matches_tables(DefinitionRow *row);
+
+/* The names of all queue tables begin with this. */
+#define QUEUE_TABLE_PREFIX	"queue_"
+
+extern bool find_queue_tables(FactTableRow *row, TupleDesc desc);
+extern void queue_table_drop(Oid relid);
+
+#endif							/* INDEXTABLE_CATALOG_H */

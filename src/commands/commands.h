@@ -1,0 +1,139 @@
+/*-------------------------------------------------------------------------
+ *
+ * commands.h
+ *	  Offers the steps of create(), alter() and drop() to each other: builds, replacements, and
+ *	  how far they have come.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_COMMANDS_H
+#define INDEXTABLE_COMMANDS_H
+
+#include "nodes/bitmapset.h"
+#include "nodes/parsenodes.h"
+#include "nodes/pg_list.h"
+#include "portability/instr_time.h"
+#include "utils/array.h"
+#include "utils/rel.h"
+
+#include "../definition/definition.h"
+#include "../indextable.h"
+#include "../queue/queue.h"
+#include "../util/compat.h"
+
+/* alter_in_place.c: changes of an index table's definition that leave its entries as they are */
+extern void alter_totals(DefinitionRow *row);
+extern void alter_in_place(DefinitionRow *now, DefinitionRow *wanted);
+
+/* build.c: checks, when an index table is to become transactional, that no row is rejected */
+extern void require_no_rejections(Oid index_table, Oid shown);
+
+/* build_batch.c: writes the entries of one batch of an online build */
+extern void build_batch(FactDef *def, Relation fact, void *arg);
+
+/* create.c: fills and registers an index table whose table exists */
+extern void register_index_table(DefinitionRow *row, IndexDef *def, Relation fact,
+								 Relation index_table, const char *tablespace);
+
+extern bool fill_index_table(IndexDef *def, Relation fact, Relation index_table);
+
+/* drop.c: drops an index table, and forgets what was dropped in another way */
+extern void drop_index_table(Oid relid);
+extern void forget_dropped_relation(Oid relid, bool wait, DropBehavior behavior);
+
+/*
+ * if_not_exists.c: what create() does about an index table that exists, if it is asked to
+ * accept one.
+ */
+extern Oid	find_named_table(const char *name, Oid fact_table);
+extern bool is_bare_copy(Oid table, Oid fact_table);
+extern Oid	replace_bare_copy(Oid existing, Relation fact);
+pg_noreturn extern void refuse_existing(Oid existing);
+extern void check_existing(Oid existing, DefinitionRow *row, IndexDef *asked, PartitioningRequest *parts, Relation fact);
+
+/*
+ * progress.c: notes how far an online build has come, tells where it goes on after an
+ * interruption, and rests for writers.
+ */
+
+/* What was seen of writers while the build worked, or while it rested. */
+typedef struct Seen
+{
+	double		seconds;
+	double		bytes;			/* that they have appended to the queue */
+} Seen;
+
+/* Zeroed before it is used. */
+typedef struct Throttle
+{
+	QueueEnds	ends;			/* of the queue, when it was last looked at */
+	instr_time	looked_at;		/* and when that was; zero: never */
+	Seen		work;			/* lately */
+	Seen		rest;
+	double		slice;			/* seconds of work since the last rest */
+	double		allowance;		/* seconds that it may rest at most, in all */
+} Throttle;
+
+/* A call of build() or rebuild(). */
+typedef struct Build
+{
+	Oid			index_table;	/* the one that is filled */
+	Oid			shown;			/* the one that the user knows: the same, or
+								 * the one that it replaces */
+	Oid			fact_table;
+	int			batch_size;
+	int64		pause;			/* microseconds after each batch; -1: as long
+								 * as writers need */
+	Throttle	throttle;
+	bool		transactional;	/* whether it will be, when it is built */
+	int64		rows;			/* read by this call */
+	bool		done;			/* all rows are read */
+	bool		alone;			/* the index table is locked against all other
+								 * sessions */
+	int			tries;			/* how often that was tried in vain */
+} Build;
+
+extern void progress_begin(Relation fact, Oid index_table, int64 command);
+extern void note_progress(Build *b, Reconciliation *r, Datum *last_key);
+extern ArrayType *read_build_position(Build *b, Oid *table);
+pg_noreturn extern void report_build_superseded(Build *b);
+extern void set_phase(Build *b, const char *phase);
+extern void throttle_look(Throttle *t, Oid fact_table, bool worked);
+extern void throttle_rest(Throttle *t, bool reading);
+
+/* replace.c: makes the replacement of an index table, and puts it in its place */
+extern bool has_filter_dependencies(Oid index_table);
+extern void replace_code_dependencies(Oid index_table);
+extern Oid	make_replacement(DefinitionRow *row, Oid index_table);
+extern void check_not_in_use(Oid relid);
+extern void replace_index_table(DefinitionRow *replacement);
+
+/* replaceable.c: tells whether, and how, one index table can take the place of another */
+
+/* Which columns of an index table stay when it gets another definition. */
+typedef struct Columns
+{
+	int			nkept;			/* so many, from the first one on */
+	int			first_own;		/* and all from this one on, which the owner
+								 * has added */
+	bool		adds;			/* whether the new definition has others, too */
+} Columns;
+
+extern DefinitionRow *replacement_of(Oid index_table);
+extern bool is_own_column(Oid index_table, const char *name);
+extern bool replacement_fits(DefinitionRow *replacement);
+extern void check_replaceable(DefinitionRow *row, Oid index_table);
+extern void report_lost_indexes(DefinitionRow *row, Oid index_table);
+extern Columns compare_columns(DefinitionRow *row, IndexDef *old_def);
+extern IndexDef *get_definition(Oid index_table);
+extern Bitmapset *index_columns(Relation index);
+
+/* swap_files.c: exchanges the files of two tables, and what belongs to that */
+extern Oid	find_matching_index(Relation index, Relation rel);
+extern float4 truncate_without_replication(Oid relid);
+extern void swap_indexes(Oid old, Oid new);
+extern void swap_files(Oid old, Oid new, float4 rows);
+extern List *toast_tables(Oid relid);
+extern void rename_toast_table(Oid relid);
+
+#endif							/* INDEXTABLE_COMMANDS_H */

@@ -1,0 +1,114 @@
+/*-------------------------------------------------------------------------
+ *
+ * ddl.h
+ *	  Offers what commands on tables mean for index tables to the event triggers that fire for
+ *	  them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_DDL_H
+#define INDEXTABLE_DDL_H
+
+#include "fmgr.h"
+#include "nodes/nodes.h"
+#include "nodes/parsenodes.h"
+#include "nodes/pg_list.h"
+#include "nodes/primnodes.h"
+
+#include "../indextable.h"
+
+/* before_alter.c: refuses commands that would make index tables wrong */
+struct Node;
+
+extern void refuse_again(struct Node *command);
+
+/* column_type.c: has index tables follow a change of a fact table's column to another type */
+extern bool can_follow_type(FactDef *fact, const char *column);
+extern void prepare_type_change(FactDef *fact);
+extern void lock_for_type_change(Oid table);
+extern void follow_type_change(Oid fact, AlterTableStmt *stmt);
+
+/*
+ * detach_partition.c: deletes the entries of partitions of fact tables that a command is about
+ * to detach or drop.
+ */
+
+/* A partition that is about to leave its fact table. */
+typedef struct Detach
+{
+	RangeVar   *name;			/* as the command has it */
+	Oid			partition;
+	Oid			parent;
+	Oid			root;			/* the fact table */
+	List	   *whole;			/* partitions of index tables that are to be
+								 * emptied */
+} Detach;
+
+extern bool prepare_detaches(List *detaches);
+extern bool detach_under_locks(List *detaches);
+extern Oid	partition_parent(Oid relid);
+extern Oid	root_to_detach_from(Oid relid);
+extern void delete_entries_before_detach(Oid root, Oid partition, List **whole);
+
+/* event_trigger.c: tells event triggers of the command that fired them */
+
+/*
+ * What event triggers note before a command for those that fire after it: a CommandNotes for each
+ * command that has not ended, the innermost first.
+ */
+typedef struct CommandNotes
+{
+	Node	   *command;
+	List	   *notes;
+	struct CommandNotes *outer;
+} CommandNotes;
+
+extern void require_event_trigger(FunctionCallInfo fcinfo, const char *function);
+extern List *event_trigger_relations(const char *function, bool with_columns);
+extern void begin_notes(CommandNotes **innermost, Node *command);
+extern List *take_notes(CommandNotes **innermost, Node *command);
+
+/* filter_rename.c: rewrites the filters of index tables when something that they use is renamed */
+struct Node;
+
+extern bool may_affect_filters(struct Node *command);
+extern void parse_filters_before_rename(struct Node *command);
+extern void rewrite_filters_after_rename(struct Node *command);
+
+/* on_drop.c: deletes the entries of partitions that are about to be dropped */
+struct DropStmt;
+struct Node;
+
+extern bool names_tables(struct Node *command);
+extern void prepare_drop(struct DropStmt *stmt);
+
+/* own_objects.c: refuses to alter or drop what the extension itself needs */
+struct Node;
+
+extern void check_extension_object_change(struct Node *command);
+extern void check_extension_object_drop(const char *type, const char *schema, const char *name, const char *subobject);
+extern void refuse_drop_of_queue(Oid relid, const char *name);
+extern void refuse_drop_of_row_index(Oid schema);
+extern void refuse_forged_trigger(const char *name, bool has_arguments);
+
+/* partition_ddl.c: keeps index tables in step when partitions are created, attached or detached */
+struct AlterTableStmt;
+struct AlterTableCmd;
+struct CreateStmt;
+
+extern void note_attach_detach(struct AlterTableStmt *stmt, struct AlterTableCmd *cmd);
+extern void handle_attach_detach(struct AlterTableStmt *stmt);
+extern void prepare_detach(struct AlterTableStmt *stmt, struct AlterTableCmd *cmd);
+extern void handle_new_partition(struct CreateStmt *stmt, char *schema);
+
+/*
+ * table_relations.c: refuses relations that fact tables and index tables cannot have with
+ * other tables.
+ */
+struct CreateStmt;
+struct Node;
+
+extern void refuse_relations(struct Node *command);
+extern void refuse_foreign_keys_of(struct CreateStmt *stmt);
+
+#endif							/* INDEXTABLE_DDL_H */

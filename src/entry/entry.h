@@ -1,0 +1,218 @@
+/*-------------------------------------------------------------------------
+ *
+ * entry.h
+ *	  Offers the entries of index tables: fact rows and their documents, and how they are turned
+ *	  into entries.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_ENTRY_H
+#define INDEXTABLE_ENTRY_H
+
+#include "access/attnum.h"
+#include "access/htup.h"
+#include "executor/tuptable.h"
+#include "storage/itemptr.h"
+#include "utils/jsonb.h"
+
+#include "../definition/definition.h"
+#include "../indextable.h"
+
+/* document.c: represents a fact row, and finds values in its documents */
+
+/* A document, as far as it has been detoasted. */
+typedef struct Document
+{
+	Jsonb	   *json;			/* NULL: it has not been asked for yet */
+	const char *end;			/* where the bytes at hand end; NULL: all
+								 * bytes are at hand */
+	PathStep   *found_steps;	/* the path that was found last; NULL: none */
+	int			found_nsteps;	/* how many steps of it */
+	JsonbValue	found;			/* where it led to */
+} Document;
+
+/* Why a row cannot have its entries in an asynchronous index table. */
+typedef struct Rejection
+{
+	int			sqlstate;		/* 0: it can */
+	char	   *message;
+} Rejection;
+
+/* A version of a fact row. */
+typedef struct FactRow
+{
+	FactDef    *fact;
+	TupleTableSlot *slot;
+	Document   *docs;			/* its documents, one for each JSONB column in
+								 * use */
+	Rejection  *rejection;		/* filled in if a value cannot be an entry;
+								 * NULL: that raises an error */
+	Document	only;			/* its document, if there is but one */
+} FactRow;
+
+extern void factrow_init(FactRow *row, FactDef *fact, TupleTableSlot *slot);
+extern bool document_value(FactRow *row, int docno, PathStep *steps, int nsteps,
+						   JsonbValue *value);
+extern bool same_member(FactRow *a, FactRow *b, int docno, JsonbValue *value);
+extern bool json_walk(JsonbValue *value, PathStep *steps, int nsteps);
+
+/* entries.c: holds the entries of one row, and compares them with those of its old version */
+
+/* Where an entry is. */
+typedef struct EntryPlace
+{
+	Oid			table;			/* the index table, or one of its partitions */
+	ItemPointerData tid;		/* invalid: not known */
+} EntryPlace;
+
+/* The entries of one row in one index table. */
+typedef struct Entries
+{
+	int			n;
+	int			max;
+	int			natts;			/* columns of the index table */
+	bool		left_alone;		/* they were not extracted, as the change does
+								 * not affect them */
+	Datum	   *values;			/* n * natts */
+	bool	   *isnull;
+	EntryPlace *places;			/* where they are, if known; else NULL */
+	uint32		lacking;		/* bit k: the row lacks an entry, though its
+								 * first k key fields are not null */
+} Entries;
+
+#define ENTRY_VALUES(e, i)	((e)->values + (Size) (i) * (e)->natts)
+#define ENTRY_NULLS(e, i)	((e)->isnull + (Size) (i) * (e)->natts)
+
+typedef enum OpKind
+{
+	OP_DELETE,
+	OP_INSERT,					/* of an entry that is expected not to exist */
+	OP_PUT						/* of an entry that may exist, with another
+								 * payload */
+} OpKind;
+
+/* An operation on an index table. */
+typedef struct Op
+{
+	HeapTuple	tuple;			/* the entry; OP_DELETE: its identity */
+	Datum		abbreviated;	/* the first identity column, abbreviated for
+								 * sorting; def->brief_text: its first bytes */
+	Datum		first;			/* the first identity column; def->brief_text:
+								 * its bytes after those */
+	Datum		second;			/* the second identity column, if there is one */
+	EntryPlace	place;			/* OP_DELETE: where the entry is, if known */
+	uint32		seq;			/* its number in the list */
+	bool		long_first;		/* the first column is text that has more
+								 * bytes than these */
+	bool		last;			/* no later operation is on the same entry ... */
+	bool		alone;			/* ... and no earlier one; see apply.c */
+	OpKind		kind;
+} Op;
+
+/* Operations on one index table, in the sequence in which they were collected. */
+typedef struct OpList
+{
+	Op		   *ops;
+	int			n;
+	int			max;
+	bool		deletes;		/* there is an OP_DELETE or OP_PUT */
+	Size		widest;			/* how many bytes of data the widest entry
+								 * has, of those to be written */
+	Size		bytes;			/* of memory, roughly */
+	int64		skipped;		/* entries left out, to be counted */
+	uint32		lacking;		/* of all rows, to be recorded; see
+								 * catalog/completeness.c */
+} OpList;
+
+extern void entries_init(Entries *entries, IndexDef *def);
+extern void entries_grow(Entries *entries, int first);
+extern void store_entry(TupleTableSlot *slot, Datum *values, bool *isnull);
+extern int	compare_identity(IndexDef *def, Datum *a, Datum *b);
+extern bool entry_equal(IndexDef *def, Datum *a, bool *anull, Datum *b, bool *bnull);
+extern bool entries_equal(IndexDef *def, Entries *a, Entries *b);
+extern void entries_sort(IndexDef *def, Entries *entries);
+extern void entries_merge(IndexDef *def, Entries *into, Entries *from);
+extern void entries_confine(IndexDef *def, Entries *entries, Entries *a, Entries *b);
+extern bool same_bytes(Datum a, bool anull, Datum b, bool bnull, int16 typlen, bool typbyval);
+extern Datum op_value(IndexDef *def, Op *op, AttrNumber attno, bool *isnull);
+extern bool entries_unchanged(IndexDef *def, FactRow *old, FactRow *new);
+extern void diff_entries(IndexDef *def, Entries *old, Entries *new, OpList *ops, MemoryContext cxt);
+
+/*
+ * extract.c: turns a fact row into its entries in an index table, and casts the keys of
+ * look-ups in the same way.
+ */
+
+/* What a row adds to totals. */
+typedef struct RowDelta
+{
+	Datum	   *values;			/* by column of the table of totals */
+	bool	   *isnull;
+	int			n;				/* to so many groups */
+	Datum	   *elements;		/* whose keys have these elements; NULL: one */
+	uint32		lacking;		/* what is to be recorded of the row */
+	int			skipped;		/* values left out, to be counted */
+} RowDelta;
+
+extern bool passes_filter(IndexDef *def, TupleTableSlot *row);
+extern bool extract_delta(IndexDef *def, FactRow *row, bool report, RowDelta *delta);
+extern void set_element(IndexDef *def, RowDelta *delta, Datum element);
+extern int	extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries);
+
+/* row_errors.c: reports rows that cannot have their entries */
+
+/* The first value of a row that cannot be an entry, and what is to be recorded of others. */
+typedef struct RowMismatch
+{
+	Field	   *field;			/* NULL: there is none */
+	char	   *value;			/* as text */
+	Mismatch	why;
+	uint32		values;			/* VALUE_BITS: kinds of values that there were */
+} RowMismatch;
+
+extern char *excerpt(char *text);
+extern void report_mismatch(IndexDef *def, FactRow *row, RowMismatch *mismatch);
+extern char *format_row_key(FactRow *row);
+
+/* The key and the primary key of an entry may have so many bytes of data together, before compression. */
+#define MAX_KEY_BYTES		2600
+
+/* How long the key and the primary key of an entry are. */
+typedef struct KeySize
+{
+	Size		bytes;			/* of both together */
+	Field	   *longest;		/* the key field that has most of them */
+	Size		longest_bytes;	/* how many that are */
+} KeySize;
+
+extern bool key_fits(IndexDef *def, Datum *values, KeySize *size);
+extern void report_long_key(IndexDef *def, FactRow *row, KeySize *size);
+
+/* json_cast.c: casts JSON values to the types of fields */
+
+/* What became of a value. */
+typedef enum ValueResult
+{
+	VALUE_NULL,
+	VALUE_JSON_NULL,			/* it is no key, although SQL takes it for a
+								 * value */
+	VALUE_OK,
+	VALUE_MISMATCH				/* it cannot be cast to the type of the field */
+} ValueResult;
+
+extern ValueResult cast_json(Field *field, JsonbValue *value, bool is_key, Datum *result,
+							 RowMismatch *mismatch);
+extern bool key_value_cast(IndexDef *def, int keyno, JsonbValue *value, Datum *result);
+extern bool json_value_cast(Oid type, int32 typmod, Oid collation, JsonbValue *value, Datum *result);
+
+/*
+ * row_text.c: writes primary keys as text, and rows as JSON, for the extension's own tables
+ * and for users.
+ */
+struct ArrayType;
+
+extern Datum key_texts(FactDef *def, Datum *key);
+extern void key_from_texts(FactDef *def, struct ArrayType *array, Datum *key, MemoryContext cxt);
+extern Datum columns_to_jsonb(Oid owner, TupleTableSlot *slot, AttrNumber *columns, int n);
+
+#endif							/* INDEXTABLE_ENTRY_H */

@@ -1,0 +1,29 @@
+/*-------------------------------------------------------------------------
+ *
+ * worker.h
+ *	  Offers the background processes: the launcher, and the workers that drain queues.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_WORKER_H
+#define INDEXTABLE_WORKER_H
+
+#include "datatype/timestamp.h"
+#include "nodes/pg_list.h"
+
+/* drain_round.c: drains one batch of each queue of a database, as a worker does again and again */
+extern void round_init(const char *synchronous_commit);
+extern bool find_queues(MemoryContext cxt, List **queues);
+extern bool fold_round(bool *more);
+extern bool drain_queues(List *queues, TimestampTz *next_try);
+extern bool round_has_news(void);
+
+/* launcher.c: registers the launcher, which starts workers in the databases that need them */
+extern void launcher_init(void);
+
+/* main.c: registers a background worker that drains the queues of one database */
+struct BackgroundWorkerHandle;
+
+extern bool worker_register(Oid database, int slot, uint64 use, struct BackgroundWorkerHandle **handle);
+
+#endif							/* INDEXTABLE_WORKER_H */
