@@ -9,10 +9,6 @@
 #define INDEXTABLE_ADVISE_H
 
 #include "common/pg_prng.h"
-#include "executor/tuptable.h"
-#include "nodes/pg_list.h"
-#include "utils/rel.h"
-#include "utils/snapshot.h"
 
 #include "../entry/scans.h"
 #include "../indextable.h"

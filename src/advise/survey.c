@@ -15,26 +15,18 @@
 
 #include <ctype.h>
 
-#include "access/attnum.h"
 #include "access/detoast.h"
 #include "access/relation.h"
 #include "access/sysattr.h"
 #include "catalog/pg_type.h"
 #include "common/hashfn.h"
-#include "executor/tuptable.h"
-#include "fmgr.h"
 #include "funcapi.h"
 #include "lib/hyperloglog.h"
 #include "miscadmin.h"
-#include "nodes/execnodes.h"
-#include "nodes/pg_list.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
-#include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/numeric.h"
-#include "utils/rel.h"
 #include "utils/tuplestore.h"
 
 #include "../catalog/catalog.h"

@@ -9,11 +9,7 @@
 #ifndef INDEXTABLE_CATALOG_H
 #define INDEXTABLE_CATALOG_H
 
-#include "access/attnum.h"
-#include "access/genam.h"
 #include "access/htup.h"
-#include "access/tupdesc.h"
-#include "nodes/pg_list.h"
 #include "storage/itemptr.h"
 #include "storage/lock.h"
 #include "utils/rel.h"

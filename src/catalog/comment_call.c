@@ -13,17 +13,13 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
-#include "access/htup.h"
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "catalog/namespace.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_trigger.h"
 #include "commands/comment.h"
 #include "lib/stringinfo.h"
-#include "nodes/pg_list.h"
 #include "regex/regex.h"
 #include "storage/lockdefs.h"
 #include "utils/builtins.h"

@@ -7,13 +7,9 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
-#include "access/htup.h"
 #include "access/htup_details.h"
 #include "access/table.h"
-#include "nodes/pg_list.h"
 #include "storage/lockdefs.h"
-#include "utils/rel.h"
 
 #include "catalog.h"
 

@@ -10,7 +10,6 @@
 
 #include "catalog/partition.h"
 #include "lib/stringinfo.h"
-#include "nodes/pg_list.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 

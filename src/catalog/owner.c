@@ -7,22 +7,16 @@
  */
 #include "postgres.h"
 
-#include "access/htup.h"
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/dependency.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_extension.h"
 #include "commands/extension.h"
-#include "fmgr.h"
 #include "miscadmin.h"
-#include "nodes/parsenodes.h"
 #include "storage/lockdefs.h"
-#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 #include "utils/syscache.h"
 
 #include "../indextable.h"

@@ -11,18 +11,12 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/relation.h"
 #include "access/xact.h"
 #include "catalog/pg_inherits.h"
 #include "datatype/timestamp.h"
-#include "fmgr.h"
 #include "miscadmin.h"
-#include "nodes/pg_list.h"
-#include "storage/lockdefs.h"
-#include "utils/acl.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 #include "pgstat.h"

@@ -17,13 +17,8 @@
  */
 #include "postgres.h"
 
-#include "access/htup.h"
 #include "access/htup_details.h"
-#include "catalog/pg_class.h"
-#include "catalog/pg_depend.h"
 #include "catalog/pg_trigger.h"
-#include "nodes/pg_list.h"
-#include "storage/lockdefs.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 

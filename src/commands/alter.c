@@ -16,16 +16,10 @@
 #include "postgres.h"
 
 #include "access/relation.h"
-#include "catalog/pg_class.h"
-#include "fmgr.h"
 #include "miscadmin.h"
-#include "nodes/pg_list.h"
 #include "storage/lmgr.h"
-#include "storage/lockdefs.h"
-#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"

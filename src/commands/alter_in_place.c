@@ -21,13 +21,9 @@
 #include "postgres.h"
 
 #include "access/relation.h"
-#include "access/xact.h"
-#include "executor/tuptable.h"
 #include "miscadmin.h"
-#include "storage/lockdefs.h"
 #include "utils/inval.h"
 #include "utils/memutils.h"
-#include "utils/rel.h"
 #include "utils/snapmgr.h"
 
 #include "../catalog/catalog.h"

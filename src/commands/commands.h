@@ -9,12 +9,8 @@
 #ifndef INDEXTABLE_COMMANDS_H
 #define INDEXTABLE_COMMANDS_H
 
-#include "nodes/bitmapset.h"
-#include "nodes/parsenodes.h"
-#include "nodes/pg_list.h"
 #include "portability/instr_time.h"
 #include "utils/array.h"
-#include "utils/rel.h"
 
 #include "../definition/definition.h"
 #include "../indextable.h"

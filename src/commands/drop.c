@@ -9,13 +9,8 @@
 #include "postgres.h"
 
 #include "catalog/dependency.h"
-#include "catalog/pg_class.h"
-#include "fmgr.h"
 #include "miscadmin.h"
-#include "nodes/pg_list.h"
 #include "storage/lmgr.h"
-#include "storage/lockdefs.h"
-#include "utils/acl.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"

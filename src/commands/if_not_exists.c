@@ -13,11 +13,7 @@
 
 #include "access/relation.h"
 #include "catalog/namespace.h"
-#include "catalog/pg_class.h"
 #include "miscadmin.h"
-#include "lib/stringinfo.h"
-#include "nodes/pg_list.h"
-#include "storage/lockdefs.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/varlena.h"

@@ -16,11 +16,8 @@
 #include "commands/progress.h"
 #include "executor/spi.h"
 #include "pgstat.h"
-#include "portability/instr_time.h"
-#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 #include "utils/snapmgr.h"
 
 #include "../catalog/catalog.h"

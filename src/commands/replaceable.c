@@ -11,17 +11,11 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/relation.h"
 #include "catalog/index.h"
-#include "nodes/bitmapset.h"
-#include "nodes/execnodes.h"
-#include "nodes/pg_list.h"
 #include "optimizer/optimizer.h"
-#include "storage/lockdefs.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"

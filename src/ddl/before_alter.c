@@ -13,17 +13,11 @@
 
 #include "access/relation.h"
 #include "catalog/namespace.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
 #include "commands/event_trigger.h"
-#include "fmgr.h"
 #include "miscadmin.h"
-#include "nodes/bitmapset.h"
-#include "nodes/pg_list.h"
 #include "storage/lmgr.h"
-#include "storage/lockdefs.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 
 #include "../catalog/catalog.h"
 #include "../commands/commands.h"

@@ -24,22 +24,14 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/relation.h"
 #include "access/sysattr.h"
 #include "access/table.h"
-#include "access/xact.h"
 #include "catalog/index.h"
-#include "catalog/pg_class.h"
-#include "lib/stringinfo.h"
 #include "miscadmin.h"
-#include "nodes/bitmapset.h"
-#include "nodes/pg_list.h"
-#include "storage/lockdefs.h"
 #include "utils/builtins.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 
 #include "../catalog/catalog.h"
 #include "../commands/commands.h"

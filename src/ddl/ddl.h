@@ -9,10 +9,8 @@
 #ifndef INDEXTABLE_DDL_H
 #define INDEXTABLE_DDL_H
 
-#include "fmgr.h"
 #include "nodes/nodes.h"
 #include "nodes/parsenodes.h"
-#include "nodes/pg_list.h"
 #include "nodes/primnodes.h"
 
 #include "../indextable.h"

@@ -7,11 +7,7 @@
  */
 #include "postgres.h"
 
-#include "access/htup.h"
-#include "catalog/pg_class.h"
 #include "commands/event_trigger.h"
-#include "fmgr.h"
-#include "nodes/pg_list.h"
 #include "utils/memutils.h"
 
 #include "../indextable.h"

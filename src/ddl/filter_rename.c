@@ -13,11 +13,8 @@
 #include "postgres.h"
 
 #include "access/relation.h"
-#include "nodes/pg_list.h"
-#include "storage/lockdefs.h"
 #include "utils/inval.h"
 #include "utils/memutils.h"
-#include "utils/rel.h"
 
 #include "../catalog/catalog.h"
 #include "../commands/commands.h"

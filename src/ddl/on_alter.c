@@ -11,15 +11,10 @@
  */
 #include "postgres.h"
 
-#include "access/htup.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "catalog/namespace.h"
-#include "catalog/pg_class.h"
 #include "commands/event_trigger.h"
-#include "fmgr.h"
-#include "nodes/pg_list.h"
-#include "storage/lockdefs.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 

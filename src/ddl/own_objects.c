@@ -18,18 +18,11 @@
 
 #include "catalog/namespace.h"
 #include "catalog/objectaddress.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_extension.h"
-#include "catalog/pg_namespace.h"
 #include "catalog/pg_proc.h"
-#include "catalog/pg_tablespace.h"
 #include "commands/extension.h"
 #include "miscadmin.h"
-#include "nodes/parsenodes.h"
-#include "nodes/pg_list.h"
 #include "parser/parse_func.h"
-#include "storage/lock.h"
-#include "storage/lockdefs.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 

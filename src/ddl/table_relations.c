@@ -10,11 +10,8 @@
 
 #include "access/relation.h"
 #include "catalog/namespace.h"
-#include "nodes/parsenodes.h"
-#include "nodes/pg_list.h"
 #include "storage/lockdefs.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"

@@ -16,13 +16,9 @@
 #include <limits.h>
 
 #include "access/relation.h"
-#include "nodes/pg_list.h"
 #include "storage/lmgr.h"
-#include "storage/lockdefs.h"
-#include "utils/hsearch.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/rel.h"
 
 #include "../catalog/catalog.h"
 #include "../indextable.h"

@@ -9,18 +9,9 @@
 #ifndef INDEXTABLE_DEFINITION_H
 #define INDEXTABLE_DEFINITION_H
 
-#include "access/attnum.h"
-#include "access/tupdesc.h"
 #include "catalog/pg_attribute.h"
-#include "executor/tuptable.h"
-#include "fmgr.h"
 #include "lib/stringinfo.h"
-#include "nodes/bitmapset.h"
-#include "nodes/pg_list.h"
 #include "partitioning/partdefs.h"
-#include "utils/rel.h"
-#include "utils/relcache.h"
-#include "utils/snapshot.h"
 
 #include "../catalog/catalog.h"
 #include "../indextable.h"

@@ -13,15 +13,9 @@
 #include "postgres.h"
 
 #include "access/attmap.h"
-#include "access/attnum.h"
-#include "access/htup.h"
 #include "access/htup_details.h"
 #include "access/tupconvert.h"
 #include "access/xact.h"
-#include "catalog/pg_class.h"
-#include "executor/tuptable.h"
-#include "utils/hsearch.h"
-#include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 

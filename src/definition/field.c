@@ -8,7 +8,6 @@
  */
 #include "postgres.h"
 
-#include "access/attnum.h"
 #include "access/sysattr.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_type.h"
@@ -16,7 +15,6 @@
 #include "nodes/nodeFuncs.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 
 #include "../indextable.h"
 #include "../place/place.h"

@@ -15,16 +15,11 @@
 
 #include "catalog/namespace.h"
 #include "common/string.h"
-#include "fmgr.h"
-#include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
-#include "nodes/parsenodes.h"
-#include "nodes/pg_list.h"
 #include "parser/parse_type.h"
 #include "parser/scansup.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
-#include "utils/jsonb.h"
 #include "utils/syscache.h"
 
 #include "../indextable.h"

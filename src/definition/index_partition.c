@@ -14,21 +14,13 @@
  */
 #include "postgres.h"
 
-#include "access/attnum.h"
-#include "access/genam.h"
 #include "access/relation.h"
 #include "catalog/index.h"
 #include "catalog/partition.h"
-#include "catalog/pg_class.h"
-#include "nodes/execnodes.h"
 #include "partitioning/partbounds.h"
-#include "partitioning/partdefs.h"
 #include "partitioning/partdesc.h"
-#include "storage/lockdefs.h"
-#include "utils/hsearch.h"
 #include "utils/lsyscache.h"
 #include "utils/partcache.h"
-#include "utils/rel.h"
 
 #include "../catalog/catalog.h"
 #include "../indextable.h"

@@ -24,8 +24,6 @@
  */
 #include "postgres.h"
 
-#include "nodes/pg_list.h"
-#include "utils/hsearch.h"
 #include "utils/inval.h"
 #include "utils/syscache.h"
 

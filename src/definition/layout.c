@@ -11,20 +11,13 @@
  */
 #include "postgres.h"
 
-#include "access/attnum.h"
-#include "access/genam.h"
-#include "access/htup.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "catalog/heap.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
-#include "lib/stringinfo.h"
-#include "nodes/pg_list.h"
-#include "storage/lockdefs.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 #include "utils/syscache.h"
 
 #include "../catalog/catalog.h"

@@ -8,10 +8,6 @@
  */
 #include "postgres.h"
 
-#include "fmgr.h"
-#include "nodes/pg_list.h"
-#include "utils/rel.h"
-
 #include "../catalog/catalog.h"
 #include "../indextable.h"
 #include "../util/arguments.h"

@@ -12,20 +12,12 @@
  */
 #include "postgres.h"
 
-#include "access/attnum.h"
-#include "access/genam.h"
 #include "access/htup_details.h"
-#include "access/skey.h"
 #include "access/sysattr.h"
 #include "catalog/index.h"
 #include "catalog/pg_am.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
-#include "nodes/bitmapset.h"
-#include "nodes/pg_list.h"
-#include "storage/lockdefs.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 
 #include "../catalog/catalog.h"
 #include "../indextable.h"

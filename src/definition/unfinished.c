@@ -10,13 +10,10 @@
 #include <limits.h>
 
 #include "access/relation.h"
-#include "catalog/pg_class.h"
-#include "nodes/pg_list.h"
 #include "storage/lmgr.h"
 #include "storage/lockdefs.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 
 #include "../catalog/catalog.h"
 #include "../indextable.h"

@@ -12,8 +12,6 @@
 
 #include "catalog/pg_type.h"
 #include "common/string.h"
-#include "nodes/parsenodes.h"
-#include "nodes/pg_list.h"
 #include "parser/parser.h"
 #include "utils/builtins.h"
 #include "utils/json.h"

@@ -21,12 +21,8 @@
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "miscadmin.h"
-#include "partitioning/partdefs.h"
 #include "partitioning/partdesc.h"
-#include "storage/itemptr.h"
-#include "storage/lockdefs.h"
 #include "utils/partcache.h"
-#include "utils/sortsupport.h"
 
 #include "../definition/definition.h"
 #include "../indextable.h"

@@ -26,21 +26,16 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/relscan.h"
 #include "access/table.h"
-#include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "common/hashfn.h"
-#include "executor/tuptable.h"
 #include "miscadmin.h"
-#include "storage/lock.h"
 #include "utils/datum.h"
 #include "utils/fmgrprotos.h"
 #include "utils/memutils.h"
 #include "utils/numeric.h"
-#include "utils/rel.h"
 #include "utils/snapmgr.h"
 
 #include "../catalog/catalog.h"

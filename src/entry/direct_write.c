@@ -17,20 +17,7 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
-#include "access/heapam.h"
-#include "access/htup.h"
-#include "access/relscan.h"
-#include "access/skey.h"
-#include "access/tableam.h"
-#include "nodes/pg_list.h"
-#include "pgstat.h"
-#include "storage/bufmgr.h"
-#include "storage/itemptr.h"
 #include "storage/lmgr.h"
-#include "storage/lockdefs.h"
-#include "utils/rel.h"
-#include "utils/relcache.h"
 #include "utils/snapmgr.h"
 
 #include "../indextable.h"

@@ -13,10 +13,7 @@
  */
 #include "postgres.h"
 
-#include "access/attnum.h"
 #include "access/detoast.h"
-#include "executor/tuptable.h"
-#include "utils/jsonb.h"
 
 #include "../indextable.h"
 #include "entry.h"

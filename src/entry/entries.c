@@ -16,14 +16,9 @@
  */
 #include "postgres.h"
 
-#include "access/htup.h"
 #include "access/htup_details.h"
-#include "fmgr.h"
 #include "port/pg_bswap.h"
-#include "storage/itemptr.h"
 #include "utils/datum.h"
-#include "utils/jsonb.h"
-#include "utils/sortsupport.h"
 
 #include "../indextable.h"
 #include "../util/memory.h"

@@ -9,11 +9,6 @@
 #ifndef INDEXTABLE_ENTRY_H
 #define INDEXTABLE_ENTRY_H
 
-#include "access/attnum.h"
-#include "access/htup.h"
-#include "executor/tuptable.h"
-#include "storage/itemptr.h"
-#include "utils/jsonb.h"
 
 #include "../definition/definition.h"
 #include "../indextable.h"

@@ -12,17 +12,12 @@
  */
 #include "postgres.h"
 
-#include "access/attnum.h"
 #include "access/relation.h"
 #include "catalog/pg_type.h"
-#include "executor/tuptable.h"
-#include "fmgr.h"
 #include "miscadmin.h"
 #include "storage/lockdefs.h"
-#include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 #include "utils/numeric.h"
-#include "utils/sortsupport.h"
 
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"

@@ -16,20 +16,11 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/heapam.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/relscan.h"
-#include "access/skey.h"
-#include "access/tableam.h"
-#include "executor/tuptable.h"
-#include "nodes/bitmapset.h"
-#include "nodes/pg_list.h"
 #include "storage/bufmgr.h"
-#include "storage/lockdefs.h"
-#include "utils/hsearch.h"
-#include "utils/rel.h"
 #include "utils/snapmgr.h"
 
 #include "../definition/definition.h"

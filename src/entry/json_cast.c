@@ -10,10 +10,8 @@
 
 #include "access/transam.h"
 #include "catalog/pg_type.h"
-#include "fmgr.h"
 #include "utils/datum.h"
 #include "utils/fmgrprotos.h"
-#include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 #include "utils/numeric.h"
 

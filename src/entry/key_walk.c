@@ -23,18 +23,10 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/itup.h"
 #include "access/nbtree.h"
-#include "access/relscan.h"
-#include "access/skey.h"
-#include "access/tableam.h"
 #include "catalog/pg_am.h"
-#include "executor/tuptable.h"
-#include "fmgr.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
-#include "utils/snapshot.h"
 
 #include "../indextable.h"
 #include "../util/unpruned.h"

@@ -10,14 +10,9 @@
 
 #include "access/detoast.h"
 #include "access/tupmacs.h"
-#include "executor/tuptable.h"
-#include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
-#include "utils/acl.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
-#include "utils/relcache.h"
 #include "utils/rls.h"
 
 #include "../catalog/catalog.h"

@@ -11,17 +11,12 @@
  */
 #include "postgres.h"
 
-#include "access/attnum.h"
 #include "catalog/pg_type.h"
-#include "executor/tuptable.h"
-#include "fmgr.h"
 #include "nodes/makefuncs.h"
-#include "nodes/pg_list.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/fmgroids.h"
-#include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 
 #include "../definition/definition.h"

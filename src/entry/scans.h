@@ -9,20 +9,11 @@
 #ifndef INDEXTABLE_SCANS_H
 #define INDEXTABLE_SCANS_H
 
-#include "access/genam.h"
-#include "access/skey.h"
 #include "access/stratnum.h"
-#include "executor/tuptable.h"
-#include "nodes/bitmapset.h"
-#include "nodes/pg_list.h"
-#include "partitioning/partdefs.h"
 #include "storage/block.h"
 #include "storage/buf.h"
 #include "storage/lockdefs.h"
-#include "utils/hsearch.h"
-#include "utils/rel.h"
 #include "utils/sampling.h"
-#include "utils/snapshot.h"
 
 #include "../indextable.h"
 #include "entry.h"

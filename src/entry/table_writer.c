@@ -11,22 +11,13 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/heapam.h"
 #include "access/relation.h"
-#include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/index.h"
-#include "executor/executor.h"
-#include "executor/tuptable.h"
 #include "miscadmin.h"
-#include "nodes/execnodes.h"
-#include "nodes/pg_list.h"
-#include "storage/lockdefs.h"
 #include "utils/builtins.h"
-#include "utils/hsearch.h"
 #include "utils/memutils.h"
-#include "utils/rel.h"
 #include "utils/tuplesort.h"
 #include "utils/typcache.h"
 

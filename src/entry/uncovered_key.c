@@ -46,22 +46,16 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
-#include "access/htup.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/table.h"
 #include "access/xact.h"
 #include "commands/trigger.h"
-#include "nodes/pg_list.h"
-#include "storage/block.h"
 #include "storage/bufmgr.h"
-#include "storage/lockdefs.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/rel.h"
 #include "utils/resowner.h"
 #include "utils/snapmgr.h"
 

@@ -57,15 +57,9 @@
  */
 #include "postgres.h"
 
-#include "access/attnum.h"
-#include "access/htup.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
-#include "access/tableam.h"
 #include "access/xact.h"
-#include "executor/tuptable.h"
-#include "nodes/pg_list.h"
-#include "storage/lockdefs.h"
 #include "utils/datum.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"

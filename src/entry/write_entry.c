@@ -19,19 +19,11 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
-#include "access/htup.h"
 #include "access/htup_details.h"
-#include "access/skey.h"
-#include "access/tableam.h"
-#include "executor/tuptable.h"
 #include "miscadmin.h"
-#include "storage/itemptr.h"
 #include "storage/lmgr.h"
 #include "utils/datum.h"
-#include "utils/rel.h"
 #include "utils/snapmgr.h"
-#include "utils/sortsupport.h"
 
 #include "../indextable.h"
 #include "../util/uncounted_reads.h"

@@ -8,15 +8,6 @@
 #ifndef INDEXTABLE_WRITERS_H
 #define INDEXTABLE_WRITERS_H
 
-#include "access/attnum.h"
-#include "access/genam.h"
-#include "access/htup.h"
-#include "executor/tuptable.h"
-#include "nodes/execnodes.h"
-#include "nodes/pg_list.h"
-#include "storage/itemptr.h"
-#include "utils/rel.h"
-#include "utils/snapshot.h"
 
 #include "../indextable.h"
 #include "entry.h"

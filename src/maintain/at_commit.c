@@ -23,13 +23,8 @@
 
 #include "access/relation.h"
 #include "access/sysattr.h"
-#include "access/xact.h"
-#include "executor/tuptable.h"
 #include "miscadmin.h"
-#include "nodes/pg_list.h"
-#include "storage/lockdefs.h"
 #include "utils/memutils.h"
-#include "utils/rel.h"
 #include "utils/snapmgr.h"
 
 #include "../definition/definition.h"

@@ -25,10 +25,7 @@
  */
 #include "postgres.h"
 
-#include "access/xact.h"
-#include "executor/tuptable.h"
 #include "replication/logicalworker.h"
-#include "utils/hsearch.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 

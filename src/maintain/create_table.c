@@ -7,21 +7,14 @@
  */
 #include "postgres.h"
 
-#include "access/htup.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/table.h"
-#include "access/xact.h"
 #include "catalog/indexing.h"
-#include "catalog/pg_attribute.h"
 #include "commands/defrem.h"
-#include "lib/stringinfo.h"
 #include "miscadmin.h"
-#include "nodes/pg_list.h"
-#include "storage/lockdefs.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 #include "utils/syscache.h"
 
 #include "../catalog/catalog.h"

@@ -12,12 +12,7 @@
 #include <limits.h>
 
 #include "access/relation.h"
-#include "access/xact.h"
-#include "fmgr.h"
 #include "miscadmin.h"
-#include "nodes/pg_list.h"
-#include "storage/lockdefs.h"
-#include "utils/acl.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 

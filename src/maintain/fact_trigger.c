@@ -31,18 +31,11 @@
  */
 #include "postgres.h"
 
-#include "access/htup.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/sysattr.h"
-#include "access/xact.h"
 #include "commands/trigger.h"
-#include "executor/tuptable.h"
-#include "fmgr.h"
-#include "nodes/bitmapset.h"
-#include "storage/lockdefs.h"
 #include "utils/builtins.h"
-#include "utils/rel.h"
 #include "utils/snapmgr.h"
 
 #include "../catalog/catalog.h"

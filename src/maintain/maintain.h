@@ -9,13 +9,7 @@
 #ifndef INDEXTABLE_MAINTAIN_H
 #define INDEXTABLE_MAINTAIN_H
 
-#include "access/xact.h"
-#include "executor/tuptable.h"
 #include "nodes/nodes.h"
-#include "nodes/pg_list.h"
-#include "storage/lockdefs.h"
-#include "utils/rel.h"
-#include "utils/snapshot.h"
 
 #include "../definition/definition.h"
 #include "../entry/entry.h"

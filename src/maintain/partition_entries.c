@@ -10,17 +10,10 @@
 
 #include "access/relation.h"
 #include "access/table.h"
-#include "access/xact.h"
-#include "catalog/pg_class.h"
-#include "executor/tuptable.h"
 #include "miscadmin.h"
-#include "nodes/pg_list.h"
-#include "pgstat.h"
-#include "storage/lockdefs.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/rel.h"
 #include "utils/snapmgr.h"
 
 #include "../catalog/catalog.h"

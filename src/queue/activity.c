@@ -10,13 +10,8 @@
 
 #include "catalog/pg_type.h"
 #include "common/hashfn.h"
-#include "datatype/timestamp.h"
-#include "fmgr.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
-#include "nodes/pg_list.h"
-#include "storage/lockdefs.h"
-#include "storage/lwlock.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"

@@ -16,14 +16,9 @@
 #include "postgres.h"
 
 #include "access/relation.h"
-#include "access/xact.h"
 #include "catalog/partition.h"
-#include "catalog/pg_class.h"
 #include "commands/trigger.h"
-#include "fmgr.h"
-#include "nodes/pg_list.h"
 #include "storage/lmgr.h"
-#include "storage/lockdefs.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 

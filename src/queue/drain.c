@@ -36,11 +36,7 @@
 #include "postgres.h"
 
 #include "access/relation.h"
-#include "access/xact.h"
-#include "fmgr.h"
-#include "nodes/pg_list.h"
 #include "storage/lmgr.h"
-#include "storage/lockdefs.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"

@@ -9,17 +9,10 @@
 #ifndef INDEXTABLE_QUEUE_H
 #define INDEXTABLE_QUEUE_H
 
-#include "access/htup.h"
 #include "access/xact.h"
-#include "datatype/timestamp.h"
-#include "executor/tuptable.h"
-#include "nodes/pg_list.h"
 #include "storage/block.h"
-#include "storage/itemptr.h"
 #include "storage/latch.h"
 #include "storage/lwlock.h"
-#include "utils/rel.h"
-#include "utils/snapshot.h"
 
 #include "../catalog/catalog.h"
 #include "../entry/entry.h"

@@ -19,17 +19,11 @@
 #include "postgres.h"
 
 #include "access/relation.h"
-#include "access/xact.h"
-#include "lib/stringinfo.h"
-#include "nodes/pg_list.h"
-#include "storage/block.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
-#include "storage/lockdefs.h"
 #include "utils/builtins.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"

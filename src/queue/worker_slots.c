@@ -12,10 +12,7 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
-#include "nodes/pg_list.h"
 #include "port/atomics.h"
-#include "storage/latch.h"
-#include "storage/lwlock.h"
 #include "storage/proc.h"
 #include "storage/procarray.h"
 

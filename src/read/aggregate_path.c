@@ -19,7 +19,6 @@
 #include "optimizer/planner.h"
 #include "optimizer/prep.h"
 #include "optimizer/tlist.h"
-#include "utils/selfuncs.h"
 
 #include "plan.h"
 #include "scan.h"

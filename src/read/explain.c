@@ -11,25 +11,18 @@
 #include "postgres.h"
 
 #include "commands/dbcommands.h"
-#include "commands/explain.h"
 #if PG_VERSION_NUM >= 180000
 #include "commands/explain_format.h"
 #include "commands/explain_state.h"
 #endif
-#include "fmgr.h"
 #include "funcapi.h"
-#include "lib/stringinfo.h"
 #include "miscadmin.h"
-#include "nodes/execnodes.h"
-#include "nodes/parsenodes.h"
 #include "rewrite/rewriteHandler.h"
 #include "tcop/tcopprot.h"
-#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/ruleutils.h"
-#include "utils/tuplestore.h"
 
 #include "../indextable.h"
 #include "../util/settings.h"

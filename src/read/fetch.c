@@ -11,21 +11,13 @@
  */
 #include "postgres.h"
 
-#include "catalog/pg_class.h"
 #include "common/hashfn.h"
 #include "executor/spi.h"
-#include "executor/tuptable.h"
-#include "fmgr.h"
-#include "lib/stringinfo.h"
 #include "miscadmin.h"
-#include "nodes/pg_list.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
-#include "utils/hsearch.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 #include "utils/snapmgr.h"
-#include "utils/tuplestore.h"
 
 #include "../definition/definition.h"
 #include "../entry/entry.h"

@@ -28,10 +28,6 @@
 #include "postgres.h"
 
 #include "access/relation.h"
-#include "access/xact.h"
-#include "catalog/pg_class.h"
-#include "executor/executor.h"
-#include "nodes/extensible.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
@@ -43,7 +39,6 @@
 #include "rewrite/rewriteManip.h"
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 
 #include "../definition/definition.h"
 #include "../indextable.h"

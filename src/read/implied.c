@@ -17,7 +17,6 @@
  */
 #include "postgres.h"
 
-#include "access/stratnum.h"
 #include "optimizer/optimizer.h"
 #include "utils/lsyscache.h"
 

@@ -14,11 +14,9 @@
 
 #include "catalog/pg_type.h"
 #include "lib/qunique.h"
-#include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/json.h"
-#include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 
 #include "../entry/entry.h"

@@ -14,16 +14,12 @@
 #include "postgres.h"
 
 #include "access/transam.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
-#include "lib/stringinfo.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
-#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
-#include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 
 #include "../definition/definition.h"

@@ -22,7 +22,6 @@
 #include "common/shortest_dec.h"
 #include "utils/datetime.h"
 #include "utils/json.h"
-#include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 
 #include "plan.h"

@@ -24,8 +24,6 @@
 #include "optimizer/paths.h"
 #include "storage/bufmgr.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
-#include "utils/selfuncs.h"
 #include "utils/syscache.h"
 
 #include "../util/settings.h"

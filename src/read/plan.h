@@ -18,7 +18,6 @@
 #include "nodes/params.h"
 #include "nodes/parsenodes.h"
 #include "nodes/pathnodes.h"
-#include "nodes/pg_list.h"
 #include "nodes/plannodes.h"
 #include "nodes/primnodes.h"
 #include "utils/array.h"

@@ -14,12 +14,10 @@
 
 #include "access/transam.h"
 #include "catalog/pg_type.h"
-#include "fmgr.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/fmgroids.h"
 #include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
-#include "utils/numeric.h"
 #include "utils/typcache.h"
 
 #include "../entry/entry.h"

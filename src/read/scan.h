@@ -8,18 +8,7 @@
 #ifndef INDEXTABLE_SCAN_H
 #define INDEXTABLE_SCAN_H
 
-#include "access/tupdesc.h"
-#include "catalog/pg_attribute.h"
 #include "executor/execdesc.h"
-#include "executor/tuptable.h"
-#include "nodes/execnodes.h"
-#include "nodes/extensible.h"
-#include "nodes/pathnodes.h"
-#include "nodes/plannodes.h"
-#include "utils/jsonb.h"
-#include "utils/rel.h"
-#include "utils/snapshot.h"
-#include "utils/sortsupport.h"
 #include "utils/tuplestore.h"
 
 #include "../entry/scans.h"

@@ -14,10 +14,8 @@
  */
 #include "postgres.h"
 
-#include "executor/executor.h"
 #include "executor/instrument.h"
 #include "miscadmin.h"
-#include "utils/sortsupport.h"
 
 #include "scan.h"
 

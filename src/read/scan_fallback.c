@@ -8,8 +8,6 @@
  */
 #include "postgres.h"
 
-#include "access/tableam.h"
-#include "executor/executor.h"
 #include "nodes/nodeFuncs.h"
 #include "rewrite/rewriteHandler.h"
 #include "tcop/dest.h"

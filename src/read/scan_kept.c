@@ -12,11 +12,8 @@
  */
 #include "postgres.h"
 
-#include "access/tableam.h"
-#include "access/tupdesc.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
-#include "utils/tuplestore.h"
 
 #include "../util/compat.h"
 #include "scan.h"

@@ -12,10 +12,8 @@
 #include "access/relation.h"
 #include "miscadmin.h"
 #include "port/atomics.h"
-#include "utils/array.h"
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
-#include "utils/sortsupport.h"
 #include "utils/typcache.h"
 
 #include "../definition/definition.h"

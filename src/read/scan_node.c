@@ -19,12 +19,8 @@
 
 #include "access/parallel.h"
 #include "access/relation.h"
-#include "access/xact.h"
-#include "executor/executor.h"
 #include "miscadmin.h"
-#include "nodes/execnodes.h"
 #include "utils/memutils.h"
-#include "utils/rel.h"
 
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"

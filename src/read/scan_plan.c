@@ -17,11 +17,7 @@
 
 #include "access/relation.h"
 #include "access/sysattr.h"
-#include "access/tableam.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
-#include "executor/executor.h"
-#include "nodes/extensible.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
@@ -31,7 +27,6 @@
 #include "parser/parsetree.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 #include "utils/typcache.h"
 
 #include "../definition/definition.h"

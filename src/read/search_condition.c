@@ -10,7 +10,6 @@
  */
 #include "postgres.h"
 
-#include "access/stratnum.h"
 #include "access/transam.h"
 #include "catalog/pg_operator.h"
 #include "catalog/pg_type.h"
@@ -19,7 +18,6 @@
 #include "nodes/supportnodes.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
-#include "utils/array.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"

@@ -28,8 +28,6 @@
 #include "access/xlog.h"
 #include "storage/lmgr.h"
 #include "utils/guc.h"
-#include "utils/hsearch.h"
-#include "utils/rel.h"
 #include "utils/reltrigger.h"
 #include "utils/resowner.h"
 

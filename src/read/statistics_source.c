@@ -17,13 +17,9 @@
 
 #include "access/htup_details.h"
 #include "access/table.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_statistic.h"
 #include "catalog/pg_type.h"
-#include "utils/array.h"
-#include "utils/hsearch.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 #include "utils/syscache.h"
 
 #include "../definition/definition.h"

@@ -9,12 +9,8 @@
 
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
-#include "fmgr.h"
 #include "funcapi.h"
-#include "lib/stringinfo.h"
 #include "utils/builtins.h"
-#include "utils/jsonb.h"
-#include "utils/rel.h"
 #include "utils/tuplestore.h"
 
 #include "../definition/definition.h"

@@ -16,14 +16,12 @@
  */
 #include "postgres.h"
 
-#include "nodes/extensible.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "parser/parsetree.h"
-#include "utils/rel.h"
 
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"

@@ -10,9 +10,6 @@
 #include "postgres.h"
 
 #include "access/relation.h"
-#include "access/xact.h"
-#include "executor/executor.h"
-#include "nodes/extensible.h"
 #include "utils/memutils.h"
 
 #include "../catalog/catalog.h"

@@ -16,8 +16,6 @@
 
 #include "access/table.h"
 #include "catalog/partition.h"
-#include "catalog/pg_class.h"
-#include "nodes/extensible.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"

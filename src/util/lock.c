@@ -13,23 +13,17 @@
 #include <limits.h>
 
 #include "access/relation.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_database.h"
-#include "datatype/timestamp.h"
-#include "fmgr.h"
 #include "miscadmin.h"
-#include "nodes/pg_list.h"
 #include "pgstat.h"
 #include "storage/latch.h"
 #include "storage/lmgr.h"
 #include "storage/lock.h"
-#include "storage/lockdefs.h"
 #include "storage/proc.h"
 #include "utils/fmgrprotos.h"
 #include "utils/guc.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 #include "utils/relcache.h"
 #include "utils/timestamp.h"
 

@@ -8,11 +8,7 @@
  */
 #include "postgres.h"
 
-#include "executor/tuptable.h"
-#include "fmgr.h"
 #include "miscadmin.h"
-#include "nodes/execnodes.h"
-#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"

@@ -16,11 +16,8 @@
 
 #include "access/xact.h"
 #include "catalog/pg_type.h"
-#include "datatype/timestamp.h"
-#include "nodes/pg_list.h"
 #include "pgstat.h"
 #include "storage/lmgr.h"
-#include "storage/lockdefs.h"
 #include "tcop/pquery.h"
 #include "tcop/tcopprot.h"
 #include "utils/builtins.h"

@@ -8,16 +8,10 @@
  */
 #include "postgres.h"
 
-#include "access/attnum.h"
 #include "access/relation.h"
-#include "access/tableam.h"
-#include "executor/tuptable.h"
 #include "foreign/foreign.h"
 #include "miscadmin.h"
-#include "storage/lockdefs.h"
-#include "utils/hsearch.h"
 #include "utils/memutils.h"
-#include "utils/rel.h"
 #include "utils/tuplesort.h"
 
 #include "../definition/definition.h"

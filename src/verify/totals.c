@@ -12,9 +12,7 @@
 #include "postgres.h"
 
 #include "access/relation.h"
-#include "access/xact.h"
 #include "catalog/pg_type.h"
-#include "executor/tuptable.h"
 #include "utils/fmgrprotos.h"
 #include "utils/memutils.h"
 #include "storage/lmgr.h"

@@ -9,10 +9,6 @@
 #ifndef INDEXTABLE_VERIFY_H
 #define INDEXTABLE_VERIFY_H
 
-#include "executor/tuptable.h"
-#include "utils/hsearch.h"
-#include "utils/rel.h"
-#include "utils/snapshot.h"
 
 #include "../entry/scans.h"
 #include "../indextable.h"

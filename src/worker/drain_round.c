@@ -13,15 +13,9 @@
  */
 #include "postgres.h"
 
-#include "access/xact.h"
-#include "catalog/pg_class.h"
-#include "datatype/timestamp.h"
-#include "nodes/pg_list.h"
 #include "pgstat.h"
-#include "storage/lockdefs.h"
 #include "utils/fmgrprotos.h"
 #include "utils/guc.h"
-#include "utils/hsearch.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"

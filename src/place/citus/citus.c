@@ -19,23 +19,16 @@
  */
 #include "postgres.h"
 
-#include "access/attnum.h"
-#include "access/genam.h"
-#include "access/htup.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
-#include "access/skey.h"
-#include "catalog/pg_namespace.h"
 #include "catalog/pg_type.h"
 #include "commands/sequence.h"
 #include "common/hashfn.h"
 #include "mb/pg_wchar.h"
-#include "storage/lockdefs.h"
 #include "utils/array.h"
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 
 #include "../../util/sql.h"
 #include "citus.h"

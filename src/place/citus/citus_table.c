@@ -23,10 +23,8 @@
 #include "postgres.h"
 
 #include "access/relation.h"
-#include "nodes/pg_list.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 
 #include "../../catalog/catalog.h"
 #include "../../util/sql.h"

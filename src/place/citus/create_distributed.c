@@ -21,15 +21,11 @@
 #include "postgres.h"
 
 #include "access/table.h"
-#include "access/xact.h"
 #include "commands/sequence.h"
 #include "executor/spi.h"
-#include "nodes/pg_list.h"
-#include "storage/lockdefs.h"
 #include "utils/builtins.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 #include "utils/snapmgr.h"
 
 #include "../../catalog/catalog.h"

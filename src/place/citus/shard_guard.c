@@ -13,11 +13,7 @@
 
 #include "access/relation.h"
 #include "catalog/objectaccess.h"
-#include "catalog/pg_class.h"
 #include "commands/trigger.h"
-#include "executor/executor.h"
-#include "nodes/parsenodes.h"
-#include "storage/lockdefs.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 

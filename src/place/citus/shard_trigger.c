@@ -12,11 +12,8 @@
 #include "postgres.h"
 
 #include "access/relation.h"
-#include "access/xact.h"
 #include "catalog/pg_type.h"
-#include "storage/lockdefs.h"
 #include "utils/builtins.h"
-#include "utils/hsearch.h"
 #include "utils/lsyscache.h"
 
 #include "../../catalog/catalog.h"

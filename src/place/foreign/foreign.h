@@ -8,17 +8,6 @@
 #ifndef INDEXTABLE_FOREIGN_H
 #define INDEXTABLE_FOREIGN_H
 
-#include "access/attnum.h"
-#include "access/htup.h"
-#include "access/tupdesc.h"
-#include "access/xact.h"
-#include "datatype/timestamp.h"
-#include "executor/tuptable.h"
-#include "nodes/bitmapset.h"
-#include "nodes/pg_list.h"
-#include "nodes/plannodes.h"
-#include "utils/rel.h"
-#include "utils/snapshot.h"
 
 #include "../../indextable.h"
 #include "../../queue/queue.h"

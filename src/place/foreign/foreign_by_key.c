@@ -13,19 +13,12 @@
  */
 #include "postgres.h"
 
-#include "access/attnum.h"
-#include "access/htup.h"
 #include "executor/spi.h"
-#include "executor/tuptable.h"
-#include "fmgr.h"
-#include "lib/stringinfo.h"
-#include "nodes/pg_list.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 #include "utils/typcache.h"
 
 #include "../../catalog/catalog.h"

@@ -17,10 +17,7 @@
 #include "postgres.h"
 
 #include "executor/execdesc.h"
-#include "executor/executor.h"
 #include "nodes/params.h"
-#include "nodes/pg_list.h"
-#include "nodes/plannodes.h"
 #include "tcop/dest.h"
 #include "utils/array.h"
 #include "utils/datum.h"

@@ -19,9 +19,6 @@
 #include "postgres.h"
 
 #include "foreign/foreign.h"
-#include "lib/stringinfo.h"
-#include "nodes/pg_list.h"
-#include "nodes/plannodes.h"
 #include "parser/parsetree.h"
 #include "tcop/tcopprot.h"
 #include "utils/builtins.h"

@@ -13,13 +13,10 @@
 #include "postgres.h"
 
 #include "access/relation.h"
-#include "access/xact.h"
 #include "access/xlog.h"
 #include "executor/spi.h"
 #include "foreign/foreign.h"
-#include "nodes/pg_list.h"
 #include "storage/lmgr.h"
-#include "storage/lockdefs.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"

@@ -8,12 +8,8 @@
  */
 #include "postgres.h"
 
-#include "access/htup.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
-#include "access/xact.h"
-#include "storage/block.h"
-#include "storage/lockdefs.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
