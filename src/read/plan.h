@@ -90,7 +90,6 @@ typedef struct Condition
 	RestrictInfo *rinfo;		/* NULL: the clause was not one yet */
 } Condition;
 
-extern int	array_elements(ArrayType *array, Datum **elements, bool **nulls);
 extern List *array_constants(Const *constant);
 extern Taken take_value(Field *field, Condition *condition, Datum value, Datum *result);
 extern Taken take_values(Field *field, Condition *condition, Datum array, Datum **values, int *n);

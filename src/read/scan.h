@@ -307,7 +307,6 @@ extern Size shared_scan_size(IndexTableScan *scan, bool shared);
 extern bool share_scan(IndexTableScan *scan, struct SharedScan *shared);
 extern void join_scan(IndexTableScan *scan, struct SharedScan *shared);
 extern void set_shared_keys(IndexTableScan *scan);
-extern ParallelIndexScanDesc shared_index_scan(IndexTableScan *scan);
 extern void stop_sharing(IndexTableScan *scan);
 
 /* scan_loose.c: only the ends of groups of entries */

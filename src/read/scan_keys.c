@@ -30,6 +30,7 @@ typedef struct SharedScan
 	char		values[FLEXIBLE_ARRAY_MEMBER];	/* of the search keys */
 } SharedScan;
 
+static ParallelIndexScanDesc shared_index_scan(IndexTableScan *scan);
 static bool next_search(IndexTableScan *scan);
 static Taken set_array(IndexTableScan *scan, Datum array, Condition *condition);
 static void type_of_value(Condition *condition, int16 *len, bool *byval);
@@ -287,7 +288,7 @@ set_shared_keys(IndexTableScan *scan)
 }
 
 /* shared_index_scan: returns what the server shares of the scan of the index, or NULL if the scan is not shared */
-ParallelIndexScanDesc
+static ParallelIndexScanDesc
 shared_index_scan(IndexTableScan *scan)
 {
 	return scan->shared == NULL ? NULL : (ParallelIndexScanDesc) ((char *) scan->shared + scan->shared->index_scan);

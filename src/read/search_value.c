@@ -20,6 +20,7 @@
 #include "../catalog/catalog.h"
 #include "plan.h"
 
+static int	array_elements(ArrayType *array, Datum **elements, bool **nulls);
 static bool leads_to_value(Field *field, Node *json, PathStep *steps, int nsteps);
 static bool is_name(Node *arg, PathStep *step);
 static bool becomes_value(Field *field, Node *value, PathStep *steps, int nsteps);
@@ -107,7 +108,7 @@ take_values(Field *field, Condition *condition, Datum array, Datum **values, int
 }
 
 /* array_elements: gets the elements of an array, and returns how many there are */
-int
+static int
 array_elements(ArrayType *array, Datum **elements, bool **nulls)
 {
 	int16		len;

@@ -38,6 +38,7 @@
 #define REPMODEL_2PC		't' /* writes go to all nodes */
 #define NO_COLOCATION		0
 
+static Oid	citus_shard(Oid table, int64 number);
 static char *shard_name(const char *table, int64 shard);
 static int64 shard_number(const char *name);
 static int64 last_value(Oid sequence);
@@ -111,7 +112,7 @@ place_table_of_part(Oid relid)
 }
 
 /* citus_shard: returns the table that is the shard with a number on this node, or InvalidOid */
-Oid
+static Oid
 citus_shard(Oid table, int64 number)
 {
 	char	   *name = get_rel_name(table);

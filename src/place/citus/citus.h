@@ -29,7 +29,6 @@ typedef enum CitusKind
 } CitusKind;
 
 extern CitusKind citus_kind(Oid relid);
-extern Oid	citus_shard(Oid table, int64 number);
 
 /* How a table is distributed. */
 typedef struct CitusTable
