@@ -404,3 +404,28 @@ end_citus_settings(int nestlevel)
 {
 	AtEOXact_GUC(false, nestlevel);
 }
+
+/* place_is_taken: returns whether a table is one of Citus, of whatever kind */
+bool
+place_is_taken(Oid relid)
+{
+	return citus_kind(relid) != CITUS_NONE;
+}
+
+/* place_has_parts: returns whether a table is distributed */
+bool
+place_has_parts(Oid relid)
+{
+	return citus_kind(relid) == CITUS_DISTRIBUTED;
+}
+
+/*
+ * place_is_governed_elsewhere
+ *		Returns whether a table is distributed and this node is not the coordinator, which runs
+ *		all commands that change the table.
+ */
+bool
+place_is_governed_elsewhere(Oid relid)
+{
+	return place_has_parts(relid) && citus_local_group() != 0;
+}

@@ -25,11 +25,11 @@
 #include "access/relation.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/typcache.h"
 
 #include "../../catalog/catalog.h"
 #include "../../util/sql.h"
 #include "citus.h"
-#include "utils/typcache.h"
 
 static bool is_refused(CitusKind kind, bool async);
 
@@ -186,31 +186,6 @@ place_check_unchanging(Oid index_table, const char *function)
 				 errmsg("%s is not supported for index table \"%s\"", function, get_rel_name(index_table)),
 				 errdetail("Citus has distributed it."),
 				 errhint("Create another index table, and drop this one when the other is active.")));
-}
-
-/* place_is_taken: returns whether a table is one of Citus, of whatever kind */
-bool
-place_is_taken(Oid relid)
-{
-	return citus_kind(relid) != CITUS_NONE;
-}
-
-/* place_has_parts: returns whether a table is distributed */
-bool
-place_has_parts(Oid relid)
-{
-	return citus_kind(relid) == CITUS_DISTRIBUTED;
-}
-
-/*
- * place_is_governed_elsewhere
- *		Returns whether a table is distributed and this node is not the coordinator, which runs
- *		all commands that change the table.
- */
-bool
-place_is_governed_elsewhere(Oid relid)
-{
-	return place_has_parts(relid) && citus_local_group() != 0;
 }
 
 /*
