@@ -397,6 +397,17 @@ like(sql("SELECT kind, problem FROM indextable.verify('f_k')"), qr/^rejected\|ro
 $shard{s2}->safe_psql('postgres', "DELETE FROM f3 WHERE doc ->> 'k' = 'lost'; ALTER TABLE f3 ADD PRIMARY KEY (id)");
 in_step('both are gone');
 
+# ---- look-ups that have some partitions of one server in common
+
+$shard{s1}->safe_psql('postgres', "CREATE TABLE o$_ (id int PRIMARY KEY, doc jsonb)") for 0 .. 2;
+sql('CREATE TABLE o (id int NOT NULL, doc jsonb) PARTITION BY LIST (id)');
+sql("CREATE FOREIGN TABLE o$_ PARTITION OF o FOR VALUES IN ($_) SERVER s1") for 0 .. 2;
+sql(q{SELECT indextable.create('o_t', 'o', '{t[*] AS t}', primary_key => '{id}')});
+sql(q{INSERT INTO o VALUES (0, '{"t": ["a"]}'), (1, '{"t": ["a", "b"]}'), (2, '{"t": ["b"]}')});
+is(sql(join '; ', map { "SELECT string_agg(doc ->> 't', ' ' ORDER BY doc) FROM indextable.lookup('o_t', '{\"t\": \"$_\"}') doc" } qw(a b a)),
+	join("\n", '["a"] ["a", "b"]', '["b"] ["a", "b"]', '["a"] ["a", "b"]'), 'a plan for more partitions serves for some of them');
+sql('DROP TABLE o');
+
 # ---- a server is stopped
 
 sql('TRUNCATE f; INSERT INTO f SELECT i, d(i) FROM generate_series(1, 200) i');

@@ -82,7 +82,8 @@ typedef struct ForeignPlan
 	int			width;			/* partitions in the largest join */
 	char	   *sql;
 	PlannedStmt *stmt;
-	Append	   *append;			/* NULL: the plan can only be used as a whole */
+	Append	   *append;			/* NULL: the plan is always executed as a
+								 * whole */
 	Plan	  **members;		/* of append, by join */
 } ForeignPlan;
 

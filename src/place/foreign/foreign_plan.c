@@ -233,10 +233,14 @@ covers(ForeignPlan *plan, PartitionKeys *parts, int nparts, bool *overlaps)
 			found++;
 	}
 	*overlaps = found > 0;
-	return found == nparts && plan->n <= largest_plan(nparts) && (plan->append != NULL || plan->n == nparts);
+	return found == nparts && plan->n <= largest_plan(nparts);
 }
 
-/* leave_out_others: returns a statement that asks only these of the partitions of a plan */
+/*
+ * leave_out_others
+ *		Returns a statement that asks only these of the partitions of a plan.  Without an Append
+ *		it is the whole plan: others get no keys.
+ */
 static PlannedStmt *
 leave_out_others(ForeignPlan *plan, PartitionKeys *parts, int nparts)
 {
@@ -245,7 +249,7 @@ leave_out_others(ForeignPlan *plan, PartitionKeys *parts, int nparts)
 	bool	   *used;
 	int			i = 0;
 
-	if (nparts == plan->n)
+	if (nparts == plan->n || plan->append == NULL)
 		return plan->stmt;
 	used = palloc0(sizeof(bool) * plan->njoins);
 	for (int k = 0; k < nparts; k++)
