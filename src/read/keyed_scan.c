@@ -122,7 +122,13 @@ add_keyed_path(PlannerInfo *root, RelOptInfo *rel, FactDef *fact, List *keys)
 	rel->partial_pathlist = NIL;
 }
 
-/* key_condition: returns "column = ANY (the values that it has in the keys)" */
+/*
+ * key_condition
+ *		Returns "column = ANY (the values that it has in the keys)".
+ *
+ * The operator may be of a pseudo-type, such as anyarray.  The array is laid out for that, as
+ * the planner reads it so.
+ */
 Expr *
 key_condition(Index varno, Form_pg_attribute att, List *keys, int i)
 {
@@ -133,10 +139,14 @@ key_condition(Index varno, Form_pg_attribute att, List *keys, int i)
 	int			n = list_length(keys);
 	Datum	   *values = palloc(sizeof(Datum) * n);
 	ArrayType  *array;
+	int16		len;
+	bool		byval;
+	char		align;
 
 	foreach_ptr(List, key, keys)
 		values[foreach_current_index(key)] = ((Const *) list_nth(key, i))->constvalue;
-	array = construct_array(values, n, operand, att->attlen, att->attbyval, att->attalign);
+	get_typlenbyvalalign(operand, &len, &byval, &align);
+	array = construct_array(values, n, operand, len, byval, align);
 	if (operand != att->atttypid)
 		var = (Expr *) makeRelabelType(var, operand, -1, att->attcollation, COERCE_IMPLICIT_CAST);
 	result->opno = type->eq_opr;
