@@ -397,16 +397,23 @@ like(sql("SELECT kind, problem FROM indextable.verify('f_k')"), qr/^rejected\|ro
 $shard{s2}->safe_psql('postgres', "DELETE FROM f3 WHERE doc ->> 'k' = 'lost'; ALTER TABLE f3 ADD PRIMARY KEY (id)");
 in_step('both are gone');
 
-# ---- look-ups that have some partitions of one server in common
+# ---- look-ups that have some partitions in common: of one server, or of two, and with keys that these are not sent joins by
 
-$shard{s1}->safe_psql('postgres', "CREATE TABLE o$_ (id int PRIMARY KEY, doc jsonb)") for 0 .. 2;
-sql('CREATE TABLE o (id int NOT NULL, doc jsonb) PARTITION BY LIST (id)');
-sql("CREATE FOREIGN TABLE o$_ PARTITION OF o FOR VALUES IN ($_) SERVER s1") for 0 .. 2;
-sql(q{SELECT indextable.create('o_t', 'o', '{t[*] AS t}', primary_key => '{id}')});
-sql(q{INSERT INTO o VALUES (0, '{"t": ["a"]}'), (1, '{"t": ["a", "b"]}'), (2, '{"t": ["b"]}')});
-is(sql(join '; ', map { "SELECT string_agg(doc ->> 't', ' ' ORDER BY doc) FROM indextable.lookup('o_t', '{\"t\": \"$_\"}') doc" } qw(a b a)),
-	join("\n", '["a"] ["a", "b"]', '["b"] ["a", "b"]', '["a"] ["a", "b"]'), 'a plan for more partitions serves for some of them');
-sql('DROP TABLE o');
+for ($c, values %shard) { $_->safe_psql('postgres', 'CREATE DOMAIN whole AS int'); }
+for my $case ([ 'int', 's1' ], [ 'int', 's2' ], [ 'whole', 's1' ], [ 'whole', 's2' ])
+{
+	my ($type, $other) = @$case;
+	my %of = (0 => 's1', 1 => 's1', 2 => $other);
+	$shard{ $of{$_} }->safe_psql('postgres', "CREATE TABLE o$_ (id $type PRIMARY KEY, doc jsonb)") for sort keys %of;
+	sql("CREATE TABLE o (id $type NOT NULL, doc jsonb) PARTITION BY LIST (id)");
+	sql("CREATE FOREIGN TABLE o$_ PARTITION OF o FOR VALUES IN ($_) SERVER $of{$_}") for sort keys %of;
+	sql(q{SELECT indextable.create('o_t', 'o', '{t[*] AS t}', primary_key => '{id}')});
+	sql(q{INSERT INTO o VALUES (0, '{"t": ["a", "all", "two"]}'), (1, '{"t": ["a", "b", "all"]}'), (2, '{"t": ["b", "all", "two"]}')});
+	my @found = split /\n/, sql(join '; ', map { "SELECT string_agg(doc -> 't' ->> 0 || jsonb_array_length(doc -> 't'), ' ' ORDER BY doc::text) FROM indextable.lookup('o_t', '{\"t\": \"$_\"}') doc" } qw(a b all two b));
+	is("@found", 'a3 a3 a3 b3 a3 a3 b3 a3 b3 a3 b3', "a plan for more partitions serves for some of them: $type, $other");
+	sql('DROP TABLE o');
+	$shard{ $of{$_} }->safe_psql('postgres', "DROP TABLE o$_") for sort keys %of;
+}
 
 # ---- a server is stopped
 

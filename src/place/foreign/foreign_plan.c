@@ -18,6 +18,7 @@
 
 #include "executor/execdesc.h"
 #include "nodes/params.h"
+#include "storage/lmgr.h"
 #include "tcop/dest.h"
 #include "utils/array.h"
 #include "utils/datum.h"
@@ -52,8 +53,12 @@ typedef struct RowReceiver
 static void fetch_from(FactDef *def, Bitmapset *columns, PartitionKeys *parts, int nparts,
 					   void (*each) (TupleTableSlot *row, void *arg), void *arg);
 static ForeignPlan *find_plan(FactDef *def, Bitmapset *columns, bool joined, PartitionKeys *parts, int nparts);
+static List *relids_of(PartitionKeys *parts, int nparts);
+static ForeignPlan *make_plan(FactDef *def, MemoryContext parent, Bitmapset *columns, bool joined, List *relids);
 static int	largest_plan(int nparts);
 static bool covers(ForeignPlan *plan, PartitionKeys *parts, int nparts, bool *overlaps);
+static bool *find_used(ForeignPlan *plan, PartitionKeys *parts, int nparts);
+static bool lock_others(FactDef *def, ForeignPlan *plan, PartitionKeys *parts, int nparts);
 static PlannedStmt *leave_out_others(ForeignPlan *plan, PartitionKeys *parts, int nparts);
 static ParamListInfo bind_keys(FactDef *def, ForeignPlan *plan, PartitionKeys *parts, int nparts);
 static int	distinct_values(FactDef *def, int column, PartitionKeys *part, Datum *values);
@@ -112,6 +117,8 @@ fetch_from(FactDef *def, Bitmapset *columns, PartitionKeys *parts, int nparts,
 	for (int i = 0; i < nparts; i++)
 		nkeys += parts[i].n;
 	plan = find_plan(def, columns, nparts > 1 && nkeys <= MAX_KEYS_JOINED, parts, nparts);
+	if (!lock_others(def, plan, parts, nparts))
+		plan = make_plan(def, CurrentMemoryContext, columns, plan->joined, relids_of(parts, nparts));
 	receiver.plan = plan;
 	while (plan->attnos[receiver.key] != def->pk_attno[0])
 		receiver.key++;
@@ -150,14 +157,11 @@ static ForeignPlan *
 find_plan(FactDef *def, Bitmapset *columns, bool joined, PartitionKeys *parts, int nparts)
 {
 	ForeignPlan **link = &def->foreign_plans;
-	List	   *relids = NIL;
+	List	   *relids = relids_of(parts, nparts);
 	List	   *merged = NIL;
 	ForeignPlan *plan;
-	Oid		   *sorted;
 	bool		kept;
 
-	for (int i = 0; i < nparts; i++)
-		relids = lappend_oid(relids, parts[i].relid);
 	while (!def->stale && (plan = *link) != NULL)
 	{
 		bool		overlaps = false;
@@ -185,13 +189,9 @@ find_plan(FactDef *def, Bitmapset *columns, bool joined, PartitionKeys *parts, i
 	kept = !def->stale && list_length(relids) <= largest_plan(nparts);
 	if (!kept)
 		relids = list_truncate(relids, nparts);
-	list_sort(relids, list_oid_cmp);
-	sorted = palloc(sizeof(Oid) * list_length(relids));
-	for (int i = 0; i < list_length(relids); i++)
-		sorted[i] = list_nth_oid(relids, i);
 
 	/* If something changes while the plan is made, it is not used again. */
-	plan = foreign_plan_make(def, kept ? def->cxt : CurrentMemoryContext, columns, joined, sorted, list_length(relids));
+	plan = make_plan(def, kept ? def->cxt : CurrentMemoryContext, columns, joined, relids);
 	if (!kept)
 		return plan;
 	for (link = &def->foreign_plans; *link != NULL;)
@@ -208,6 +208,42 @@ find_plan(FactDef *def, Bitmapset *columns, bool joined, PartitionKeys *parts, i
 	}
 	plan->next = def->foreign_plans;
 	def->foreign_plans = plan;
+	return plan;
+}
+
+static List *
+relids_of(PartitionKeys *parts, int nparts)
+{
+	List	   *result = NIL;
+
+	for (int i = 0; i < nparts; i++)
+		result = lappend_oid(result, parts[i].relid);
+	return result;
+}
+
+/*
+ * make_plan
+ *		Makes a plan that asks these partitions, which it sorts, in a memory context below parent.
+ *
+ * If joins are not sent to the servers, as where "=" of a type is not, they gain nothing, and
+ * would have all servers asked.
+ */
+static ForeignPlan *
+make_plan(FactDef *def, MemoryContext parent, Bitmapset *columns, bool joined, List *relids)
+{
+	Oid		   *sorted = palloc(sizeof(Oid) * list_length(relids));
+	ForeignPlan *plan;
+
+	list_sort(relids, list_oid_cmp);
+	foreach_oid(relid, relids)
+		sorted[foreach_current_index(relid)] = relid;
+	plan = foreign_plan_make(def, parent, columns, joined, sorted, list_length(relids));
+	if (joined && plan->append == NULL && !IsA(plan->stmt->planTree, ForeignScan))
+	{
+		MemoryContextDelete(plan->cxt);
+		plan = foreign_plan_make(def, parent, columns, false, sorted, list_length(relids));
+		plan->joined = true;	/* so it is found in place of that one */
+	}
 	return plan;
 }
 
@@ -236,28 +272,53 @@ covers(ForeignPlan *plan, PartitionKeys *parts, int nparts, bool *overlaps)
 	return found == nparts && plan->n <= largest_plan(nparts);
 }
 
-/*
- * leave_out_others
- *		Returns a statement that asks only these of the partitions of a plan.  Without an Append
- *		it is the whole plan: others get no keys.
- */
-static PlannedStmt *
-leave_out_others(ForeignPlan *plan, PartitionKeys *parts, int nparts)
+/* find_used: returns for each join of a plan whether it asks one of these partitions */
+static bool *
+find_used(ForeignPlan *plan, PartitionKeys *parts, int nparts)
 {
-	PlannedStmt *stmt;
-	Append	   *append;
-	bool	   *used;
+	bool	   *used = palloc0(sizeof(bool) * plan->njoins);
 	int			i = 0;
 
-	if (nparts == plan->n || plan->append == NULL)
-		return plan->stmt;
-	used = palloc0(sizeof(bool) * plan->njoins);
 	for (int k = 0; k < nparts; k++)
 	{
 		while (plan->relids[i] != parts[k].relid)
 			i++;
 		used[plan->joins[i]] = true;
 	}
+	return used;
+}
+
+/*
+ * lock_others
+ *		Locks the partitions that are executed with those that are asked, though they get no keys,
+ *		because one statement asks them, or the plan has no Append to leave them out of.  Returns
+ *		false if one is not to be had at once, or if there is news of one, which may have been
+ *		dropped: then a plan for just those that are asked is needed.
+ */
+static bool
+lock_others(FactDef *def, ForeignPlan *plan, PartitionKeys *parts, int nparts)
+{
+	bool	   *used = find_used(plan, parts, nparts);
+
+	for (int i = 0; i < plan->n && nparts < plan->n; i++)
+	{
+		if ((plan->append == NULL || used[plan->joins[i]]) && !ConditionalLockRelationOid(plan->relids[i], AccessShareLock))
+			return false;
+	}
+	return nparts == plan->n || (!def->stale && plan->changes == foreign_plan_changes());
+}
+
+/* leave_out_others: returns a statement that asks only these of the partitions of a plan, and those joined with them */
+static PlannedStmt *
+leave_out_others(ForeignPlan *plan, PartitionKeys *parts, int nparts)
+{
+	PlannedStmt *stmt;
+	Append	   *append;
+	bool	   *used;
+
+	if (nparts == plan->n || plan->append == NULL)
+		return plan->stmt;
+	used = find_used(plan, parts, nparts);
 	stmt = palloc(sizeof(PlannedStmt));
 	*stmt = *plan->stmt;
 	append = palloc(sizeof(Append));
