@@ -20,6 +20,7 @@
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
+#include "utils/lsyscache.h"
 
 #include "../place/place.h"
 #include "../util/settings.h"
@@ -314,11 +315,13 @@ add_set(List *sets, Relids set)
 	return lappend(sets, set);
 }
 
-/* is_key_member: returns whether a member of an equivalence class is a column that an index table can be searched by */
+/* is_key_member: returns whether an index table can be searched by what a member of an equivalence class is equal to */
 static bool
 is_key_member(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, EquivalenceMember *em, void *arg)
 {
-	return index_position_of(arg, (Node *) em->em_expr, rel->relid) >= 0;
+	Oid			operator = get_opfamily_member(linitial_oid(ec->ec_opfamilies), em->em_datatype, em->em_datatype, BTEqualStrategyNumber);
+
+	return is_searchable(arg, operator, ec->ec_collation, (Node *) em->em_expr, rel->relid);
 }
 
 static bool

@@ -108,8 +108,8 @@ mark_lossy(Condition *condition)
 	condition->together = 0;
 }
 
-extern int	index_position_of(IndexDef *def, Node *operand, Index varno);
 extern List *compared_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Relation fact, Index varno, bool *unknown);
+extern bool is_searchable(IndexDef *def, Oid operator, Oid collation, Node *expr, Index varno);
 extern Condition *json_comparison(IndexDef *def, int position, StrategyNumber strategy, JsonbValue *scalar);
 extern List *operands(Node *clause);
 extern List *bounds_of_pattern(Node *clause, Oid function, Oid collation);

@@ -27,6 +27,7 @@
 
 static List *implied_by_operator(IndexDef *def, Oid operator, Oid collation, Node *expr, Node *value, bool array,
 								 Index varno);
+static int	index_position_of(IndexDef *def, Node *operand, Index varno);
 static Condition *comparison(IndexDef *def, int position, Oid operator, Oid collation, Node *value, bool array);
 static Condition *conversion(IndexDef *def, int position, StrategyNumber strategy, Taking taking, int detail, Node *value,
 							 bool array);
@@ -171,6 +172,19 @@ implied_by_operator(IndexDef *def, Oid operator, Oid collation, Node *expr, Node
 	return result;
 }
 
+/* is_searchable: returns whether an index table can be searched by whatever an expression is equal to, by an operator */
+bool
+is_searchable(IndexDef *def, Oid operator, Oid collation, Node *expr, Index varno)
+{
+	Param	   *value = makeNode(Param);
+
+	value->paramkind = PARAM_EXTERN;
+	value->paramtype = exprType(expr);
+	value->paramtypmod = -1;
+	value->paramcollid = collation;
+	return implied_by_operator(def, operator, collation, expr, (Node *) value, false, varno) != NIL;
+}
+
 /* json_comparison: returns the comparison of a key field with a scalar in JSON, as if by an operator of jsonb; NULL if there is none */
 Condition *
 json_comparison(IndexDef *def, int position, StrategyNumber strategy, JsonbValue *scalar)
@@ -217,7 +231,7 @@ boolean_condition(IndexDef *def, Node *expr, bool value, Index varno)
 }
 
 /* index_position_of: returns the position in the index of the column that has the value of an operand, or -1 */
-int
+static int
 index_position_of(IndexDef *def, Node *operand, Index varno)
 {
 	AttrNumber	attno = column_of_expression(def, operand, varno);
