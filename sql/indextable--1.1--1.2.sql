@@ -308,7 +308,11 @@ BEGIN ATOMIC
             WHEN 'absent' THEN ARRAY[CASE WHEN p.filtered = p.sampled
                 THEN format('None of the %s rows that were looked at passes the filter.', indextable_internal.in_count(p.sampled))
                 ELSE format('None of the %s documents that were looked at has a value there. Case matters in paths.',
-                            indextable_internal.in_count(p.sampled - p.filtered)) END]
+                            indextable_internal.in_count(p.sampled - p.filtered)) END
+                || coalesce((SELECT string_agg(CASE a.attname::text WHEN p.document_column THEN format(' Paths begin within %I, so leave that out.', a.attname)
+                                               ELSE format(' The column of this name is written @%I.', a.attname) END, '' ORDER BY a.attnum)
+                             FROM unnest(p.paths) f(path), pg_attribute a
+                             WHERE a.attrelid = p.fact_table AND a.attnum > 0 AND a.attname::text = (f.path::text[])[1]), '')]
             WHEN 'poor' THEN ARRAY[
                 format('%s of the documents have the value %s.', indextable_internal.in_percent(p.common_counts[1] / p.sampled), (indextable_internal.common_keys(p))[1]),
                 CASE v.kind

@@ -314,6 +314,9 @@ INSERT INTO people (id, doc) SELECT i, CASE i WHEN 3000 THEN '{"rare": 1}' ELSE 
 SELECT indextable.drop(indextable.create('x', 'people', '{rare}')) \gset
 SELECT indextable.drop(indextable.create('x', 'people', '{Town}', populate => false));
 SELECT indextable.drop(indextable.create('x', 'people', '{nowhere}'));
+-- a path that begins with a column
+SELECT indextable.drop(indextable.create('x', 'people', '{doc.rare}')) \gset
+SELECT indextable.drop(indextable.create('x', 'people', '{id AS ident}')) \gset
 -- an empty table says nothing
 DELETE FROM people;
 SELECT indextable.drop(indextable.create('x', 'people', '{Town}')) \gset
