@@ -167,7 +167,8 @@ extern const char *catalog_table(const char *name);
 extern Oid	catalog_schema(void);
 extern bool is_own_schema(Oid schema);
 extern bool is_extension_member(Oid class, Oid object);
-extern List *all_rows(const char *table, void *(*read) (HeapTuple tuple, TupleDesc desc));
+extern List *catalog_rows(const char *table, const char *index, AttrNumber column, Oid value,
+						  void *(*read) (HeapTuple tuple, TupleDesc desc));
 extern List *array_strings(Datum array, Oid type);
 extern Oid	catalog_index(Relation rel, const char *name);
 extern bool catalog_table_has_columns(const char *table, int natts);

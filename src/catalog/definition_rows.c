@@ -57,7 +57,7 @@ const char *const mismatch_names[] = {"error", "skip", NULL};
 const char *const state_names[] = {"building", "active", "invalid", NULL};
 
 static int	value_named(Datum name, const char *const *names);
-static DefinitionRow *read_row(HeapTuple tuple, TupleDesc desc);
+static void *read_definition(HeapTuple tuple, TupleDesc desc);
 static int	compare_definitions(const ListCell *a, const ListCell *b);
 
 /*
@@ -245,9 +245,9 @@ value_named(Datum name, const char *const *names)
 	elog(ERROR, "unexpected value in the catalog: %s", value);
 }
 
-/* read_row: reads a row of the table definition */
-static DefinitionRow *
-read_row(HeapTuple tuple, TupleDesc desc)
+/* read_definition: reads a row of the table definition; for catalog_rows() */
+static void *
+read_definition(HeapTuple tuple, TupleDesc desc)
 {
 	DefinitionRow *row = palloc0(sizeof(DefinitionRow));
 	Datum		values[DEF_NATTS];
@@ -310,22 +310,10 @@ catalog_read_definitions(Oid fact_table, Oid index_table)
 List *
 catalog_read_unchecked_definitions(Oid fact_table, Oid index_table)
 {
-	Oid			relid = catalog_relid("definition", true);
-	Relation	rel;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-	List	   *result = NIL;
+	List	   *result = OidIsValid(fact_table) ?
+		catalog_rows("definition", "definition_fact_table", DEF_FACT_TABLE, fact_table, read_definition) :
+		catalog_rows("definition", "definition_pkey", DEF_INDEX_TABLE, index_table, read_definition);
 
-	if (!OidIsValid(relid))
-		return NIL;				/* CREATE or DROP EXTENSION is under way */
-	rel = table_open(relid, AccessShareLock);
-	scan = OidIsValid(fact_table) ?
-		scan_by_oid(rel, "definition_fact_table", DEF_FACT_TABLE, fact_table) :
-		scan_by_oid(rel, "definition_pkey", DEF_INDEX_TABLE, index_table);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-		result = lappend(result, read_row(tuple, RelationGetDescr(rel)));
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
 	list_sort(result, compare_definitions);
 	return result;
 }
@@ -339,18 +327,11 @@ compare_definitions(const ListCell *a, const ListCell *b)
 	return x < y ? -1 : x > y ? 1 : 0;
 }
 
-/* read_definition: is read_row() with the type that all_rows() asks for */
-static void *
-read_definition(HeapTuple tuple, TupleDesc desc)
-{
-	return read_row(tuple, desc);
-}
-
 /* catalog_definitions: lists all definitions (DefinitionRow *), also those that do not fit the tables */
 List *
 catalog_definitions(void)
 {
-	return all_rows("definition", read_definition);
+	return catalog_rows("definition", NULL, 0, InvalidOid, read_definition);
 }
 
 /* catalog_index_tables: lists the OIDs of all index tables */

@@ -14,13 +14,12 @@
 #include "catalog.h"
 
 static void *read_fact_row(HeapTuple tuple, TupleDesc desc);
-static void read_fact(HeapTuple tuple, TupleDesc desc, FactTableRow *row);
 
 /* catalog_fact_rows: lists the rows (FactTableRow *) of all fact tables, with and without index tables */
 List *
 catalog_fact_rows(void)
 {
-	return all_rows("fact", read_fact_row);
+	return catalog_rows("fact", NULL, 0, InvalidOid, read_fact_row);
 }
 
 /* catalog_fact_tables: lists the OIDs of all fact tables, with and without index tables */
@@ -52,27 +51,18 @@ catalog_queues(bool feeds)
 bool
 catalog_read_fact(Oid fact_table, FactTableRow *row)
 {
-	Oid			relid = catalog_relid("fact", true);
-	Relation	rel;
-	SysScanDesc scan;
-	HeapTuple	tuple;
+	List	   *rows = catalog_rows("fact", "fact_pkey", FACT_FACT_TABLE, fact_table, read_fact_row);
 
-	if (!OidIsValid(relid))
-		return false;			/* CREATE or DROP EXTENSION is under way */
-	rel = table_open(relid, AccessShareLock);
-	scan = scan_by_oid(rel, "fact_pkey", FACT_FACT_TABLE, fact_table);
-	tuple = systable_getnext(scan);
-	if (HeapTupleIsValid(tuple))
-		read_fact(tuple, RelationGetDescr(rel), row);
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	return HeapTupleIsValid(tuple);
+	if (rows != NIL)
+		*row = *(FactTableRow *) linitial(rows);
+	return rows != NIL;
 }
 
-/* read_fact: fills *row from a row of the table fact */
-static void
-read_fact(HeapTuple tuple, TupleDesc desc, FactTableRow *row)
+/* read_fact_row: reads a row of the table fact; for catalog_rows() */
+static void *
+read_fact_row(HeapTuple tuple, TupleDesc desc)
 {
+	FactTableRow *row = palloc(sizeof(FactTableRow));
 	Datum		values[FACT_NATTS];
 	bool		isnull[FACT_NATTS];
 
@@ -82,15 +72,6 @@ read_fact(HeapTuple tuple, TupleDesc desc, FactTableRow *row)
 	row->queue = isnull[FACT_QUEUE - 1] ? InvalidOid : DatumGetObjectId(values[FACT_QUEUE - 1]);
 	row->spare = isnull[FACT_SPARE - 1] ? InvalidOid : DatumGetObjectId(values[FACT_SPARE - 1]);
 	row->feed = DatumGetBool(values[FACT_FEED - 1]);
-}
-
-/* read_fact_row: allocates a FactTableRow for all_rows() */
-static void *
-read_fact_row(HeapTuple tuple, TupleDesc desc)
-{
-	FactTableRow *row = palloc(sizeof(FactTableRow));
-
-	read_fact(tuple, desc, row);
 	return row;
 }
 

@@ -278,9 +278,15 @@ catalog_table_has_columns(const char *table, int natts)
 	return !OidIsValid(relid) || (get_attname(relid, natts, true) != NULL && get_attname(relid, natts + 1, true) == NULL);
 }
 
-/* all_rows: lists what read() makes of each row of a table of the catalog; without the extension there are none */
+/*
+ * catalog_rows
+ *		Lists what read() makes of those rows of a table of the catalog whose column is value, by
+ *		an index, or of all rows, if index is NULL.  While CREATE or DROP EXTENSION is under way
+ *		there are none.
+ */
 List *
-all_rows(const char *table, void *(*read) (HeapTuple tuple, TupleDesc desc))
+catalog_rows(const char *table, const char *index, AttrNumber column, Oid value,
+			 void *(*read) (HeapTuple tuple, TupleDesc desc))
 {
 	Oid			relid = catalog_relid(table, true);
 	Relation	rel;
@@ -291,7 +297,8 @@ all_rows(const char *table, void *(*read) (HeapTuple tuple, TupleDesc desc))
 	if (!OidIsValid(relid))
 		return NIL;
 	rel = table_open(relid, AccessShareLock);
-	scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
+	scan = index == NULL ? systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL) :
+		scan_by_oid(rel, index, column, value);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 		result = lappend(result, read(tuple, RelationGetDescr(rel)));
 	systable_endscan(scan);
