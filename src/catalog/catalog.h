@@ -141,10 +141,9 @@ extern void catalog_forget_fact(Oid fact_table);
 extern List *index_tables_of(Oid relid);
 pg_noreturn extern void report_not_index_table(Oid relid);
 extern DefinitionRow *required_definition(Oid index_table);
-extern char *told_call(const char *function, Oid index_table);
+extern char *told_call(const char *procedure, Oid index_table);
+extern char *told_select(const char *function, Oid relid, const char *arguments);
 extern char *told_activation(Oid index_table);
-extern char *told_skip(Oid index_table);
-extern char *told_refuse(Oid index_table);
 extern char *told_unqueue(Oid fact);
 extern char *told_drop(Oid fact);
 

@@ -82,7 +82,7 @@ invalidate_definitions(List *definitions, Oid fact, const char *why)
 					(errcode(ERRCODE_WARNING),
 					 errmsg("index table \"%s\" is now invalid", get_rel_name(stored->index_table)),
 					 errdetail("%s", why),
-					 errhint("To restore the triggers and to repair the entries, run CALL " IT_SCHEMA ".repair(%s);", quote_literal_cstr(quoted_relation(stored->index_table)))));
+					 errhint("To restore the triggers and to repair the entries, run %s", told_call("repair", stored->index_table))));
 		catalog_set_state(stored->index_table, STATE_INVALID, why);
 		any = true;
 	}
@@ -112,16 +112,15 @@ void
 queue_lost_error(FactDef *def)
 {
 	List	   *queued = catalog_queued_definitions(def->relid);
-	char	   *index_table = queued == NIL ? NULL :
-		quote_literal_cstr(quoted_relation(((DefinitionRow *) linitial(queued))->index_table));
+	Oid			index_table = queued == NIL ? InvalidOid : ((DefinitionRow *) linitial(queued))->index_table;
 
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("queue of table \"%s\" does not exist", def->name),
 			 errdetail("Changes cannot be queued for the asynchronous index tables of the table."),
-			 index_table == NULL ? 0 :
-			 errhint("To create the queue again, run CALL indextable.repair(%s); to drop the index table, run SELECT indextable.drop(%s);",
-					 index_table, index_table)));
+			 !OidIsValid(index_table) ? 0 :
+			 errhint("To create the queue again, run %s to drop the index table, run %s",
+					 told_call("repair", index_table), told_select("drop", index_table, ""))));
 }
 
 /* get_column_names_by_number: lists the names of a table's columns by number; that of a dropped one is empty */

@@ -135,9 +135,16 @@ partition_root(Oid relid)
 
 /* told_call: returns the call of a procedure of the extension for an index table */
 char *
-told_call(const char *function, Oid index_table)
+told_call(const char *procedure, Oid index_table)
 {
-	return psprintf("CALL " IT_SCHEMA ".%s(%s);", function, quote_literal_cstr(quoted_relation(index_table)));
+	return psprintf("CALL " IT_SCHEMA ".%s(%s);", procedure, quote_literal_cstr(quoted_relation(index_table)));
+}
+
+/* told_select: returns the call of a function of the extension for a table, with other arguments, each after a comma */
+char *
+told_select(const char *function, Oid relid, const char *arguments)
+{
+	return psprintf("SELECT " IT_SCHEMA ".%s(%s%s);", function, quote_literal_cstr(quoted_relation(relid)), arguments);
 }
 
 /* told_activation: returns the call that makes an index table active */
@@ -145,21 +152,6 @@ char *
 told_activation(Oid index_table)
 {
 	return told_call(is_building(index_table) ? "build" : "repair", index_table);
-}
-
-/* told_skip: returns the call that has an index table skip what cannot be a key */
-char *
-told_skip(Oid index_table)
-{
-	return psprintf("SELECT " IT_SCHEMA ".alter(%s, on_mismatch => 'skip');", quote_literal_cstr(quoted_relation(index_table)));
-}
-
-/* told_refuse: returns the call after which rebuild() finds what an index table has skipped, and has it refuse that from then on */
-char *
-told_refuse(Oid index_table)
-{
-	return psprintf("SELECT " IT_SCHEMA ".alter(%s, on_mismatch => 'error', populate => false);",
-					quote_literal_cstr(quoted_relation(index_table)));
 }
 
 /* told_unqueue: returns the calls after which no index table of a fact table needs its queue */
@@ -178,8 +170,7 @@ told_unqueue(Oid fact)
 		else if (!is_async(row))
 			appendStringInfoString(&sql, told_call("build", row->index_table));
 		else
-			appendStringInfo(&sql, "SELECT " IT_SCHEMA ".alter(%s, maintenance => 'transactional');",
-							 quote_literal_cstr(quoted_relation(row->index_table)));
+			appendStringInfoString(&sql, told_select("alter", row->index_table, ", maintenance => 'transactional'"));
 	}
 	return sql.data;
 }
@@ -192,7 +183,7 @@ told_drop(Oid fact)
 	StringInfoData sql;
 
 	if (index_tables == NIL)
-		return psprintf("SELECT " IT_SCHEMA ".drop_feed(%s);", quote_literal_cstr(quoted_relation(fact)));
+		return told_select("drop_feed", fact, "");
 	initStringInfo(&sql);
 	foreach_oid(index_table, index_tables)
 		appendStringInfo(&sql, "%s%s", sql.len > 0 ? ", " : "DROP TABLE ", quoted_relation(index_table));

@@ -159,8 +159,7 @@ check_totals_args(FunctionCallInfo fcinfo, Oid index_table)
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 					 errmsg("table of totals \"%s\" cannot be altered like this", get_rel_name(index_table)),
 					 errdetail("Only filter and on_mismatch of totals can be altered."),
-					 errhint("Create another table of totals, and then run SELECT indextable.drop(%s);",
-							 quote_literal_cstr(quoted_relation(index_table)))));
+					 errhint("Create another table of totals, and then run %s", told_select("drop", index_table, ""))));
 }
 
 /* alter: locks the tables and does what the arguments of the function ask for */
@@ -193,8 +192,8 @@ alter(void *arg)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("index table \"%s\" is being rebuilt", get_rel_name(index_table)),
-				 errhint("To finish, run CALL indextable.rebuild(%s); to abandon the rebuild, run DROP TABLE %s;",
-						 quote_literal_cstr(quoted_relation(index_table)), quoted_relation(pending->index_table))));
+				 errhint("To finish, run %s to abandon the rebuild, run DROP TABLE %s;",
+						 told_call("rebuild", index_table), quoted_relation(pending->index_table))));
 
 	/*
 	 * What an earlier call has asked for still holds, as long as rebuild()

@@ -100,8 +100,8 @@ indextable_build(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("index table \"%s\" is not being built", get_rel_name(b->shown)),
 				 errdetail("Its state is \"%s\".", state_names[stored->state]),
-				 errhint("Only an index table that was created with populate => false is built. To rebuild this one, run CALL indextable.rebuild(%s);",
-						 quote_literal_cstr(quoted_relation(b->shown)))));
+				 errhint("Only an index table that was created with populate => false is built. To rebuild this one, run %s",
+						 told_call("rebuild", b->shown))));
 	SPI_connect_ext(SPI_OPT_NONATOMIC);
 	if (methods->build != NULL)
 		methods->build(b->index_table, b->fact_table);
@@ -130,7 +130,7 @@ indextable_rebuild(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("index table \"%s\" has not been built yet", get_rel_name(b->shown)),
-				 errhint("Run CALL indextable.build(%s);", quote_literal_cstr(quoted_relation(b->shown)))));
+				 errhint("Run %s", told_call("build", b->shown))));
 
 	/*
 	 * What is right of totals need not be written anew, and nobody is kept
@@ -462,8 +462,8 @@ finish_build(Build *b)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("index table \"%s\" has become invalid while it was being built", get_rel_name(b->shown)),
 				 errdetail("Changes of its fact table were missed."),
-				 OidIsValid(stored->replaces) ? errhint("Run CALL indextable.rebuild(%s); again.", quote_literal_cstr(quoted_relation(b->shown))) :
-				 errhint("Run CALL indextable.repair(%s);", quote_literal_cstr(quoted_relation(b->shown)))));
+				 OidIsValid(stored->replaces) ? errhint("Run %s again.", told_call("rebuild", b->shown)) :
+				 errhint("Run %s", told_call("repair", b->shown))));
 	drain_queue(b->fact_table, 0);
 	if (b->transactional)
 		require_no_rejections(b->index_table, b->shown);

@@ -127,7 +127,6 @@ check_existing(Oid existing, DefinitionRow *row, IndexDef *asked, PartitioningRe
 	Relation	rel = NULL;
 	FactDef    *factdef;
 	IndexDef   *def;
-	char	   *table;
 
 	if (name != NULL && is_undefined(existing))
 		refuse_existing(existing);
@@ -141,7 +140,6 @@ check_existing(Oid existing, DefinitionRow *row, IndexDef *asked, PartitioningRe
 				 name != NULL && is_bare_copy(existing, RelationGetRelid(fact)) ?
 				 errdetail("Its comment says that it was one, but it has rows.") : 0,
 				 name != NULL ? errhint("Choose another name.") : 0));
-	table = quote_literal_cstr(quoted_relation(existing));
 	initStringInfo(&found.names);
 	initStringInfo(&found.arguments);
 	rel = lock_and_open(existing, AccessShareLock);
@@ -163,8 +161,8 @@ check_existing(Oid existing, DefinitionRow *row, IndexDef *asked, PartitioningRe
 			(errcode(ERRCODE_DUPLICATE_TABLE),
 			 errmsg("index table \"%s\" already exists with another definition", name),
 			 errdetail("It differs in: %s. The one that exists is made by: %s", found.names.data, definition_statement(existing)),
-			 found.alterable ? errhint("To change it, run SELECT indextable.alter(%s%s);", table, found.arguments.data) :
-			 errhint("To make it anew, run SELECT indextable.drop(%s); first.", table)));
+			 found.alterable ? errhint("To change it, run %s", told_select("alter", existing, found.arguments.data)) :
+			 errhint("To make it anew, run %s first.", told_select("drop", existing, ""))));
 }
 
 /* compare: collects in what an index table differs from the one that is asked for */

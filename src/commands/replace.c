@@ -198,7 +198,7 @@ replace_index_table(DefinitionRow *replacement)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("the columns of index table \"%s\" have changed since its replacement was made",
 						RelationGetRelationName(rel)),
-				 errhint("Run CALL indextable.rebuild(%s); again.", quote_literal_cstr(quoted_relation(old)))));
+				 errhint("Run %s again.", told_call("rebuild", old))));
 	table_close(rel, NoLock);
 	check_not_in_use(old);
 	check_not_in_use(new);

@@ -134,10 +134,10 @@ refuse_building(Oid fact)
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("cannot alter the type of a column of table \"%s\" while an index table is being built", get_rel_name(fact)),
 					 OidIsValid(row->replaces) ?
-					 errhint("To finish, run CALL " IT_SCHEMA ".rebuild(%s); to abandon the rebuild, run DROP TABLE %s;",
-							 quote_literal_cstr(quoted_relation(row->replaces)), quoted_relation(row->index_table)) :
-					 errhint("To finish, run CALL " IT_SCHEMA ".build(%s); to abandon the build, run DROP TABLE %s;",
-							 quote_literal_cstr(quoted_relation(row->index_table)), quoted_relation(row->index_table))));
+					 errhint("To finish, run %s to abandon the rebuild, run DROP TABLE %s;",
+							 told_call("rebuild", row->replaces), quoted_relation(row->index_table)) :
+					 errhint("To finish, run %s to abandon the build, run DROP TABLE %s;",
+							 told_call("build", row->index_table), quoted_relation(row->index_table))));
 	}
 }
 

@@ -378,8 +378,7 @@ refuse_drop_with_entries(Oid index_table, Oid partition)
 				 is_default ? errdetail("It is the default partition, which holds the entries that fit no other partition.") :
 				 is_hash ? errdetail("It is a hash partition: the entries that belong in it fit no other partition.") :
 				 errdetail("It has entries."),
-				 is_hash ? errhint("To have two partitions, for example, run SELECT " IT_SCHEMA ".alter(%s, partitions => 2);",
-								   quote_literal_cstr(quoted_relation(index_table))) :
+				 is_hash ? errhint("To have two partitions, for example, run %s", told_select("alter", index_table, ", partitions => 2")) :
 				 errhint("Change the partitions with indextable.alter().")));
 	table_endscan(scan);
 	ExecDropSingleTupleTableSlot(slot);

@@ -205,7 +205,7 @@ refuse_index_tables(DropStmt *stmt)
 					(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
 					 errmsg("DROP TABLE of index table \"%s\" is refused", get_rel_name(relid)),
 					 errdetail("It is an index table of %s, and indextable.drop_table is off.", quoted_relation(fact)),
-					 errhint("To drop it, run SELECT indextable.drop(%s);", quote_literal_cstr(quoted_relation(relid)))));
+					 errhint("To drop it, run %s", told_select("drop", relid, ""))));
 	}
 }
 
@@ -295,8 +295,8 @@ refuse_drop_of_row_index(Oid schema)
 					 errmsg("cannot drop the index on the primary key of \"%s\" because index table \"%s\" requires it",
 							fact->name, def->name),
 					 errdetail("Changes of a row cannot be applied without an index that finds its entries."),
-					 errhint("The index is dropped when the index table is made transactional: SELECT " IT_SCHEMA ".alter(%s, maintenance => 'transactional');",
-							 quote_literal_cstr(quoted_relation(def->relid)))));
+					 errhint("The index is dropped when the index table is made transactional: %s",
+							 told_select("alter", def->relid, ", maintenance => 'transactional'"))));
 	}
 }
 

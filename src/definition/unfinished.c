@@ -85,7 +85,7 @@ refuse_unfinished(Relation fact)
 					 errmsg("index table \"%s\" of table \"%s\" is not completely restored",
 							get_rel_name(s->index_table), RelationGetRelationName(fact)),
 					 errdetail("It lacks the triggers by which an index table is recognized after a restore."),
-					 errhint("Wait until the restore has finished. To remove only the definition and to keep the table, run SELECT indextable.drop(%s);",
-							 quote_literal_cstr(quoted_relation(s->index_table)))));
+					 errhint("Wait until the restore has finished. To remove only the definition and to keep the table, run %s",
+							 told_select("drop", s->index_table, ""))));
 	}
 }

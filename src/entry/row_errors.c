@@ -125,9 +125,9 @@ hint_to_skip(IndexDef *def)
 		return errhint("Correct the document, or create the %s with on_mismatch => 'skip'.", is_totals(def) ? "totals" : "index table");
 	if (def->ends_skipping)
 		return errhint("Correct the document, and try again. To have such rows listed in " IT_SCHEMA ".rejected, run %s and then %s",
-					   told_refuse(def->relid), told_call("rebuild", def->relid));
+					   told_select("alter", def->relid, ", on_mismatch => 'error', populate => false"), told_call("rebuild", def->relid));
 	return errhint("Correct the document, or leave %s: %s", is_totals(def) ? "it out of the totals" : "it without the entry",
-				   told_skip(def->relid));
+				   told_select("alter", def->relid, ", on_mismatch => 'skip'"));
 }
 
 /* may_show_row: returns whether a user who writes a row may read it, too */

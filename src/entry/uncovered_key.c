@@ -297,8 +297,8 @@ warn(Oid relid, const char *why)
 			 errmsg("entries are becoming too long for the primary key of index table \"%s\" with its included fields",
 					get_rel_name(relid)),
 			 errdetail("%s", why),
-			 errhint("Entries of more than %d bytes will lock the index table for the rebuild, or be refused. To avoid that, run CALL " IT_SCHEMA ".rebuild(%s);",
-					 MAX_INDEX_DATA, quote_literal_cstr(quoted_relation(relid)))));
+			 errhint("Entries of more than %d bytes will lock the index table for the rebuild, or be refused. To avoid that, run %s",
+					 MAX_INDEX_DATA, told_call("rebuild", relid))));
 }
 
 /* count_pages: returns how many pages an index table and its partitions have */

@@ -390,6 +390,5 @@ report_own_changes(Oid fact_table, bool can_drain)
 			 errmsg("cannot wait because this transaction has changed table \"%s\" itself", get_rel_name(fact_table)),
 			 errdetail("The changes are applied to asynchronous index tables after the transaction has committed."),
 			 !can_drain ? errhint("Commit the transaction first.") :
-			 errhint("Commit the transaction first, or run SELECT " IT_SCHEMA ".drain(%s);",
-					 quote_literal_cstr(quoted_relation(fact_table)))));
+			 errhint("Commit the transaction first, or run %s", told_select("drain", fact_table, ""))));
 }

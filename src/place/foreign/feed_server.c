@@ -128,8 +128,7 @@ open_feed(Oid relid, bool missing_ok, Relation *fact)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("table \"%s\" has no feed", get_rel_name(relid)),
-				 errhint("Run SELECT indextable.create_feed(%s);",
-						 quote_literal_cstr(quoted_relation(relid)))));
+				 errhint("Run %s", told_select("create_feed", relid, ""))));
 	relation_close(*fact, NoLock);
 	return NULL;
 }
