@@ -102,7 +102,7 @@ extern void catalog_reassign_rows(Oid from, Oid to);
 extern void catalog_forget_build(Oid index_table);
 extern void catalog_forget_rejections(Oid index_table);
 extern bool catalog_has_rejections(Oid index_table);
-extern void invalidate_definitions(List *definitions, Oid fact, const char *why);
+extern void invalidate_definitions(List *definitions, const char *why);
 extern void queue_note_lost(FactDef *def);
 pg_noreturn extern void queue_lost_error(FactDef *def);
 

@@ -62,17 +62,15 @@ static int	compare_definitions(const ListCell *a, const ListCell *b);
 
 /*
  * invalidate_definitions
- *		Sets index tables of a fact table (DefinitionRow *) to invalid, with a warning
- *		for each that was not so already; why is a sentence for users.
+ *		Sets index tables (DefinitionRow *) to invalid, with a warning for each that was not so
+ *		already; why is a sentence for users.
  *
  * A replacement that rebuild() or alter() makes is set to invalid, too, but without a
  * warning, as users do not know of it.
  */
 void
-invalidate_definitions(List *definitions, Oid fact, const char *why)
+invalidate_definitions(List *definitions, const char *why)
 {
-	bool		any = false;
-
 	foreach_ptr(DefinitionRow, stored, definitions)
 	{
 		if (stored->state == STATE_INVALID)
@@ -84,10 +82,8 @@ invalidate_definitions(List *definitions, Oid fact, const char *why)
 					 errdetail("%s", why),
 					 errhint("To restore the triggers and to repair the entries, run %s", told_call("repair", stored->index_table))));
 		catalog_set_state(stored->index_table, STATE_INVALID, why);
-		any = true;
+		CacheInvalidateRelcacheByRelid(stored->fact_table);
 	}
-	if (any)
-		CacheInvalidateRelcacheByRelid(fact);
 }
 
 /*
@@ -103,7 +99,7 @@ void
 queue_note_lost(FactDef *def)
 {
 	if (ConditionalLockRelationOid(def->relid, ShareUpdateExclusiveLock))
-		invalidate_definitions(catalog_queued_definitions(def->relid), def->relid,
+		invalidate_definitions(catalog_queued_definitions(def->relid),
 							   "A queue table of its fact table was dropped with changes that had not been applied.");
 }
 

@@ -100,10 +100,10 @@ indextable_on_drop(PG_FUNCTION_ARGS)
 					 errdetail("When the command began, its names were those of other tables."),
 					 errhint("The command might succeed if retried.")));
 		if (OidIsValid(fact))
-			invalidate_definitions(catalog_read_definitions(InvalidOid, relid), fact,
+			invalidate_definitions(catalog_read_definitions(InvalidOid, relid),
 								   "A partition of the index table was dropped with its entries.");
 		else
-			invalidate_definitions(catalog_read_definitions(relid, InvalidOid), relid,
+			invalidate_definitions(catalog_read_definitions(relid, InvalidOid),
 								   "A partition of the fact table was dropped, and the entries of its rows were not deleted.");
 	}
 	check_dropped_parts(&parts, command);

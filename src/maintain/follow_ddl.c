@@ -56,7 +56,7 @@ invalidate_broken_definitions(Oid relid)
 		return;
 	error = run_catching_row_errors(load_definition, &relid);
 	if (error != NULL)
-		invalidate_definitions(catalog_read_definitions(relid, InvalidOid), relid,
+		invalidate_definitions(catalog_read_definitions(relid, InvalidOid),
 							   error->detail != NULL ? error->detail : error->message);
 }
 
@@ -149,11 +149,11 @@ invalidate_without_triggers(Oid relid)
 	{
 		relid = index_table_of(relid);
 		if (!guards_intact(relid))
-			invalidate_definitions(catalog_read_definitions(InvalidOid, relid), fact,
+			invalidate_definitions(catalog_read_definitions(InvalidOid, relid),
 								   "The triggers that protect it against other writes are disabled or missing.");
 	}
 	else if (catalog_has_fact(relid) && !triggers_intact(relid))
-		invalidate_definitions(catalog_read_definitions(relid, InvalidOid), relid,
+		invalidate_definitions(catalog_read_definitions(relid, InvalidOid),
 							   "The triggers of the fact table that maintain it are disabled or missing.");
 }
 
