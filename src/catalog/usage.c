@@ -130,8 +130,7 @@ indextable_reset_stats(PG_FUNCTION_ARGS)
 	PreventCommandDuringRecovery("reset_stats()");
 	if (!OidIsValid(catalog_fact_of(index_table)))
 		report_not_index_table(index_table);
-	if (!owns_relation(index_table, GetUserId()))
-		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(index_table));
+	require_owner(index_table);
 	if (!lock_if_exists(index_table, AccessShareLock))
 		report_not_index_table(index_table);
 	usage_from_now(index_table);

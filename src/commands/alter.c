@@ -97,8 +97,7 @@ indextable_alter(PG_FUNCTION_ARGS)
 				 errmsg("index_table must not be null")));
 	if (!OidIsValid(catalog_fact_of(index_table)))
 		report_not_index_table(index_table);
-	if (!owns_relation(index_table, GetUserId()))
-		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(index_table));
+	require_owner(index_table);
 
 	PreventCommandIfReadOnly("alter()");
 	check_totals_args(fcinfo, index_table);

@@ -45,6 +45,7 @@
 #include "../queue/queue.h"
 #include "../util/arguments.h"
 #include "../util/lock.h"
+#include "../util/relation.h"
 #include "../util/settings.h"
 #include "../util/sql.h"
 #include "../util/wait_point.h"
@@ -340,8 +341,7 @@ check_build_request(FunctionCallInfo fcinfo, const char *function, DefinitionRow
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("batch_size must be between 1 and %d", MAX_BATCH_SIZE)));
 	*stored = required_definition(b->index_table);
-	if (!owns_relation(b->index_table, GetUserId()))
-		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(b->index_table));
+	require_owner(b->index_table);
 	place_check_index_table(b->index_table);
 	b->fact_table = (*stored)->fact_table;
 	b->transactional = (*stored)->maintenance == MAINTENANCE_TRANSACTIONAL;

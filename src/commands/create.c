@@ -158,8 +158,7 @@ indextable_create(PG_FUNCTION_ARGS)
 	if (is_bare_copy(existing, PG_GETARG_OID(ARG_FACT_TABLE)))
 		existing = InvalidOid;
 	fact = open_fact(PG_GETARG_OID(ARG_FACT_TABLE), OidIsValid(existing) ? AccessShareLock : ShareRowExclusiveLock);
-	if (!owns_relation(RelationGetRelid(fact), GetUserId()))
-		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(fact->rd_rel->relkind), RelationGetRelationName(fact));
+	require_owner(RelationGetRelid(fact));
 	if (accept_existing && !OidIsValid(existing))
 		existing = replace_bare_copy(find_named_table(name, PG_GETARG_OID(ARG_FACT_TABLE)), fact);
 	place_check_fact(fact, is_async(&row));

@@ -48,8 +48,8 @@ indextable_drop(PG_FUNCTION_ARGS)
 
 	if (!OidIsValid(catalog_fact_of(relid)) && !doubtful)
 		report_not_index_table(relid);
-	if (get_rel_name(relid) != NULL && !owns_relation(relid, GetUserId()))
-		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
+	if (get_rel_name(relid) != NULL)
+		require_owner(relid);
 	PreventCommandIfReadOnly("drop()");
 	forget_orphaned_rows(relid);
 	/* Where the table is no index table, only the definition is forgotten. */

@@ -25,6 +25,7 @@
 #include "../queue/queue.h"
 #include "../util/inherit.h"
 #include "../util/lock.h"
+#include "../util/relation.h"
 #include "../util/settings.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
@@ -67,8 +68,8 @@ indextable_drain(PG_FUNCTION_ARGS)
 		report_dropped(wanted);
 	PreventCommandIfReadOnly("drain()");
 	PreventCommandIfParallelMode("drain()");
-	if (!call.all && !owns_relation(wanted, GetUserId()))
-		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(wanted));
+	if (!call.all)
+		require_owner(wanted);
 
 	/*
 	 * All sessions go through the queues in the same order, because each

@@ -72,6 +72,14 @@ lock_if_exists(Oid relid, LOCKMODE mode)
 	return false;
 }
 
+/* require_owner: raises an error if a table is not the current user's */
+void
+require_owner(Oid relid)
+{
+	if (!owns_relation(relid, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
+}
+
 /*
  * lock_and_open
  *		Locks and opens a table; returns NULL, without a lock, if it has been dropped.

@@ -33,6 +33,7 @@ extern void catalog_scan_end(CatalogScan *scan);
 extern Oid	get_equality_operator(Oid type);
 extern char *qualified_equality(Oid type);
 extern void init_equality_key(ScanKey key, AttrNumber attno, Oid type, Oid collation, MemoryContext cxt);
+extern void require_owner(Oid relid);
 extern Relation lock_and_open(Oid relid, LOCKMODE mode);
 extern Relation open_existing(Oid relid, LOCKMODE mode);
 extern bool lock_if_exists(Oid relid, LOCKMODE mode);

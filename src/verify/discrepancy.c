@@ -18,6 +18,7 @@
 #include "../definition/definition.h"
 #include "../entry/entry.h"
 #include "../indextable.h"
+#include "../util/relation.h"
 #include "verify.h"
 
 static int	payload_columns(IndexDef *def, AttrNumber *columns);
@@ -56,8 +57,8 @@ problem_to_repair(const char *problem, Oid index_table)
 void
 verify_require_owner(Oid relid)
 {
-	if ((OidIsValid(catalog_fact_of(relid)) || catalog_has_fact(relid)) && !owns_relation(relid, GetUserId()))
-		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
+	if (OidIsValid(catalog_fact_of(relid)) || catalog_has_fact(relid))
+		require_owner(relid);
 }
 
 /* payload_columns: sets columns to those that an entry has beside its key; returns how many there are */

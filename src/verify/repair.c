@@ -42,6 +42,7 @@
 #include "../util/inherit.h"
 #include "../util/lock.h"
 #include "../util/memory.h"
+#include "../util/relation.h"
 #include "../util/settings.h"
 #include "../util/sql.h"
 #include "../util/wait_point.h"
@@ -133,8 +134,7 @@ indextable_repair(PG_FUNCTION_ARGS)
 	index_tables = index_tables_of(relid);
 	r.cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable repair", ALLOCSET_DEFAULT_SIZES);
 	MemoryContextSwitchTo(outer);
-	if (!owns_relation(relid, GetUserId()))
-		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
+	require_owner(relid);
 	foreach(cell, index_tables)
 		place_check_index_table(lfirst_oid(cell));
 	forget_orphaned_rows(InvalidOid);

@@ -114,8 +114,7 @@ open_feed(Oid relid, bool missing_ok, Relation *fact)
 {
 	FactDef    *def;
 
-	if (!owns_relation(relid, GetUserId()))
-		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
+	require_owner(relid);
 	*fact = relation_open(relid, AccessShareLock);
 	def = (*fact)->rd_rel->relkind == RELKIND_RELATION || (*fact)->rd_rel->relkind == RELKIND_PARTITIONED_TABLE ?
 		definition_of_fact(*fact, relid) : NULL;
@@ -532,8 +531,8 @@ indextable_drop_feed(PG_FUNCTION_ARGS)
 	Oid			relid = PG_GETARG_OID(0);
 	FactTableRow row;
 
-	if (get_rel_name(relid) != NULL && !owns_relation(relid, GetUserId()))
-		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
+	if (get_rel_name(relid) != NULL)
+		require_owner(relid);
 	PreventCommandIfReadOnly("drop_feed()");
 	if (lock_if_exists(relid, AccessExclusiveLock))
 		lock_tree(relid, AccessExclusiveLock);
