@@ -89,11 +89,10 @@ void
 judge_key(Profile *p, Relation fact, int rows, double bytes)
 {
 	char	   *filter = p->row->filter;
-	FactDef    *factdef;
 
 	if (filter != NULL)
 		p->row->filter = check_filter(fact, filter);
-	p->def = definition_resolve(p->row, fact, NULL, 0, &factdef);
+	p->def = definition_resolve(p->row, fact, NULL, 0);
 	p->row->filter = filter;
 	(void) definition_complete_columns(p->def, fact, layout_desc(p->def, fact));
 	profile_table(p, fact, rows, bytes);

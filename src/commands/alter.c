@@ -252,7 +252,6 @@ static bool
 read_new_partitioning(FunctionCallInfo fcinfo, DefinitionRow *pending, DefinitionRow *row)
 {
 	Relation	rel;
-	FactDef    *factdef;
 	IndexDef   *def;
 	PartitioningRequest request;
 	List	   *names = NIL;
@@ -269,7 +268,7 @@ read_new_partitioning(FunctionCallInfo fcinfo, DefinitionRow *pending, Definitio
 		return pending != NULL && partitioned;
 	}
 	partitioning_args(fcinfo, ARG_PARTITIONS, ARG_PARTITION_BY, &request);
-	def = definition_of_index_table(row->index_table, &factdef);
+	def = definition_of_index_table(row->index_table);
 	for (int i = 0; i < def->nkeys; i++)
 		names = lappend(names, NameStr(TupleDescAttr(def->desc, def->fields[i].attno - 1)->attname));
 	rel = open_existing(row->index_table, AccessShareLock);

@@ -104,10 +104,9 @@ void
 alter_totals(DefinitionRow *row)
 {
 	Relation	fact = relation_open(row->fact_table, NoLock);
-	FactDef    *factdef;
 
 	/* It refuses what cannot be skipped. */
-	(void) definition_resolve(row, fact, NULL, 0, &factdef);
+	(void) definition_resolve(row, fact, NULL, 0);
 	relation_close(fact, NoLock);
 	lock_tree_in_turns(row->index_table, AccessExclusiveLock);
 	write_definition(row);
@@ -133,7 +132,6 @@ change_mismatch(DefinitionRow *row)
 	bool		skip = row->on_mismatch == MISMATCH_SKIP;
 	bool		async = is_async(row);
 	Relation	fact = relation_open(row->fact_table, NoLock);
-	FactDef    *factdef;
 
 	if (async)
 		drain_queue(row->fact_table, 0);
@@ -141,8 +139,8 @@ change_mismatch(DefinitionRow *row)
 	if (!skip)
 		require_no_mismatch(row);
 	else
-		(void) definition_resolve(row, fact, NULL, 0, &factdef);	/* refuses what cannot
-																	 * be skipped */
+		(void) definition_resolve(row, fact, NULL, 0);	/* refuses what cannot
+														 * be skipped */
 	relation_close(fact, NoLock);
 	write_definition(row);
 	if (!skip)
@@ -220,14 +218,12 @@ change_uniqueness(DefinitionRow *row)
 {
 	IndexDef   *def;
 	IndexDef	wanted;
-	FactDef    *factdef;
 
 	lock_tree_in_turns(row->index_table, AccessExclusiveLock);
 	def = get_definition(row->index_table);
-	factdef = def->fact;
 	wanted = *def;
 	wanted.is_unique = row->is_unique;
-	definition_hold(factdef, CurrentMemoryContext);
+	definition_hold(def->fact, CurrentMemoryContext);
 
 	/*
 	 * Until the definition is written, too, our event triggers would find
@@ -247,7 +243,6 @@ static void
 change_maintenance(DefinitionRow *row)
 {
 	bool		async = is_async(row);
-	FactDef    *factdef;
 	IndexDef   *def;
 
 	drain_queue(row->fact_table, 0);
@@ -260,12 +255,12 @@ change_maintenance(DefinitionRow *row)
 
 	if (async)
 	{
-		def = definition_of_index_table(row->index_table, &factdef);
-		definition_hold(factdef, CurrentMemoryContext);
-		feeds_require(factdef, row->fact_table);
+		def = definition_of_index_table(row->index_table);
+		definition_hold(def->fact, CurrentMemoryContext);
+		feeds_require(def->fact, row->fact_table);
 		if (!OidIsValid(def->row_index))
 			row_index_make(row->index_table, row_index_columns(def));
-		queues_create(factdef, false);
+		queues_create(def->fact, false);
 		CacheInvalidateRelcacheByRelid(row->fact_table);
 	}
 	triggers_install(row->fact_table);

@@ -170,7 +170,8 @@ indextable_create(PG_FUNCTION_ARGS)
 	row.key = stored_fields(fact, row.key);
 	row.include = stored_fields(fact, row.include);
 	row.primary_key = row_key(fcinfo, fact);
-	def = definition_resolve(&row, fact, NULL, 0, &factdef);
+	def = definition_resolve(&row, fact, NULL, 0);
+	factdef = def->fact;
 	if (is_totals(def))
 		check_totals(def, factdef, summed);
 	check_row_key(factdef, fact);
@@ -245,7 +246,7 @@ register_index_table(DefinitionRow *row, IndexDef *def, Relation fact, Relation 
 	{
 		Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
 
-		deltas_write_rows(def->fact, &def, 1, fact, snapshot, true);
+		deltas_write_rows(&def, 1, fact, snapshot, true);
 		UnregisterSnapshot(snapshot);
 	}
 	covering = !is_totals(def) && (!populate || fill_index_table(def, fact, index_table)) && primary_key_can_cover(def);

@@ -125,7 +125,6 @@ check_existing(Oid existing, DefinitionRow *row, IndexDef *asked, PartitioningRe
 	Oid			of = catalog_fact_of(existing);
 	Differences found = {.alterable = true};
 	Relation	rel = NULL;
-	FactDef    *factdef;
 	IndexDef   *def;
 
 	if (name != NULL && is_undefined(existing))
@@ -143,10 +142,10 @@ check_existing(Oid existing, DefinitionRow *row, IndexDef *asked, PartitioningRe
 	initStringInfo(&found.names);
 	initStringInfo(&found.arguments);
 	rel = lock_and_open(existing, AccessShareLock);
-	def = definition_of_index_table(existing, &factdef);
+	def = definition_of_index_table(existing);
 	if (def == NULL)
 		report_not_index_table(existing);
-	definition_hold(factdef, CurrentMemoryContext);
+	definition_hold(def->fact, CurrentMemoryContext);
 	compare(row, asked, parts, stored_definition(existing),
 			def, rel, fact, &found);
 	relation_close(rel, NoLock);

@@ -62,7 +62,6 @@ Oid
 make_replacement(DefinitionRow *row, Oid index_table)
 {
 	Relation	fact = relation_open(row->fact_table, NoLock);
-	FactDef    *factdef;
 	IndexDef   *old_def = get_definition(index_table);
 	Oid			schema = catalog_schema();
 	Columns		columns = compare_columns(row, old_def);
@@ -76,7 +75,7 @@ make_replacement(DefinitionRow *row, Oid index_table)
 	char	   *list;
 
 	def = definition_resolve(row, fact, old,
-							 columns.nkept - old_def->nident + old_def->nkeys, &factdef);
+							 columns.nkept - old_def->nident + old_def->nkeys);
 	if (publications_of(index_table) != NIL)
 		ereport(WARNING,
 				(errcode(ERRCODE_WARNING),
@@ -380,7 +379,6 @@ copy_layout(Oid old, Oid new, bool async, bool was_async)
 	char	   *row_index = NULL;
 	bool		clustered = false;
 	bool		identity = false;
-	FactDef    *factdef;
 	IndexDef   *def;
 
 	initStringInfo(&columns);
@@ -406,7 +404,7 @@ copy_layout(Oid old, Oid new, bool async, bool was_async)
 	if (primary_key != NULL)
 		index_close(primary_key, NoLock);
 
-	def = definition_of_index_table(new, &factdef);
+	def = definition_of_index_table(new);
 	if (async && OidIsValid(def->row_index))
 	{
 		Relation	index = index_open(def->row_index, AccessShareLock);
@@ -416,7 +414,7 @@ copy_layout(Oid old, Oid new, bool async, bool was_async)
 			StringInfoData list;
 
 			initStringInfo(&list);
-			for (int i = 0; i < factdef->npk; i++)
+			for (int i = 0; i < def->fact->npk; i++)
 				appendStringInfo(&list, "%s%s", i > 0 ? ", " : "",
 								 quote_identifier(column_name_in_old(old_rel, new_rel, def->pk_attno[i])));
 			row_index = list.data;

@@ -49,8 +49,7 @@ replacement_of(Oid index_table)
 IndexDef *
 get_definition(Oid index_table)
 {
-	FactDef    *factdef;
-	IndexDef   *def = definition_of_index_table(index_table, &factdef);
+	IndexDef   *def = definition_of_index_table(index_table);
 
 	if (def == NULL)
 		report_not_index_table(index_table);
@@ -90,8 +89,7 @@ compare_columns(DefinitionRow *row, IndexDef *old_def)
 bool
 is_own_column(Oid index_table, const char *name)
 {
-	FactDef    *factdef;
-	IndexDef   *def = definition_of_index_table(index_table, &factdef);
+	IndexDef   *def = definition_of_index_table(index_table);
 	Relation	rel = open_existing(index_table, AccessShareLock);
 	int			live = 0;
 	bool		own = false;

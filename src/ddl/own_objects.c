@@ -280,7 +280,6 @@ refuse_drop_of_row_index(Oid schema)
 		return;
 	foreach_ptr(DefinitionRow, row, catalog_definitions())
 	{
-		FactDef    *fact;
 		IndexDef   *def;
 		LOCKTAG		tag;
 
@@ -288,12 +287,12 @@ refuse_drop_of_row_index(Oid schema)
 		if (!is_queued(row) || row->index_table == altered_by_us || row->state == STATE_INVALID ||
 			get_rel_namespace(row->index_table) != schema || !lock_held_by_me_exclusively(&tag) || !definition_matches_tables(row))
 			continue;
-		def = definition_of_index_table(row->index_table, &fact);
+		def = definition_of_index_table(row->index_table);
 		if (def != NULL && !OidIsValid(def->row_index))
 			ereport(ERROR,
 					(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
 					 errmsg("cannot drop the index on the primary key of \"%s\" because index table \"%s\" requires it",
-							fact->name, def->name),
+							def->fact->name, def->name),
 					 errdetail("Changes of a row cannot be applied without an index that finds its entries."),
 					 errhint("The index is dropped when the index table is made transactional: %s",
 							 told_select("alter", def->relid, ", maintenance => 'transactional'"))));

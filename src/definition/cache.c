@@ -158,11 +158,11 @@ find_index_def(FactDef *fact, Oid index_table)
 
 /*
  * definition_of_index_table
- *		Returns the definition of an index table, and in *factdef that of its fact table,
- *		which it locks against DDL.  Returns NULL if the table is no index table.
+ *		Returns the definition of an index table, whose fact table it locks against DDL.
+ *		Returns NULL if the table is no index table.
  */
 IndexDef *
-definition_of_index_table(Oid index_table, FactDef **factdef)
+definition_of_index_table(Oid index_table)
 {
 	Oid			relid = cached_fact_of(index_table);
 
@@ -180,9 +180,9 @@ definition_of_index_table(Oid index_table, FactDef **factdef)
 		fact = OidIsValid(relid) ? try_relation_open(relid, AccessShareLock) : NULL;
 		if (fact != NULL)
 		{
-			*factdef = definition_of_fact(fact, relid);
+			def = find_index_def(definition_of_fact(fact, relid), index_table);
 			relation_close(fact, NoLock);
-			if ((def = find_index_def(*factdef, index_table)) != NULL)
+			if (def != NULL)
 				return def;
 		}
 		relid = InvalidOid;
@@ -197,19 +197,19 @@ definition_of_index_table(Oid index_table, FactDef **factdef)
  *		fact table is locked first, as everywhere.
  */
 IndexDef *
-definition_open(Oid index_table, FactDef **factdef, Relation *fact, Relation *rel)
+definition_open(Oid index_table, Relation *fact, Relation *rel)
 {
 	IndexDef   *def;
 
 	do
 	{
-		def = definition_of_index_table(index_table, factdef);
+		def = definition_of_index_table(index_table);
 		if (def == NULL)
 			return NULL;
-	} while (!definition_settled(*factdef, lock_newly(index_table, AccessShareLock)));
-	*fact = relation_open((*factdef)->relid, NoLock);
+	} while (!definition_settled(def->fact, lock_newly(index_table, AccessShareLock)));
+	*fact = relation_open(def->fact->relid, NoLock);
 	*rel = relation_open(index_table, NoLock);
-	definition_hold(*factdef, CurrentMemoryContext);
+	definition_hold(def->fact, CurrentMemoryContext);
 	return def;
 }
 

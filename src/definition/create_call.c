@@ -201,8 +201,7 @@ static void
 read_column_names(void *arg)
 {
 	ColumnNames *columns = arg;
-	FactDef    *factdef;
-	IndexDef   *def = definition_of_index_table(columns->index_table, &factdef);
+	IndexDef   *def = definition_of_index_table(columns->index_table);
 
 	if (def == NULL)
 		return;

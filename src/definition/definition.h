@@ -24,8 +24,8 @@ extern FactDef *definition_of_fact(Relation fact, Oid root);
 extern FactDef *definition_for_writer(Relation fact, Oid root);
 extern FactDef *fresh_definition(Oid root);
 extern IndexDef *find_index_def(FactDef *fact, Oid index_table);
-extern IndexDef *definition_of_index_table(Oid index_table, FactDef **factdef);
-extern IndexDef *definition_open(Oid index_table, FactDef **factdef, Relation *fact, Relation *rel);
+extern IndexDef *definition_of_index_table(Oid index_table);
+extern IndexDef *definition_open(Oid index_table, Relation *fact, Relation *rel);
 extern bool definition_lock(FactDef *fact, int from, int to);
 extern bool definition_settled(FactDef *fact, bool more_locks);
 extern void definition_pin(FactDef *fact);
@@ -276,8 +276,7 @@ extern FactDef *make_fact_def(Relation fact, List *key, const char **names, Memo
 extern IndexDef *make_index_def(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel, int nkept,
 								const char **column_names);
 extern bool definition_complete_primary_key(IndexDef *def, Relation rel);
-extern IndexDef *definition_resolve(DefinitionRow *row, Relation fact, Relation replaced, int nkept,
-									FactDef **factdef);
+extern IndexDef *definition_resolve(DefinitionRow *row, Relation fact, Relation replaced, int nkept);
 extern bool definition_complete(IndexDef *def, Relation fact, Relation rel);
 extern bool definition_complete_columns(IndexDef *def, Relation fact, TupleDesc desc);
 extern bool index_calls_users_code(IndexDef *def);

@@ -37,18 +37,17 @@ static void definition_complete_row_index(IndexDef *def, Relation rel);
 
 /*
  * definition_resolve
- *		Returns the definition of an index table that does not exist yet, and in *factdef one
- *		of its fact table, both in the current memory context.  If it is to take the place of
+ *		Returns the definition of an index table that does not exist yet, with one of its fact
+ *		table, both in the current memory context.  If it is to take the place of
  *		another index table, replaced, it has the first nkept of its fields in common with
  *		that one.
  */
 IndexDef *
-definition_resolve(DefinitionRow *row, Relation fact, Relation replaced, int nkept,
-				   FactDef **factdef)
+definition_resolve(DefinitionRow *row, Relation fact, Relation replaced, int nkept)
 {
-	*factdef = make_fact_def(fact, row->primary_key != NIL ? row->primary_key : stored_key(RelationGetRelid(fact)),
-							 NULL, CurrentMemoryContext);
-	return make_index_def(*factdef, fact, row, replaced, nkept, NULL);
+	List	   *key = row->primary_key != NIL ? row->primary_key : stored_key(RelationGetRelid(fact));
+
+	return make_index_def(make_fact_def(fact, key, NULL, CurrentMemoryContext), fact, row, replaced, nkept, NULL);
 }
 
 /*

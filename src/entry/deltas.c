@@ -75,7 +75,7 @@ static bool same_key(IndexDef *def, Delta *a, Delta *b);
 #define SH_DEFINE
 #include "lib/simplehash.h"
 
-static void add_rows(FactDef *fact, Deltas **deltas, int n, Relation rel, Snapshot snapshot, bool insert, bool report,
+static void add_rows(Deltas **deltas, int n, Relation rel, Snapshot snapshot, bool insert, bool report,
 					 MemoryContext cxt);
 static void write_and_begin(Deltas **deltas, int n, MemoryContext cxt);
 static void take_away_table(Deltas *deltas, Relation rel, Snapshot snapshot, Deltas *found);
@@ -234,8 +234,9 @@ deltas_change_row(Deltas *deltas, FactRow *old, FactRow *new)
  *		take too much memory, as they can be in any number of pieces.
  */
 static void
-add_rows(FactDef *fact, Deltas **deltas, int n, Relation rel, Snapshot snapshot, bool insert, bool report, MemoryContext cxt)
+add_rows(Deltas **deltas, int n, Relation rel, Snapshot snapshot, bool insert, bool report, MemoryContext cxt)
 {
+	FactDef    *fact = deltas[0]->def->fact;
 	MemoryContext row_cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable row", ALLOCSET_DEFAULT_SIZES);
 	BlockScan	scan;
 	TupleTableSlot *slot;
@@ -286,14 +287,14 @@ write_and_begin(Deltas **deltas, int n, MemoryContext cxt)
  *		takes it away if insert is false.
  */
 void
-deltas_write_rows(FactDef *fact, IndexDef **defs, int n, Relation rel, Snapshot snapshot, bool insert)
+deltas_write_rows(IndexDef **defs, int n, Relation rel, Snapshot snapshot, bool insert)
 {
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable totals", ALLOCSET_DEFAULT_SIZES);
 	Deltas	  **deltas = palloc(sizeof(Deltas *) * n);
 
 	for (int i = 0; i < n; i++)
 		deltas[i] = deltas_begin(defs[i], cxt);
-	add_rows(fact, deltas, n, rel, snapshot, insert, insert, cxt);
+	add_rows(deltas, n, rel, snapshot, insert, insert, cxt);
 	for (int i = 0; i < n; i++)
 		deltas_write(deltas[i]);
 	pfree(deltas);
@@ -307,12 +308,12 @@ deltas_write_rows(FactDef *fact, IndexDef **defs, int n, Relation rel, Snapshot 
  *		report do values that cannot be in an entry raise an error, or count as skipped.
  */
 Deltas *
-deltas_of_difference(FactDef *fact, IndexDef *def, Relation fact_table, Relation rel, Snapshot snapshot, bool report,
+deltas_of_difference(IndexDef *def, Relation fact_table, Relation rel, Snapshot snapshot, bool report,
 					 Deltas *found)
 {
 	Deltas	   *deltas = deltas_begin(def, CurrentMemoryContext);
 
-	add_rows(fact, &deltas, 1, fact_table, snapshot, true, report, NULL);
+	add_rows(&deltas, 1, fact_table, snapshot, true, report, NULL);
 	take_away_table(deltas, rel, snapshot, found);
 	return deltas;
 }

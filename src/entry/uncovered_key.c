@@ -260,11 +260,10 @@ static void
 uncover_key_in_subxact(void *arg)
 {
 	CommitAttempt *attempt = arg;
-	FactDef    *factdef;
 	IndexDef   *def;
 
 	PushActiveSnapshot(GetTransactionSnapshot());
-	def = definition_of_index_table(attempt->relid, &factdef);
+	def = definition_of_index_table(attempt->relid);
 	if (def != NULL && def->covering)
 	{
 		if (count_pages(attempt->relid) > EARLY_PAGES)
@@ -274,7 +273,7 @@ uncover_key_in_subxact(void *arg)
 		else
 		{
 			/* Event triggers may have it loaded anew. */
-			definition_hold(factdef, CurrentMemoryContext);
+			definition_hold(def->fact, CurrentMemoryContext);
 			uncover_primary_key(def);
 		}
 	}

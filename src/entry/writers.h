@@ -36,8 +36,8 @@ typedef void (*delta_handler) (Deltas *deltas, Datum *values, bool *isnull, void
 
 extern Deltas *deltas_begin(IndexDef *def, MemoryContext cxt);
 extern void deltas_change_row(Deltas *deltas, FactRow *old, FactRow *new);
-extern void deltas_write_rows(FactDef *fact, IndexDef **defs, int n, Relation rel, Snapshot snapshot, bool insert);
-extern Deltas *deltas_of_difference(FactDef *fact, IndexDef *def, Relation fact_table, Relation rel, Snapshot snapshot,
+extern void deltas_write_rows(IndexDef **defs, int n, Relation rel, Snapshot snapshot, bool insert);
+extern Deltas *deltas_of_difference(IndexDef *def, Relation fact_table, Relation rel, Snapshot snapshot,
 									bool report, Deltas *found);
 extern bool deltas_find(Deltas *deltas, Datum *values, bool *isnull, Datum **found);
 extern bool lock_folding(Oid relid, bool wait);

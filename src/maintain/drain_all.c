@@ -262,7 +262,6 @@ fold_tables(Oid fact_table)
 int64
 fold_if_free(Oid index_table, int64 limit)
 {
-	FactDef    *factdef;
 	Relation	fact;
 	Relation	rel;
 	IndexDef   *def;
@@ -270,7 +269,7 @@ fold_if_free(Oid index_table, int64 limit)
 
 	if (IsolationUsesXactSnapshot())
 		return 0;
-	def = definition_open(index_table, &factdef, &fact, &rel);
+	def = definition_open(index_table, &fact, &rel);
 	if (def == NULL)
 		return 0;
 	lock_once(index_table, RowExclusiveLock, &def->locked);

@@ -195,7 +195,7 @@ update_totals(FactDef *def, Relation partition, bool attached)
 {
 	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
 
-	deltas_write_rows(def, def->totals, def->ntotals, partition, snapshot, attached);
+	deltas_write_rows(def->totals, def->ntotals, partition, snapshot, attached);
 	UnregisterSnapshot(snapshot);
 }
 

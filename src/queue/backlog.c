@@ -311,8 +311,8 @@ indextable_wait(PG_FUNCTION_ARGS)
 bool
 queue_of_index_table(Oid index_table, FactTableRow *queue)
 {
+	IndexDef   *def = definition_of_index_table(index_table);
 	FactDef    *fact;
-	IndexDef   *def = definition_of_index_table(index_table, &fact);
 	AclResult	result;
 	bool		async;
 
@@ -321,6 +321,7 @@ queue_of_index_table(Oid index_table, FactTableRow *queue)
 	result = pg_class_aclcheck(def->relid, GetUserId(), ACL_SELECT);
 	if (result != ACLCHECK_OK)
 		aclcheck_error(result, OBJECT_TABLE, def->name);
+	fact = def->fact;
 	async = def->async;
 	place_report_problem(def->name, def->misplaced);
 	if (async && fact->queue_lost)

@@ -145,9 +145,10 @@ lookup_open(Lookup *lookup, Oid index_table, int64 max_lag, int64 timeout)
 		if (newest)
 			use_latest_snapshot(lookup);
 		AcceptInvalidationMessages();
-		lookup->def = definition_open(index_table, &lookup->factdef, &lookup->fact, &lookup->index_table);
+		lookup->def = definition_open(index_table, &lookup->fact, &lookup->index_table);
 		if (lookup->def == NULL)
 			report_not_index_table(index_table);
+		lookup->factdef = lookup->def->fact;
 		if (is_totals(lookup->def))
 			ereport(ERROR,
 					(errcode(ERRCODE_WRONG_OBJECT_TYPE),

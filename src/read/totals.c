@@ -34,14 +34,13 @@ indextable_totals(PG_FUNCTION_ARGS)
 	Jsonb	   *key = PG_ARGISNULL(1) ? NULL : PG_GETARG_JSONB_P(1);
 	Oid			types[] = {JSONBOID};
 	Datum		values[] = {PG_GETARG_DATUM(1)};
-	FactDef    *factdef;
 	IndexDef   *def;
 	char	   *sql;
 
 	InitMaterializedSRF(fcinfo, 0);
 	if (PG_ARGISNULL(0))
 		return (Datum) 0;
-	def = definition_of_index_table(PG_GETARG_OID(0), &factdef);
+	def = definition_of_index_table(PG_GETARG_OID(0));
 	if (def == NULL || !is_totals(def))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),

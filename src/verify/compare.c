@@ -93,25 +93,25 @@ verify_index_table(Oid index_table, double sample, discrepancy_handler handler, 
 	v.cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable verify", ALLOCSET_DEFAULT_SIZES);
 	v.sums = palloc0(sizeof(Sums));
 	v.seed = pg_prng_uint32(&pg_global_prng_state);
-	v.def = definition_open(index_table, &v.factdef, &v.fact, &v.index_table);
+	v.def = definition_open(index_table, &v.fact, &v.index_table);
 	if (v.def == NULL)
 		report_not_index_table(index_table);
 	if (may_remove_records(&v))
 		v.locked_records = lock_records(v.def);
 	note_fed_rows(&v);
-	lock_partitions(v.factdef->relid);
-	v.snapshot = get_synchronized_snapshot(v.factdef, v.fact);
+	lock_partitions(v.def->fact->relid);
+	v.snapshot = get_synchronized_snapshot(v.def->fact, v.fact);
 	note_fed_rows(&v);
 	wait_point("verify has its snapshot");
 	PushActiveSnapshot(v.snapshot);
 	check_setup(v.def, v.fact, v.index_table, handler, arg);
 	if (v.feed_problem != NULL)
 		report_problem(v.def, v.feed_problem, true, handler, arg);
-	if (v.def->misplaced == NULL && v.factdef->place->index_tables->verify != NULL)
-		v.factdef->place->index_tables->verify(v.def, sample, 0, handler, arg);
+	if (v.def->misplaced == NULL && v.def->fact->place->index_tables->verify != NULL)
+		v.def->fact->place->index_tables->verify(v.def, sample, 0, handler, arg);
 	else if (is_totals(v.def))
 	{
-		v.sums->lacking = v.sums->lacking_queued = verify_totals(v.factdef, v.def, v.fact, v.index_table, v.snapshot, handler, arg);
+		v.sums->lacking = v.sums->lacking_queued = verify_totals(v.def, v.fact, v.index_table, v.snapshot, handler, arg);
 		report_unrecorded(&v);
 	}
 	else if (v.def->misplaced == NULL)
@@ -138,9 +138,9 @@ verify_index_table(Oid index_table, double sample, discrepancy_handler handler, 
 static bool
 may_remove_records(Verify *v)
 {
-	return v->sample >= 100 && v->def->active && v->def->misplaced == NULL && !v->factdef->place->in_parts &&
-		(!v->factdef->partitioned || OidIsValid(v->factdef->pk_index)) &&
-		!RecoveryInProgress() && !XactReadOnly && !IsolationUsesXactSnapshot() && !written_by_us(v->factdef) &&
+	return v->sample >= 100 && v->def->active && v->def->misplaced == NULL && !v->def->fact->place->in_parts &&
+		(!v->def->fact->partitioned || OidIsValid(v->def->fact->pk_index)) &&
+		!RecoveryInProgress() && !XactReadOnly && !IsolationUsesXactSnapshot() && !written_by_us(v->def->fact) &&
 		strcmp(extension_version(), "1.1") != 0;
 }
 
@@ -205,7 +205,7 @@ compare_rows(Verify *v)
 	if (v->sample < 100)
 	{
 		v->reading = READ_SAMPLE;
-		v->catch_errors = v->def->filter != NULL || v->factdef->users_code;
+		v->catch_errors = v->def->filter != NULL || v->def->fact->users_code;
 		read_and_compare(v);
 	}
 	else
@@ -242,7 +242,7 @@ read_and_compare(Verify *v)
 	v->found = bulk_load_begin_sort(v->def);
 	if (v->shard == NULL)
 	{
-		live_scan_begin(&v->rows, v->factdef, v->fact, v->snapshot);
+		live_scan_begin(&v->rows, v->def->fact, v->fact, v->snapshot);
 		probe_begin(&v->entries, v->def, v->index_table, v->snapshot);
 	}
 	read_fact_table(v);
@@ -317,7 +317,7 @@ compare_differing_buckets(Verify *v)
 			report_discrepancy(v, c <= 0 ? expected : NULL, c >= 0 ? found : NULL);
 		if (c <= 0)
 		{
-			if (v->factdef->partitioned && !OidIsValid(v->factdef->pk_index))
+			if (v->def->fact->partitioned && !OidIsValid(v->def->fact->pk_index))
 				ExecCopySlot(last, expected);
 			is_expected = next_entry(v, v->expected, expected);
 		}
@@ -364,14 +364,14 @@ report_discrepancy(Verify *v, TupleTableSlot *expected, TupleTableSlot *found)
 	hash = hash_primary_key(v, entry->tts_values, entry->tts_isnull);
 	if (is_noted(v->queued_rows, hash))
 		return;
-	for (int i = 0; i < v->factdef->npk; i++)
+	for (int i = 0; i < v->def->fact->npk; i++)
 		key[i] = entry->tts_values[v->def->pk_attno[i] - 1];
 	if (is_fed(v, key, hash))
 		return;
 	if (found == NULL)
 	{
 		if (v->def->async)
-			d.problem = rejection_of(v->factdef, v->def->relid, key);
+			d.problem = rejection_of(v->def->fact, v->def->relid, key);
 		d.kind = d.problem != NULL ? KIND_REJECTED : KIND_MISSING;
 	}
 	else if (expected != NULL)

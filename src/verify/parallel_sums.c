@@ -111,7 +111,7 @@ indextable_sum_up(dsm_segment *seg, shm_toc *toc)
 	fix_gucs();
 	v.cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable verify", ALLOCSET_DEFAULT_SIZES);
 	v.snapshot = GetActiveSnapshot();
-	v.def = definition_open(shared->index_table, &v.factdef, &v.fact, &v.index_table);
+	v.def = definition_open(shared->index_table, &v.fact, &v.index_table);
 	if (v.def == NULL)
 		elog(ERROR, "a parallel worker does not find the definition of an index table");
 	v.shared_fact = shm_toc_lookup(toc, KEY_FACT_SCAN, false);

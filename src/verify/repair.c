@@ -95,7 +95,7 @@ static void note_suspect(Discrepancy *d, void *arg);
 static void repair_suspects(Repair *r, int batch_size, bool only_delete);
 static void repair_batch(Repair *r, int from, int to);
 static int	queue_rows(Repair *r, FactDef *factdef);
-static int	repair_rows(Repair *r, FactDef *factdef, IndexDef *def, int from, int to);
+static int	repair_rows(Repair *r, IndexDef *def, int from, int to);
 static bool lock_out_writers_if_needed(Repair *r, LiveScan *rows, int from, int to);
 static bool lock_row(LiveScan *rows, Datum *key, bool alone, TupleTableSlot **row);
 
@@ -349,22 +349,21 @@ repair_suspects(Repair *r, int batch_size, bool only_delete)
 static void
 repair_batch(Repair *r, int from, int to)
 {
-	FactDef    *factdef;
 	IndexDef   *def;
 	bool		more_locks;
 
 	/* Locks are taken in the order in which writers take them. */
 	do
 	{
-		def = definition_of_index_table(r->index_table, &factdef);
+		def = definition_of_index_table(r->index_table);
 		if (def == NULL)
 			report_not_index_table(r->index_table);
-		more_locks = lock_newly(factdef->relid, RowExclusiveLock);
+		more_locks = lock_newly(def->fact->relid, RowExclusiveLock);
 		more_locks |= lock_newly(r->index_table, RowExclusiveLock);
-	} while (!definition_settled(factdef, more_locks));
-	definition_hold(factdef, CurrentMemoryContext);
+	} while (!definition_settled(def->fact, more_locks));
+	definition_hold(def->fact, CurrentMemoryContext);
 	PushActiveSnapshot(GetTransactionSnapshot());
-	r->next = def->async ? queue_rows(r, factdef) : repair_rows(r, factdef, def, from, to);
+	r->next = def->async ? queue_rows(r, def->fact) : repair_rows(r, def, from, to);
 	PopActiveSnapshot();
 }
 
@@ -392,8 +391,9 @@ queue_rows(Repair *r, FactDef *factdef)
  *		have locked, and returns the next suspect.
  */
 static int
-repair_rows(Repair *r, FactDef *factdef, IndexDef *def, int from, int to)
+repair_rows(Repair *r, IndexDef *def, int from, int to)
 {
+	FactDef    *factdef = def->fact;
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable mend",
 											  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(cxt);

@@ -204,7 +204,7 @@ restore_setup(Oid index_table)
 {
 	Oid			fact = catalog_fact_of(index_table);
 	Oid			lacking;
-	FactDef    *factdef = NULL;
+	IndexDef   *def;
 
 	/*
 	 * This comes first: a command that follows fails if any of them has
@@ -226,8 +226,8 @@ restore_setup(Oid index_table)
 		lock_tree(fact, ShareRowExclusiveLock);
 		triggers_install_guard(index_table);
 	}
-	(void) definition_of_index_table(index_table, &factdef);
-	if (factdef != NULL && factdef->queue_lost)
+	def = definition_of_index_table(index_table);
+	if (def != NULL && def->fact->queue_lost)
 	{
 		lock_tree(fact, ShareRowExclusiveLock);
 		queues_restore(fact);
@@ -280,7 +280,6 @@ restore_primary_key(Oid index_table, Oid fact_table)
 	Relation	rel;
 	DefinitionRow *stored;
 	const char **names;
-	FactDef    *factdef;
 	NewKey		key;
 	ErrorData  *error;
 	TableLock	locks[] = {{fact_table, ShareRowExclusiveLock, true}, {index_table, AccessExclusiveLock, true}};
@@ -290,8 +289,8 @@ restore_primary_key(Oid index_table, Oid fact_table)
 	fact = relation_open(fact_table, NoLock);
 	rel = relation_open(index_table, NoLock);
 	names = get_stored_column_names(fact, stored);
-	factdef = make_fact_def(fact, stored->primary_key, names, CurrentMemoryContext);
-	key.def = make_index_def(factdef, fact, stored, rel, INT_MAX, names);
+	key.def = make_index_def(make_fact_def(fact, stored->primary_key, names, CurrentMemoryContext),
+							 fact, stored, rel, INT_MAX, names);
 	if (!definition_complete(key.def, fact, rel))
 		report_altered_index_table(index_table, fact, "The columns of the index table, or the types of the fact table's columns, were altered.");
 	key.tablespace = tablespace_of(rel);
@@ -388,8 +387,7 @@ restore_persistence(Oid index_table, Oid fact_table)
 static void
 restore_row_index(Oid index_table, Oid fact_table)
 {
-	FactDef    *factdef;
-	IndexDef   *def = definition_of_index_table(index_table, &factdef);
+	IndexDef   *def = definition_of_index_table(index_table);
 
 	if (def != NULL && is_totals(def) && def->nkeys > 0 && !OidIsValid(def->primary_index))
 	{
@@ -399,7 +397,7 @@ restore_row_index(Oid index_table, Oid fact_table)
 	if (def == NULL || !def->async || OidIsValid(def->row_index))
 		return;
 	lock_tree(fact_table, ShareRowExclusiveLock);
-	def = definition_of_index_table(index_table, &factdef);
+	def = definition_of_index_table(index_table);
 	if (def == NULL || !def->async || OidIsValid(def->row_index))
 		return;					/* mended or dropped meanwhile */
 	row_index_make(index_table, row_index_columns(def));

@@ -78,8 +78,8 @@ read_fact_rows(void *verify)
 	TupleTableSlot *slot;
 	Caller		caller;
 
-	become_owner(&caller, v->factdef->owner);
-	block_scan_begin(&scan, v->factdef, v->fact, v->snapshot, v->sample, v->seed);
+	become_owner(&caller, v->def->fact->owner);
+	block_scan_begin(&scan, v->def->fact, v->fact, v->snapshot, v->sample, v->seed);
 	if (v->shared_fact != NULL)
 		block_scan_join(&scan, v->shared_fact);
 	while ((slot = block_scan_next(&scan)) != NULL)
@@ -88,7 +88,7 @@ read_fact_rows(void *verify)
 		Row			row = {.v = v,.slot = slot};
 
 		CHECK_FOR_INTERRUPTS();
-		if (scan.foreign != NULL && !in_bounds(v->factdef, v->fact, RelationGetRelid(scan.rel), slot))
+		if (scan.foreign != NULL && !in_bounds(v->def->fact, v->fact, RelationGetRelid(scan.rel), slot))
 		{
 			row.rejection.sqlstate = ERRCODE_CHECK_VIOLATION;
 			row.rejection.message = psprintf("row is in foreign partition \"%s\", whose bounds do not include it",
@@ -181,7 +181,7 @@ static uint64
 hash_row_key(Verify *v, TupleTableSlot *row)
 {
 	slot_getallattrs(row);
-	return hash_columns(row->tts_tupleDescriptor, v->factdef->pk_attno, v->factdef->npk, row->tts_values, row->tts_isnull);
+	return hash_columns(row->tts_tupleDescriptor, v->def->fact->pk_attno, v->def->fact->npk, row->tts_values, row->tts_isnull);
 }
 
 /* make_entries_or_reject: makes the entries of a row; a row that raises an error is rejected, and has none */
@@ -217,7 +217,7 @@ make_entries_of_row(void *arg)
 	MemoryContext old = MemoryContextSwitchTo(v->cxt);
 	FactRow		factrow;
 
-	factrow_init(&factrow, v->factdef, row->slot);
+	factrow_init(&factrow, v->def->fact, row->slot);
 	factrow.rejection = &row->rejection;
 	entries_init(&row->entries, v->def);
 	extract_entries(v->def, &factrow, true, &row->entries);
@@ -294,12 +294,12 @@ look_up_expected_entry(Verify *v, TupleTableSlot *entry)
 	Datum		key[INDEX_MAX_KEYS];
 	Caller		caller;
 
-	for (int i = 0; i < v->factdef->npk; i++)
+	for (int i = 0; i < v->def->fact->npk; i++)
 		key[i] = entry->tts_values[v->def->pk_attno[i] - 1];
 	row.slot = live_scan_first(&v->rows, key);
 	if (row.slot == NULL)
 		return;
-	become_owner(&caller, v->factdef->owner);
+	become_owner(&caller, v->def->fact->owner);
 	make_entries_or_reject(&row);
 	for (int i = 0; i < row.entries.n; i++)
 		if (compare_identity(v->def, ENTRY_VALUES(&row.entries, i), entry->tts_values) == 0)
@@ -341,7 +341,7 @@ sum_or_keep_entry(Verify *v, Datum *values, bool *isnull, bool expected)
 uint64
 hash_primary_key(Verify *v, Datum *values, bool *isnull)
 {
-	return hash_columns(v->def->desc, v->def->pk_attno, v->factdef->npk, values, isnull);
+	return hash_columns(v->def->desc, v->def->pk_attno, v->def->fact->npk, values, isnull);
 }
 
 /* note_key: adds to a set the hash of a primary key, as a queue table with these columns has it */
@@ -350,7 +350,7 @@ note_key(Verify *v, HTAB *set, TupleDesc queue, const Datum *key, const bool *is
 {
 	uint64		hash = 0;
 
-	for (int i = 0; i < v->factdef->npk; i++)
+	for (int i = 0; i < v->def->fact->npk; i++)
 		hash = hash_column(key[i], isnull[i], TupleDescAttr(queue, QUEUE_KEY - 1 + i), hash);
 	hash_search(set, &hash, HASH_ENTER, NULL);
 }
@@ -370,7 +370,7 @@ is_noted(HTAB *set, uint64 hash)
 void
 note_queued_rows(Verify *v)
 {
-	Oid			tables[2] = {v->shard != NULL ? v->shard->queue : v->factdef->queue, v->factdef->spare};
+	Oid			tables[2] = {v->shard != NULL ? v->shard->queue : v->def->fact->queue, v->def->fact->spare};
 
 	if (v->queued_rows != NULL)
 		return;
@@ -433,13 +433,13 @@ note_fed_rows(Verify *v)
 	MemoryContext cxt = MemoryContextGetParent(v->cxt);
 	ListCell   *cell;
 
-	if (!v->def->async || !v->factdef->has_feeds)
+	if (!v->def->async || !v->def->fact->has_feeds)
 		return;
 	if (v->fed_rows == NULL)
 		v->fed_rows = new_set(v, "rows in feeds");
-	foreach(cell, feed_servers(v->factdef->relid))
+	foreach(cell, feed_servers(v->def->fact->relid))
 	{
-		TakeChanges take = {v->factdef, {.server = lfirst_oid(cell),.limit = PG_INT64_MAX},
+		TakeChanges take = {v->def->fact, {.server = lfirst_oid(cell),.limit = PG_INT64_MAX},
 		AllocSetContextCreate(cxt, "indextable changes", ALLOCSET_DEFAULT_SIZES)};
 		ErrorData  *error = run_catching_errors(take_changes, &take);
 
@@ -451,7 +451,7 @@ note_fed_rows(Verify *v)
 									   GetForeignServer(take.batch.server)->servername, error->message,
 									   error->hint == NULL ? "" : "; ", error->hint == NULL ? "" : error->hint);
 		for (int64 i = 0; i < take.batch.nkeys; i++)
-			note_key(v, v->fed_rows, v->factdef->queue_desc, &take.batch.keys[i * v->factdef->npk], none_null);
+			note_key(v, v->fed_rows, v->def->fact->queue_desc, &take.batch.keys[i * v->def->fact->npk], none_null);
 		v->fed_partitions = list_concat_unique_oid(v->fed_partitions, take.batch.whole);
 		MemoryContextDelete(take.cxt);
 	}
@@ -462,5 +462,5 @@ bool
 is_fed(Verify *v, Datum *key, uint64 hash)
 {
 	return is_noted(v->fed_rows, hash) ||
-		(v->fed_partitions != NIL && list_member_oid(v->fed_partitions, route_key(v->factdef, v->fact, key)));
+		(v->fed_partitions != NIL && list_member_oid(v->fed_partitions, route_key(v->def->fact, v->fact, key)));
 }

@@ -39,13 +39,13 @@ static void report_group(Deltas *difference, Datum *values, bool *isnull, void *
 
 /* verify_totals: calls the handler for each group of which the totals are wrong; returns what is to be recorded of the rows */
 uint32
-verify_totals(FactDef *factdef, IndexDef *def, Relation fact, Relation index_table, Snapshot snapshot,
+verify_totals(IndexDef *def, Relation fact, Relation index_table, Snapshot snapshot,
 			  discrepancy_handler handler, void *arg)
 {
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable totals", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(cxt);
 	Report		report = {.found = deltas_begin(def, cxt),.handler = handler,.arg = arg};
-	Deltas	   *difference = deltas_of_difference(factdef, def, fact, index_table, snapshot, false, report.found);
+	Deltas	   *difference = deltas_of_difference(def, fact, index_table, snapshot, false, report.found);
 	uint32		lacking = difference->lacking;
 
 	MemoryContextSwitchTo(old);
@@ -109,24 +109,23 @@ add_missing_totals(Oid index_table, bool report)
 {
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable totals", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(cxt);
-	FactDef    *factdef;
 	Relation	fact;
 	Relation	rel;
-	IndexDef   *def = definition_open(index_table, &factdef, &fact, &rel);
+	IndexDef   *def = definition_open(index_table, &fact, &rel);
 	Snapshot	snapshot;
 	Deltas	   *difference;
 	int64		n;
 
 	if (def == NULL)
 		report_not_index_table(index_table);
-	if (batch_is_pending(factdef->relid))
+	if (batch_is_pending(def->fact->relid))
 		ereport(ERROR,
 				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
 				 errmsg("cannot mend totals while a statement writes their fact table")));
 	LockRelationOid(index_table, RowExclusiveLock);
 	(void) lock_folding(index_table, true);
 	snapshot = tree_snapshot(fact);
-	difference = deltas_of_difference(factdef, def, fact, rel, snapshot, report, NULL);
+	difference = deltas_of_difference(def, fact, rel, snapshot, report, NULL);
 	n = deltas_write(difference);
 	UnregisterSnapshot(snapshot);
 	relation_close(rel, NoLock);

@@ -128,7 +128,6 @@ typedef struct VerifiedShard
 typedef struct Verify
 {
 	IndexDef   *def;
-	FactDef    *factdef;
 	Relation	fact;			/* or the shard of it */
 	Relation	index_table;
 	VerifiedShard *shard;		/* NULL: the whole fact table is compared */
@@ -195,7 +194,7 @@ extern Oid	lacks_primary_key(Oid index_table);
 extern void restore_setup(Oid index_table);
 
 /* totals.c: compares a table of totals with its fact table, and mends it */
-extern uint32 verify_totals(FactDef *factdef, IndexDef *def, Relation fact, Relation index_table, Snapshot snapshot,
+extern uint32 verify_totals(IndexDef *def, Relation fact, Relation index_table, Snapshot snapshot,
 							discrepancy_handler handler, void *arg);
 extern int64 add_missing_totals(Oid index_table, bool report);
 extern bool repair_if_totals(Oid index_table, int64 *wrong);

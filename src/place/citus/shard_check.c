@@ -135,7 +135,7 @@ static void
 verify_locked(FactDef *def, Relation fact, void *arg)
 {
 	Task	   *task = arg;
-	Verify		v = {.handler = pass_on,.arg = &task->requeue,.sample = 100,.factdef = def};
+	Verify		v = {.handler = pass_on,.arg = &task->requeue,.sample = 100};
 	VerifiedShard shard;
 	Caller		caller;
 	ShardPair  *pair = find_shard(def, task->shard);
@@ -365,7 +365,6 @@ static void
 queue_discrepancies(Oid index_table, int64 *found)
 {
 	int			nestlevel = NewGUCNestLevel();
-	FactDef    *factdef;
 	IndexDef   *def;
 	Relation	fact;
 	Relation	rel;
@@ -373,10 +372,10 @@ queue_discrepancies(Oid index_table, int64 *found)
 
 	fix_gucs();
 	PushActiveSnapshot(GetTransactionSnapshot());
-	def = definition_open(index_table, &factdef, &fact, &rel);
+	def = definition_open(index_table, &fact, &rel);
 	if (def == NULL)
 		report_not_index_table(index_table);
-	fact_table = factdef->relid;
+	fact_table = def->fact->relid;
 	verify_all_shards(def, 100, new_number(), count_discrepancy, found);
 	relation_close(rel, AccessShareLock);
 	relation_close(fact, AccessShareLock);
