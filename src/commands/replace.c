@@ -462,19 +462,8 @@ check_same_layout(Oid old, Oid new)
 {
 	Relation	old_rel = table_open(old, NoLock);
 	Relation	new_rel = table_open(new, NoLock);
-	TupleDesc	a = RelationGetDescr(old_rel);
-	TupleDesc	b = RelationGetDescr(new_rel);
-	bool		same = a->natts == b->natts;
 
-	for (int i = 0; same && i < a->natts; i++)
-	{
-		Form_pg_attribute x = TupleDescAttr(a, i);
-		Form_pg_attribute y = TupleDescAttr(b, i);
-
-		same = x->attisdropped == y->attisdropped &&
-			(x->attisdropped || (x->atttypid == y->atttypid && x->atttypmod == y->atttypmod));
-	}
-	if (!same)
+	if (!same_columns(RelationGetDescr(old_rel), RelationGetDescr(new_rel)))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("index table \"%s\" was altered while it was given its new contents",

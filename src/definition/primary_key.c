@@ -26,7 +26,6 @@
 #include "mb/pg_wchar.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
-#include "utils/typcache.h"
 
 #include "../catalog/catalog.h"
 #include "../indextable.h"
@@ -40,7 +39,6 @@
 
 static void place_index(Oid index_table, Oid index);
 static int32 declared_size(Form_pg_attribute att);
-static void prepare_sort(SortSupport sort, Oid type, Oid collation, bool abbreviate);
 static Size primary_key_max_covered_bytes(IndexDef *def);
 
 /*
@@ -317,13 +315,4 @@ primary_key_prepare_sorts(IndexDef *def)
 		(TupleDescAttr(def->desc, def->ident[0] - 1)->atttypid == TEXTOID ||
 		 TupleDescAttr(def->desc, def->ident[0] - 1)->atttypid == VARCHAROID);
 	def->max_covered_bytes = primary_key_max_covered_bytes(def);
-}
-
-static void
-prepare_sort(SortSupport sort, Oid type, Oid collation, bool abbreviate)
-{
-	sort->ssup_cxt = CurrentMemoryContext;
-	sort->ssup_collation = collation;
-	sort->abbreviate = abbreviate;
-	PrepareSortSupportFromOrderingOp(lookup_type_cache(type, TYPECACHE_LT_OPR)->lt_opr, sort);
 }

@@ -31,8 +31,6 @@
 static bool have_written = false;
 static CommandId last_cid;
 
-static bool same_columns(TupleDesc a, TupleDesc b);
-
 /* How the entries of a new index table are written: see bulk_load_write(). */
 #define LOAD_OPTIONS		(TABLE_INSERT_SKIP_FSM | TABLE_INSERT_FROZEN)
 
@@ -116,19 +114,6 @@ open_writer(Writer *w, IndexDef *def, Relation rel)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_IN_USE),
 				 errmsg("index table \"%s\" was altered while a statement was writing it", def->name)));
-}
-
-/* same_columns: returns whether two tables have columns of the same types, and the same ones dropped */
-static bool
-same_columns(TupleDesc a, TupleDesc b)
-{
-	if (a->natts != b->natts)
-		return false;
-	for (int i = 0; i < a->natts; i++)
-		if (TupleDescAttr(a, i)->atttypid != TupleDescAttr(b, i)->atttypid ||
-			TupleDescAttr(a, i)->attisdropped != TupleDescAttr(b, i)->attisdropped)
-			return false;
-	return true;
 }
 
 void

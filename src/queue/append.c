@@ -80,7 +80,6 @@ static bool committing = false; /* what is collected now is written at once */
 
 static Collected *get_collected(Oid fact);
 static Level *get_level(Collected *c, FactDef *def);
-static bool same_keys(TupleDesc a, TupleDesc b);
 static void drop_level(Collected *c);
 static void write_level(Level *level, bool keep);
 static Relation open_queue(FactDef *def);
@@ -195,7 +194,7 @@ get_level(Collected *c, FactDef *def)
 	Level	   *level = c->level;
 
 	if (level == NULL || !belongs_to(level->sub, GetCurrentSubTransactionId()) ||
-		(level->def != def && !same_keys(level->def->queue_desc, def->queue_desc)))
+		(level->def != def && !same_columns(level->def->queue_desc, def->queue_desc)))
 	{
 		level = palloc0(sizeof(Level));
 		level->sub = GetCurrentSubTransactionId();
@@ -210,19 +209,6 @@ get_level(Collected *c, FactDef *def)
 		level->def = def;
 	}
 	return level;
-}
-
-/* same_keys: returns whether queue tables with these columns store keys of the same types */
-static bool
-same_keys(TupleDesc a, TupleDesc b)
-{
-	if (a->natts != b->natts)
-		return false;
-	for (int i = 0; i < a->natts; i++)
-		if (TupleDescAttr(a, i)->atttypid != TupleDescAttr(b, i)->atttypid ||
-			TupleDescAttr(a, i)->atttypmod != TupleDescAttr(b, i)->atttypmod)
-			return false;
-	return true;
 }
 
 /* drop_level: forgets the innermost level, and what it has collected */
@@ -297,7 +283,7 @@ open_queue(FactDef *def)
 		return open_queue(def);
 	if (rel == NULL)
 		queue_lost_error(def);
-	if (!same_keys(RelationGetDescr(rel), def->queue_desc))
+	if (!same_columns(RelationGetDescr(rel), def->queue_desc))
 	{
 		relation_close(rel, NoLock);
 		return NULL;
@@ -530,7 +516,7 @@ queue_at_commit_to(SubTransactionId parent)
 
 	for (c = touched; c != NULL; c = c->next)
 		while (c->level != NULL && c->level->parent != NULL && belongs_to(c->level->parent->sub, parent) &&
-			   same_keys(c->level->parent->def->queue_desc, c->level->def->queue_desc))
+			   same_columns(c->level->parent->def->queue_desc, c->level->def->queue_desc))
 			merge_level(c);
 }
 

@@ -17,10 +17,10 @@
 #include "storage/lockdefs.h"
 #include "utils/datum.h"
 #include "utils/snapmgr.h"
-#include "utils/typcache.h"
 
 #include "../definition/definition.h"
 #include "../indextable.h"
+#include "../util/relation.h"
 #include "queue.h"
 
 /* A search for changes that were queued before. */
@@ -185,10 +185,7 @@ sort_keys(FactDef *def, Datum *values, int nvalues)
 	{
 		Form_pg_attribute att = TupleDescAttr(def->queue_desc, QUEUE_KEY - 1 + i);
 
-		order.sort[i].ssup_cxt = CurrentMemoryContext;
-		order.sort[i].ssup_collation = att->attcollation;
-		PrepareSortSupportFromOrderingOp(lookup_type_cache(att->atttypid, TYPECACHE_LT_OPR)->lt_opr,
-										 &order.sort[i]);
+		prepare_sort(&order.sort[i], att->atttypid, att->attcollation, false);
 	}
 	qsort_arg(values, nvalues, size, compare_keys, &order);
 	for (int i = 1; i < nvalues; i++)

@@ -237,6 +237,16 @@ qualified_equality(Oid type)
 	return result;
 }
 
+/* prepare_sort: prepares to compare values of a type in its own order, with abbreviations if so asked; *sort is zeroed */
+void
+prepare_sort(SortSupport sort, Oid type, Oid collation, bool abbreviate)
+{
+	sort->ssup_cxt = CurrentMemoryContext;
+	sort->ssup_collation = collation;
+	sort->abbreviate = abbreviate;
+	PrepareSortSupportFromOrderingOp(lookup_type_cache(type, TYPECACHE_LT_OPR)->lt_opr, sort);
+}
+
 /*
  * init_equality_key
  *		Initializes a scan key that finds values equal to its argument, which is to be
@@ -250,6 +260,24 @@ init_equality_key(ScanKey key, AttrNumber attno, Oid type, Oid collation, Memory
 	ScanKeyEntryInitialize(key, 0, attno, BTEqualStrategyNumber, InvalidOid, collation,
 						   get_opcode(get_equality_operator(type)), (Datum) 0);
 	MemoryContextSwitchTo(old);
+}
+
+/* same_columns: returns whether two tables have columns of the same types, and the same ones dropped */
+bool
+same_columns(TupleDesc a, TupleDesc b)
+{
+	if (a->natts != b->natts)
+		return false;
+	for (int i = 0; i < a->natts; i++)
+	{
+		Form_pg_attribute x = TupleDescAttr(a, i);
+		Form_pg_attribute y = TupleDescAttr(b, i);
+
+		if (x->attisdropped != y->attisdropped ||
+			(!x->attisdropped && (x->atttypid != y->atttypid || x->atttypmod != y->atttypmod)))
+			return false;
+	}
+	return true;
 }
 
 /*

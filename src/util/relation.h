@@ -19,6 +19,7 @@
 #include "utils/hsearch.h"
 #include "utils/rel.h"
 #include "utils/snapshot.h"
+#include "utils/sortsupport.h"
 
 /* A scan of a catalog of the server for the rows with an OID in a column. */
 typedef struct CatalogScan
@@ -32,6 +33,7 @@ extern HeapTuple catalog_scan_next(CatalogScan *scan);
 extern void catalog_scan_end(CatalogScan *scan);
 extern Oid	get_equality_operator(Oid type);
 extern char *qualified_equality(Oid type);
+extern void prepare_sort(SortSupport sort, Oid type, Oid collation, bool abbreviate);
 extern void init_equality_key(ScanKey key, AttrNumber attno, Oid type, Oid collation, MemoryContext cxt);
 extern void require_owner(Oid relid);
 extern Relation lock_and_open(Oid relid, LOCKMODE mode);
@@ -43,6 +45,7 @@ extern List *subscriptions_of(Oid relid);
 extern char *tablespace_of(Relation rel);
 extern char *in_tablespace(const char *clause, const char *name);
 extern Relation open_primary_key(Relation rel);
+extern bool same_columns(TupleDesc a, TupleDesc b);
 extern void record_table_dependency(Oid relid, Oid other);
 extern bool find_table_dependencies(Oid relid, bool (*matches) (Form_pg_depend form, Oid arg), Oid arg,
 									bool forget);

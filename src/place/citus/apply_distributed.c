@@ -19,9 +19,9 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
-#include "utils/typcache.h"
 
 #include "../../indextable.h"
+#include "../../util/relation.h"
 #include "../../util/sql.h"
 #include "../../util/while_set.h"
 #include "citus.h"
@@ -336,10 +336,7 @@ prepare_order(FetchedEntries *fetched)
 	{
 		Form_pg_attribute att = TupleDescAttr(def->desc, def->pk_attno[i] - 1);
 
-		fetched->order[i].ssup_cxt = CurrentMemoryContext;
-		fetched->order[i].ssup_collation = att->attcollation;
-		PrepareSortSupportFromOrderingOp(lookup_type_cache(att->atttypid, TYPECACHE_LT_OPR)->lt_opr,
-										 &fetched->order[i]);
+		prepare_sort(&fetched->order[i], att->atttypid, att->attcollation, false);
 	}
 }
 
