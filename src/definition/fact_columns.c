@@ -301,20 +301,12 @@ possible_key(Oid fact)
 	{
 		Relation	index = index_open(index_oid, AccessShareLock);
 		Form_pg_index form = index->rd_index;
-		StringInfoData columns;
 		bool		fits = form->indisunique && form->indimmediate && form->indisvalid && RelationGetIndexPredicate(index) == NIL;
 
-		initStringInfo(&columns);
 		for (int i = 0; i < form->indnkeyatts && fits; i++)
-		{
-			AttrNumber	attno = form->indkey.values[i];
-
-			fits = attno > 0 && TupleDescAttr(desc, attno - 1)->attnotnull;
-			if (fits)
-				appendStringInfo(&columns, "%s%s", i > 0 ? ", " : "", quote_identifier(NameStr(TupleDescAttr(desc, attno - 1)->attname)));
-		}
+			fits = form->indkey.values[i] > 0 && TupleDescAttr(desc, form->indkey.values[i] - 1)->attnotnull;
 		if (fits && found == NULL)
-			found = psprintf("PRIMARY KEY (%s)", columns.data);
+			found = psprintf("PRIMARY KEY (%s)", column_list(fact, form->indkey.values, form->indnkeyatts));
 		index_close(index, AccessShareLock);
 	}
 	for (int i = 0; i < desc->natts && found == NULL; i++)
@@ -356,19 +348,15 @@ row_key_index(FactDef *def, Relation leaf)
 	}
 	if (!OidIsValid(result))
 	{
-		StringInfoData list;
+		char	   *columns = column_list(def->relid, def->pk_attno, def->npk);
 
 		if (foreign_leaves(def->relid) == NIL)
 			report_no_primary_key(def->relid);
-		initStringInfo(&list);
-		for (int i = 0; i < def->npk; i++)
-			appendStringInfo(&list, "%s%s", i > 0 ? ", " : "",
-							 quote_identifier(get_attname(def->relid, def->pk_attno[i], false)));
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("partition \"%s\" has no primary key on (%s)", RelationGetRelationName(leaf), list.data),
+				 errmsg("partition \"%s\" has no primary key on (%s)", RelationGetRelationName(leaf), columns),
 				 errdetail("Entries of index tables of \"%s\" refer to rows by these columns.", def->name),
-				 errhint("Run ALTER TABLE %s ADD PRIMARY KEY (%s);", quoted_relation(RelationGetRelid(leaf)), list.data)));
+				 errhint("Run ALTER TABLE %s ADD PRIMARY KEY (%s);", quoted_relation(RelationGetRelid(leaf)), columns)));
 	}
 	return result;
 }

@@ -173,13 +173,7 @@ place_index(Oid index_table, Oid index)
 char *
 row_index_columns(IndexDef *def)
 {
-	StringInfoData sql;
-
-	initStringInfo(&sql);
-	for (int i = 0; i < def->fact->npk; i++)
-		appendStringInfo(&sql, "%s%s", i > 0 ? ", " : "",
-						 quote_identifier(get_attname(def->relid, def->pk_attno[i], false)));
-	return sql.data;
+	return column_list(def->relid, def->pk_attno, def->fact->npk);
 }
 
 /*

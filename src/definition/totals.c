@@ -326,13 +326,8 @@ complete_totals_index(IndexDef *def, Relation rel)
 void
 make_totals_index(IndexDef *def, const char *tablespace)
 {
-	StringInfoData columns;
-
-	initStringInfo(&columns);
-	for (int i = 0; i < def->nkeys; i++)
-		appendStringInfo(&columns, "%s%s", i > 0 ? ", " : "",
-						 quote_identifier(NameStr(TupleDescAttr(def->desc, def->ident[i] - 1)->attname)));
 	if (def->nkeys > 0)
-		run_sql(get_extension_owner(), "CREATE INDEX ON %s (%s)%s", quoted_relation(def->relid), columns.data,
+		run_sql(get_extension_owner(), "CREATE INDEX ON %s (%s)%s", quoted_relation(def->relid),
+				column_list(def->relid, def->ident, def->nkeys),
 				tablespace == NULL ? "" : in_tablespace("TABLESPACE", tablespace));
 }

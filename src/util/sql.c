@@ -161,6 +161,18 @@ quoted_relation(Oid relid)
 	return quote_qualified_identifier(schema, name);
 }
 
+/* column_list: returns the names of columns of a table, quoted, with commas between them */
+char *
+column_list(Oid relid, const AttrNumber *columns, int n)
+{
+	StringInfoData list;
+
+	initStringInfo(&list);
+	for (int i = 0; i < n; i++)
+		appendStringInfo(&list, "%s%s", i > 0 ? ", " : "", quote_identifier(get_attname(relid, columns[i], false)));
+	return list.data;
+}
+
 /* report_dropped: raises the error for a relation that does not exist, or no longer */
 void
 report_dropped(Oid relid)

@@ -9,6 +9,7 @@
 #ifndef INDEXTABLE_SQL_H
 #define INDEXTABLE_SQL_H
 
+#include "access/attnum.h"
 #include "access/htup.h"
 #include "access/tupdesc.h"
 #include "nodes/pg_list.h"
@@ -30,6 +31,7 @@ extern Rows query_as(Oid role, const char *sql, int nargs, Oid *types, Datum *va
 extern Datum row_value(const Rows *rows, uint64 row, int column);
 extern char *row_text(const Rows *rows, uint64 row, int column);
 extern char *quoted_relation(Oid relid);
+extern char *column_list(Oid relid, const AttrNumber *columns, int n);
 extern void sort_by_name(List *relations);
 pg_noreturn extern void report_dropped(Oid relid);
 extern char *sql_literal(const char *text);

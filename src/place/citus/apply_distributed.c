@@ -50,7 +50,6 @@ typedef struct FetchedEntries
 
 static void init_parameters(Parameters *p, IndexDef *def, AttrNumber *columns, int n);
 static void set_parameter(Parameters *p, int i, Datum *values, bool *nulls, int n);
-static char *column_list(Parameters *p);
 static char *unnest(Parameters *p);
 static char *row_condition(Parameters *p);
 static void prepare_order(FetchedEntries *fetched);
@@ -95,7 +94,8 @@ fetch_distributed_entries(IndexDef *def, Datum *keys, int n)
 	int			npk = def->fact->npk;
 	Datum	   *values = palloc(sizeof(Datum) * Max(n, 1));
 	Parameters	p;
-	StringInfoData columns;
+	AttrNumber *columns = palloc(sizeof(AttrNumber) * def->desc->natts);
+	int			ncolumns = 0;
 	char	   *shards;
 
 	fetched->def = def;
@@ -108,14 +108,12 @@ fetch_distributed_entries(IndexDef *def, Datum *keys, int n)
 		set_parameter(&p, k, values, NULL, n);
 	}
 	shards = citus_shard_numbers(def->relid);
-	initStringInfo(&columns);
 	for (int k = 0; k < def->desc->natts; k++)
 		if (!TupleDescAttr(def->desc, k)->attisdropped)
-			appendStringInfo(&columns, "%s%s", columns.len > 0 ? ", " : "",
-							 quote_identifier(NameStr(TupleDescAttr(def->desc, k)->attname)));
+			columns[ncolumns++] = k + 1;
 	SPI_connect();
 	execute_with_latest_snapshot(psprintf("SELECT %s FROM %s i WHERE %s AND " IT_INTERNAL ".lock_shards('%s')",
-										  columns.data, quoted_relation(def->relid), row_condition(&p), shards),
+										  column_list(def->relid, columns, ncolumns), quoted_relation(def->relid), row_condition(&p), shards),
 								 npk, p.types, p.values);
 	fetched->n = (int) SPI_processed;
 	fetched->tuples = MemoryContextAllocHuge(cxt, sizeof(HeapTuple) * Max(SPI_processed, 1));
@@ -125,17 +123,11 @@ fetch_distributed_entries(IndexDef *def, Datum *keys, int n)
 		Datum	   *row = palloc0(sizeof(Datum) * def->desc->natts);
 		bool	   *nulls = palloc(sizeof(bool) * def->desc->natts);
 		MemoryContext old;
-		int			from = 0;
 
 		/* The table may have dropped columns, which the result has not. */
 		memset(nulls, true, sizeof(bool) * def->desc->natts);
-		for (int k = 0; k < def->desc->natts; k++)
-		{
-			if (TupleDescAttr(def->desc, k)->attisdropped)
-				continue;
-			from++;
-			row[k] = SPI_getbinval(SPI_tuptable->vals[i], desc, from, &nulls[k]);
-		}
+		for (int k = 0; k < ncolumns; k++)
+			row[columns[k] - 1] = SPI_getbinval(SPI_tuptable->vals[i], desc, k + 1, &nulls[columns[k] - 1]);
 		old = MemoryContextSwitchTo(cxt);
 		fetched->tuples[i] = heap_form_tuple(def->desc, row, nulls);
 		MemoryContextSwitchTo(old);
@@ -244,14 +236,13 @@ write_tuples(IndexDef *def, OpList *list, bool delete)
 			;
 		execute_with_latest_snapshot(psprintf("DELETE FROM %s i WHERE i.%s = ANY ($%d)%s",
 											  quoted_relation(def->relid),
-											  quote_identifier(NameStr(TupleDescAttr(def->desc, def->pk_attno[0] - 1)->attname)),
-											  k + 1, def->fact->npk == 1 && !def->multi ? "" :
-											  psprintf(" AND (%s) IN (SELECT * FROM %s)", column_list(&p), unnest(&p))),
+											  column_list(def->relid, def->pk_attno, 1), k + 1, def->fact->npk == 1 && !def->multi ? "" :
+											  psprintf(" AND (%s) IN (SELECT * FROM %s)", column_list(def->relid, columns, ncolumns), unnest(&p))),
 									 p.n, p.types, p.values);
 	}
 	else
 		execute_with_latest_snapshot(psprintf("INSERT INTO %s (%s) SELECT * FROM %s",
-											  quoted_relation(def->relid), column_list(&p), unnest(&p)), p.n, p.types, p.values);
+											  quoted_relation(def->relid), column_list(def->relid, columns, ncolumns), unnest(&p)), p.n, p.types, p.values);
 	SPI_finish();
 }
 
@@ -288,19 +279,6 @@ set_parameter(Parameters *p, int i, Datum *values, bool *nulls, int n)
 													  att->attlen, att->attbyval, att->attalign));
 }
 
-/* column_list: returns the names of the columns */
-static char *
-column_list(Parameters *p)
-{
-	StringInfoData list;
-
-	initStringInfo(&list);
-	for (int i = 0; i < p->n; i++)
-		appendStringInfo(&list, "%s%s", i > 0 ? ", " : "",
-						 quote_identifier(NameStr(TupleDescAttr(p->def->desc, p->columns[i] - 1)->attname)));
-	return list.data;
-}
-
 /* unnest: returns the parameters as a table; the parser knows unnest() of several arrays by its bare name only */
 static char *
 unnest(Parameters *p)
@@ -318,11 +296,10 @@ unnest(Parameters *p)
 static char *
 row_condition(Parameters *p)
 {
-	char	   *condition = psprintf("i.%s = ANY ($1)",
-									 quote_identifier(NameStr(TupleDescAttr(p->def->desc, p->columns[0] - 1)->attname)));
+	char	   *condition = psprintf("i.%s = ANY ($1)", column_list(p->def->relid, p->columns, 1));
 
 	return p->n == 1 ? condition :
-		psprintf("%s AND (%s) IN (SELECT * FROM %s)", condition, column_list(p), unnest(p));
+		psprintf("%s AND (%s) IN (SELECT * FROM %s)", condition, column_list(p->def->relid, p->columns, p->n), unnest(p));
 }
 
 /* prepare_order: prepares to sort entries by row */
