@@ -24,9 +24,12 @@
 #include "../util/sql.h"
 #include "commands.h"
 
+/* What refuse_needed() looks at beside the columns of a table. */
+#define PRIMARY_KEY_ALONE	0
+#define ANY_COLUMN			(-1)
+
 static int	first_own_column(IndexDef *def);
-static char *dependent_object(Oid index_table, AttrNumber attno);
-static void refuse_needed_partitions(Relation old);
+static void refuse_needed(Oid relid, int column, const char *change);
 static void refuse_invalid_indexes(Relation rel);
 
 /* replacement_of: returns the definition of an index table's replacement; NULL: it has none */
@@ -159,7 +162,7 @@ check_replaceable(DefinitionRow *row, Oid index_table)
 	IndexDef   *def = get_definition(index_table);
 	Columns		columns;
 	Relation	old;
-	char	   *needed_by;
+	const char *name = get_rel_name(index_table);
 	bool	   *stays;
 	int			live = 0;
 
@@ -167,14 +170,8 @@ check_replaceable(DefinitionRow *row, Oid index_table)
 	old = open_existing(index_table, AccessShareLock);
 	stays = find_kept_columns(RelationGetDescr(old), columns.nkept, columns.first_own);
 	refuse_invalid_indexes(old);
-	needed_by = row->is_unique != def->is_unique ? dependent_object(index_table, InvalidAttrNumber) : NULL;
-	if (needed_by != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
-				 errmsg("cannot change the primary key of index table \"%s\" because other objects depend on it",
-						RelationGetRelationName(old)),
-				 errdetail("One of them is %s.", needed_by),
-				 errhint("Drop these objects first, and create them again afterwards.")));
+	if (row->is_unique != def->is_unique)
+		refuse_needed(index_table, PRIMARY_KEY_ALONE, psprintf("change the primary key of index table \"%s\"", name));
 	for (int i = 0; i < RelationGetNumberOfAttributes(old); i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(old), i);
@@ -188,65 +185,40 @@ check_replaceable(DefinitionRow *row, Oid index_table)
 					 errmsg("cannot add columns to index table \"%s\"", RelationGetRelationName(old)),
 					 errdetail("Column \"%s\", which was added by its owner, must remain the last one.", NameStr(att->attname)),
 					 errhint("First run ALTER TABLE %s DROP COLUMN %s;", quoted_relation(index_table), quote_identifier(NameStr(att->attname)))));
-		if (stays[i])
-			continue;
-		needed_by = dependent_object(index_table, att->attnum);
-		if (needed_by != NULL)
-			ereport(ERROR,
-					(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
-					 errmsg("cannot drop column \"%s\" of index table \"%s\" because other objects depend on it",
-							NameStr(att->attname), RelationGetRelationName(old)),
-					 errdetail("One of them is %s.", needed_by),
-					 errhint("Drop these objects first, and create them again afterwards.")));
+		if (!stays[i])
+			refuse_needed(index_table, att->attnum,
+						  psprintf("drop column \"%s\" of index table \"%s\"", NameStr(att->attname), name));
 	}
 	if (row->partitioning != NULL)
-		refuse_needed_partitions(old);
+		foreach_ptr(PartSpec, part, partitioning_of(old)->parts)
+			refuse_needed(part->relid, ANY_COLUMN,
+						  psprintf("drop partition \"%s\" of index table \"%s\"", get_rel_name(part->relid), name));
 	relation_close(old, AccessShareLock);
 }
 
 /*
- * dependent_object
- *		Describes an object that depends on a column of an index table, or on its primary
- *		key, as a view does that groups by it; NULL: there is none.  Without a column,
- *		InvalidAttrNumber, only the primary key counts.
+ * refuse_needed
+ *		Raises an error that a change cannot be made if an object depends on a column of a table,
+ *		or on its primary key, as a view does that groups by it.
  */
-static char *
-dependent_object(Oid index_table, AttrNumber attno)
+static void
+refuse_needed(Oid relid, int column, const char *change)
 {
 	Oid			types[] = {OIDOID, INT4OID};
-	Datum		values[] = {ObjectIdGetDatum(index_table), Int32GetDatum(attno)};
+	Datum		values[] = {ObjectIdGetDatum(relid), Int32GetDatum(column)};
 	Rows		rows = query_as(InvalidOid, "SELECT pg_catalog.pg_describe_object(classid, objid, 0) FROM pg_catalog.pg_depend"
 								" WHERE deptype = 'n' AND (refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass"
-								" AND refobjid = $1 AND refobjsubid = $2 AND $2 <> 0"
-								" OR refclassid = 'pg_catalog.pg_constraint'::pg_catalog.regclass AND refobjid IN"
+								" AND refobjid = $1 AND (refobjsubid = $2 AND $2 > 0 OR $2 < 0)"
+								" OR refclassid = 'pg_catalog.pg_constraint'::pg_catalog.regclass AND $2 >= 0 AND refobjid IN"
 								" (SELECT oid FROM pg_catalog.pg_constraint WHERE conrelid = $1 AND contype = 'p'))",
 								2, types, values);
 
-	return rows.n > 0 ? row_text(&rows, 0, 1) : NULL;
-}
-
-/* refuse_needed_partitions: refuses to make partitions anew on which other objects depend */
-static void
-refuse_needed_partitions(Relation old)
-{
-	Oid			types[] = {OIDOID};
-
-	foreach_ptr(PartSpec, part, partitioning_of(old)->parts)
-	{
-		Oid			relid = part->relid;
-		Datum		values[] = {ObjectIdGetDatum(relid)};
-		Rows		rows = query_as(InvalidOid, "SELECT pg_catalog.pg_describe_object(classid, objid, 0) FROM pg_catalog.pg_depend"
-									" WHERE deptype = 'n' AND refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND refobjid = $1",
-									1, types, values);
-
-		if (rows.n > 0)
-			ereport(ERROR,
-					(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
-					 errmsg("cannot drop partition \"%s\" of index table \"%s\" because other objects depend on it",
-							get_rel_name(relid), RelationGetRelationName(old)),
-					 errdetail("One of them is %s.", row_text(&rows, 0, 1)),
-					 errhint("Drop these objects first, and create them again afterwards.")));
-	}
+	if (rows.n > 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+				 errmsg("cannot %s because other objects depend on it", change),
+				 errdetail("One of them is %s.", row_text(&rows, 0, 1)),
+				 errhint("Drop these objects first, and create them again afterwards.")));
 }
 
 /*
