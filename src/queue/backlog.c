@@ -365,7 +365,7 @@ wait_for_transaction(FullTransactionId xid, TimestampTz until)
 			(U64FromFullTransactionId(next) - U64FromFullTransactionId(xid) > (uint64) PG_INT32_MAX ||
 			 !TransactionIdIsInProgress(XidFromFullTransactionId(xid))))
 			return true;
-		if (!sleep_longer(&length, until))
+		if (!sleep_longer(&length, LOOK_PAUSE, until))
 			return false;
 	}
 }

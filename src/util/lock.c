@@ -74,9 +74,6 @@ static void lock_all(void *arg);
 static void lock_one(const TableLock *lock);
 static bool add_sizes(Oid relid, int64 *table_size, int64 *indexes_size);
 
-/* Pauses of sleep_longer() become no longer than so many ms. */
-#define MAX_PAUSE			10
-
 /*
  * lock_with_timeout
  *		Locks a table and its partitions as lock_tree() does; returns false, and locks
@@ -461,10 +458,10 @@ sleep_interruptibly(int64 ms)
 /*
  * sleep_longer
  *		Sleeps for *length ms, but not far beyond until, and doubles *length for the next
- *		time, up to MAX_PAUSE; returns false, without sleeping, once until has passed.
+ *		time, up to longest; returns false, without sleeping, once until has passed.
  */
 bool
-sleep_longer(long *length, TimestampTz until)
+sleep_longer(long *length, long longest, TimestampTz until)
 {
 	static uint32 wait_event = 0;
 	TimestampTz now = GetCurrentTimestamp();
@@ -479,6 +476,6 @@ sleep_longer(long *length, TimestampTz until)
 			  wait_event);
 	ResetLatch(MyLatch);
 	CHECK_FOR_INTERRUPTS();
-	*length = Min(*length * 2, MAX_PAUSE);
+	*length = Min(*length * 2, longest);
 	return true;
 }

@@ -19,6 +19,9 @@
  */
 #define LOCK_TIMEOUT		200
 
+/* Pauses between looks at what costs little, by sleep_longer(), become no longer than so many ms. */
+#define LOOK_PAUSE			10
+
 /* A table that lock_all_in_turns() locks. */
 typedef struct TableLock
 {
@@ -42,6 +45,6 @@ extern bool lock_tables_now(List *tables, LOCKMODE mode);
 extern void lock_all_in_turns(const TableLock *locks, int n);
 extern bool measure_now(List *tables, int64 *table_size, int64 *indexes_size);
 extern void sleep_interruptibly(int64 ms);
-extern bool sleep_longer(long *length, TimestampTz until);
+extern bool sleep_longer(long *length, long longest, TimestampTz until);
 
 #endif							/* INDEXTABLE_LOCK_H */

@@ -55,7 +55,6 @@ static void check_shards_unchanged(Oid fact_table);
 static bool wait_until_consumed(Oid queue, TimestampTz before, TimestampTz until);
 static bool wait_until_committed(Oid fact_table, TimestampTz until);
 static List *prepared_on_any_node(Oid fact_table);
-static bool pause_longer(int64 *pause, TimestampTz until);
 
 PG_FUNCTION_INFO_V1(indextable_table_sizes);
 
@@ -113,10 +112,10 @@ static bool
 wait_until_consumed(Oid queue, TimestampTz before, TimestampTz until)
 {
 	char	   *numbers = numbers_queued(queue, before);
-	int64		pause = 1;
+	long		pause = 1;
 
 	while (still_queued(queue, before, numbers))
-		if (!pause_longer(&pause, until))
+		if (!sleep_longer(&pause, MAX_PAUSE, until))
 			return false;
 	return true;
 }
@@ -130,11 +129,11 @@ static bool
 wait_until_committed(Oid fact_table, TimestampTz until)
 {
 	List	   *prepared = prepared_on_any_node(fact_table);
-	int64		pause = 1;
+	long		pause = 1;
 
 	while (prepared != NIL)
 	{
-		if (!pause_longer(&pause, until))
+		if (!sleep_longer(&pause, MAX_PAUSE, until))
 			return false;
 		prepared = list_intersection(prepared, prepared_on_any_node(fact_table));
 	}
@@ -154,19 +153,6 @@ prepared_on_any_node(Oid fact_table)
 		relation_close(fact, AccessShareLock);
 	}
 	return result;
-}
-
-/* pause_longer: sleeps for *pause ms, and doubles it for the next time; returns false, without sleeping, once until has passed */
-static bool
-pause_longer(int64 *pause, TimestampTz until)
-{
-	TimestampTz now = GetCurrentTimestamp();
-
-	if (now >= until)
-		return false;
-	sleep_interruptibly(Min(*pause, 1 + (until - now) / 1000));
-	*pause = Min(*pause * 2, MAX_PAUSE);
-	return true;
 }
 
 /* numbers_queued: returns a condition on the numbers of the changes that are queued now and were made by then, "" if there are none */

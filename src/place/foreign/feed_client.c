@@ -448,7 +448,7 @@ feeds_wait(Oid fact, int64 max_lag, TimestampTz until)
 							 errmsg("table %s on server \"%s\" has no feed", table->literal,
 									GetForeignServer(table->server)->servername),
 							 errhint("Over there, run SELECT indextable.create_feed(%s);", table->literal)));
-			} while (answer.pending && sleep_longer(&length, until));
+			} while (answer.pending && sleep_longer(&length, LOOK_PAUSE, until));
 			if (answer.pending)
 				return false;
 		}

@@ -289,7 +289,7 @@ wait_for_answer(const char *schema, const char *name, Oid server)
 		/* Most answers come within a fraction of a millisecond. */
 		if (tries++ < 5)
 			pg_usleep(100);
-		else if (!sleep_longer(&length, until))
+		else if (!sleep_longer(&length, LOOK_PAUSE, until))
 			ereport(ERROR,
 					(errcode(ERRCODE_CONNECTION_FAILURE),
 					 errmsg("server %s has not answered for %d s", server_text(server), ANSWER_TIMEOUT / 1000)));

@@ -187,7 +187,7 @@ wait_here(FactTableRow *queue, int64 max_lag, TimestampTz until)
 		}
 		if (search.own)
 			report_own_changes(queue->fact_table, true);
-		if (!search.found || !sleep_longer(&length, until))
+		if (!search.found || !sleep_longer(&length, LOOK_PAUSE, until))
 			break;
 	}
 	UnregisterSnapshot(snapshot);
