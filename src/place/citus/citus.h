@@ -78,6 +78,7 @@ extern void distribute_queue(FactDef *def, Oid queue);
 extern void queue_all_rows(Oid fact, int64 number);
 extern void shard_find_queue(FactDef *def, Leaf *shard);
 extern int64 next_queue_number(void);
+extern int64 new_command_number(void);
 extern bool shard_append(FactDef *def, Oid queue, HeapTuple *rows, int n);
 extern bool count_distributed_queue(FactTableRow *queue, QueueCount *count);
 extern char *numbers_queued(Oid queue, TimestampTz before);

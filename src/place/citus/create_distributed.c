@@ -21,7 +21,6 @@
 #include "postgres.h"
 
 #include "access/table.h"
-#include "commands/sequence.h"
 #include "executor/spi.h"
 #include "utils/builtins.h"
 #include "utils/inval.h"
@@ -105,7 +104,6 @@ register_distributed(DefinitionRow *row, IndexDef *def, Relation fact, Relation 
 {
 	char	   *tablespace = tablespace_of(index_table);
 	char	   *column = pstrdup(NameStr(TupleDescAttr(def->desc, def->ident[0] - 1)->attname));
-	Oid			numbers = get_relname_relid("shard_queue_number", catalog_schema());
 	CitusTable	table;
 	int64		number;
 	int			uncounted;
@@ -131,7 +129,7 @@ register_distributed(DefinitionRow *row, IndexDef *def, Relation fact, Relation 
 		catalog_write_fact(&new);
 	}
 	queues_create(def->fact, false);
-	number = -nextval_internal(numbers, false);
+	number = new_command_number();
 	install_guard_with(row->index_table, number);
 	triggers_install(row->fact_table);
 	queue_all_rows(row->fact_table, number);

@@ -269,6 +269,13 @@ next_queue_number(void)
 	return node_number + nextval_internal(sequence, false);
 }
 
+/* new_command_number: returns the number under which a command queues many rows */
+int64
+new_command_number(void)
+{
+	return -nextval_internal(get_relname_relid("shard_queue_number", catalog_schema()), false);
+}
+
 /* shard_append: inserts rows into the queue of a shard, and into its index; returns false if it does not exist any more */
 bool
 shard_append(FactDef *def, Oid queue, HeapTuple *rows, int n)

@@ -25,7 +25,6 @@
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "catalog/pg_type.h"
-#include "commands/sequence.h"
 #include "executor/spi.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -44,30 +43,21 @@
 #include "../../verify/verify.h"
 #include "citus.h"
 
-/* Queues the rows of discrepancies, and passes these on. */
-typedef struct Requeue
-{
-	Verify	   *v;
-	int64		number;			/* 0: does not queue anything */
-	discrepancy_handler handler;
-	void	   *arg;
-} Requeue;
-
 /* What verify_shard() is asked for. */
 typedef struct Task
 {
-	Oid			index_table;
+	VerifyResult result;
 	int64		shard;
-	Requeue		requeue;
+	int64		number;			/* that rows are queued with; 0: none are */
+	Oid			queue;			/* that of the shard */
 } Task;
 
 PG_FUNCTION_INFO_V1(indextable_verify_shard);
 
-static void verify_shard(Oid index_table, int64 shard, int64 number, discrepancy_handler handler, void *arg);
 static void verify_locked(FactDef *def, Relation fact, void *arg);
 static ShardPair *find_shard(FactDef *def, int64 number);
 static AttrNumber distribution_column(IndexDef *def);
-static void pass_on(Discrepancy *d, void *arg);
+static void queue_and_put(Discrepancy *d, void *arg);
 
 /* The nodes' answers: a JSON array for each shard, with an object for each discrepancy. */
 static const char answers[] =
@@ -95,7 +85,6 @@ static const char rows[] =
 
 static void queue_discrepancies(Oid index_table, int64 *found);
 static void count_discrepancy(Discrepancy *d, void *arg);
-static int64 new_number(void);
 
 /*
  * indextable_verify_shard
@@ -106,45 +95,32 @@ static int64 new_number(void);
 Datum
 indextable_verify_shard(PG_FUNCTION_ARGS)
 {
-	VerifyResult result = {(ReturnSetInfo *) fcinfo->resultinfo, PG_GETARG_OID(0)};
+	Oid			index_table = PG_GETARG_OID(0);
+	Task		task = {.result = {(ReturnSetInfo *) fcinfo->resultinfo, index_table},.shard = PG_GETARG_INT64(1),.number = PG_GETARG_INT64(2)};
 
 	InitMaterializedSRF(fcinfo, 0);
-	verify_require_owner(PG_GETARG_OID(0));
-	verify_shard(PG_GETARG_OID(0), PG_GETARG_INT64(1), PG_GETARG_INT64(2), put_discrepancy, &result);
-	return (Datum) 0;
-}
-
-/*
- * verify_shard
- *		Calls the handler for each entry of the shard's rows that is not as it should be,
- *		and for each of its rows that cannot have its entries; unless number is 0, it also
- *		queues the keys of rows whose entries are wrong with this number.
- */
-static void
-verify_shard(Oid index_table, int64 shard, int64 number, discrepancy_handler handler, void *arg)
-{
-	Task		task = {index_table, shard, {.number = number,.handler = handler,.arg = arg}};
-
+	verify_require_owner(index_table);
 	if (!OidIsValid(catalog_fact_of(index_table)) ||
 		!with_queue_locked(catalog_fact_of(index_table), DRAIN_WAIT, verify_locked, &task))
 		report_not_index_table(index_table);
+	return (Datum) 0;
 }
 
-/* verify_locked: does that while no other session drains the queue on this node; for with_queue_locked() */
+/* verify_locked: compares a shard while no other session drains the queue on this node; for with_queue_locked() */
 static void
 verify_locked(FactDef *def, Relation fact, void *arg)
 {
 	Task	   *task = arg;
-	Verify		v = {.handler = pass_on,.arg = &task->requeue,.sample = 100};
+	Verify		v = {.handler = queue_and_put,.arg = task,.sample = 100};
 	VerifiedShard shard;
 	Caller		caller;
 	ShardPair  *pair = find_shard(def, task->shard);
 
 	for (int i = 0; i < def->ndefs; i++)
-		if (def->defs[i]->relid == task->index_table)
+		if (def->defs[i]->relid == task->result.index_table)
 			v.def = def->defs[i];
 	if (v.def == NULL || !def->place->in_parts)
-		report_not_index_table(task->index_table);
+		report_not_index_table(task->result.index_table);
 
 	/*
 	 * Before it is locked, it may be moved.  Only the owner of the queue may
@@ -172,11 +148,10 @@ verify_locked(FactDef *def, Relation fact, void *arg)
 	v.index_table = relation_open(v.def->relid, AccessShareLock);
 	v.fact = relation_open(pair->fact, AccessShareLock);
 	v.shard = &shard;
-	shard.queue = pair->queue;
+	shard.queue = task->queue = pair->queue;
 	shard.column = distribution_column(v.def);
 	shard.hash_min = pair->min;
 	shard.hash_max = pair->max;
-	task->requeue.v = &v;
 	v.snapshot = RegisterSnapshot(GetLatestSnapshot());
 	PushActiveSnapshot(v.snapshot);
 	compare_entries(&v);
@@ -214,21 +189,21 @@ distribution_column(IndexDef *def)
 }
 
 /*
- * pass_on
- *		Passes a discrepancy on, after it has queued the key of its row, if that is asked
- *		for and writing its entries anew may mend it.
+ * queue_and_put
+ *		Adds a discrepancy to the result, after it has queued the key of its row, if that is
+ *		asked for and writing its entries anew may mend it.
  *
  * The key is written to this node's part of the queue, in this transaction, which still
  * holds the drain's lock.
  */
 static void
-pass_on(Discrepancy *d, void *arg)
+queue_and_put(Discrepancy *d, void *arg)
 {
-	Requeue    *requeue = arg;
+	Task	   *task = arg;
 	FactDef    *fact = d->def->fact;
 	TupleTableSlot *entry = d->expected != NULL ? d->expected : d->found;
 
-	if (requeue->number != 0 && entry != NULL && d->kind != KIND_REJECTED)
+	if (task->number != 0 && entry != NULL && d->kind != KIND_REJECTED)
 	{
 		Oid			types[INDEX_MAX_KEYS + 1];
 		Datum		values[INDEX_MAX_KEYS + 1];
@@ -237,7 +212,7 @@ pass_on(Discrepancy *d, void *arg)
 		int			i;
 
 		initStringInfo(&sql);
-		appendStringInfo(&sql, "INSERT INTO %s VALUES (pg_catalog.statement_timestamp()", quoted_relation(requeue->v->shard->queue));
+		appendStringInfo(&sql, "INSERT INTO %s VALUES (pg_catalog.statement_timestamp()", quoted_relation(task->queue));
 		for (i = 0; i < fact->npk; i++)
 		{
 			bool		isnull;
@@ -247,7 +222,7 @@ pass_on(Discrepancy *d, void *arg)
 			appendStringInfo(&sql, ", $%d", i + 1);
 		}
 		types[i] = INT8OID;
-		values[i] = Int64GetDatum(requeue->number);
+		values[i] = Int64GetDatum(task->number);
 		appendStringInfo(&sql, ", $%d) ON CONFLICT DO NOTHING", i + 1);
 		become_owner(&caller, get_extension_owner());
 		SPI_connect();
@@ -256,7 +231,7 @@ pass_on(Discrepancy *d, void *arg)
 		SPI_finish();
 		become_caller(&caller);
 	}
-	requeue->handler(d, requeue->arg);
+	put_discrepancy(d, &task->result);
 }
 
 /*
@@ -376,7 +351,7 @@ queue_discrepancies(Oid index_table, int64 *found)
 	if (def == NULL)
 		report_not_index_table(index_table);
 	fact_table = def->fact->relid;
-	verify_all_shards(def, 100, new_number(), count_discrepancy, found);
+	verify_all_shards(def, 100, new_command_number(), count_discrepancy, found);
 	relation_close(rel, AccessShareLock);
 	relation_close(fact, AccessShareLock);
 	if (found[KIND_MISSING] + found[KIND_DANGLING] + found[KIND_STALE] > 0)
@@ -396,17 +371,4 @@ count_discrepancy(Discrepancy *d, void *arg)
 				 errdetail("On one of the nodes, %s.", d->problem),
 				 errhint("When all nodes can be reached, run %s", told_call("repair", d->def->relid))));
 	((int64 *) arg)[d->kind]++;
-}
-
-/* new_number: returns the number under which a command queues rows: see place/citus/distributed_queue.c */
-static int64
-new_number(void)
-{
-	Caller		caller;
-	int64		result;
-
-	become_owner(&caller, get_extension_owner());
-	result = -nextval_internal(get_relname_relid("shard_queue_number", catalog_schema()), false);
-	become_caller(&caller);
-	return result;
 }
