@@ -16,6 +16,7 @@
 #include "catalog/heap.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
@@ -27,57 +28,30 @@
 #include "../util/sql.h"
 #include "definition.h"
 
-static List *layout_names(IndexDef *def, Relation fact);
-static void add_column(List **names, const char *name, const char *what, IndexDef *def);
-static char *other_name(IndexDef *def, const char *name);
-static void append_column(StringInfo sql, const char *name, Oid type, int32 typmod, Oid collation,
-						  bool not_null);
-static void set_column(TupleDesc desc, AttrNumber attno, List *names, Oid type, int32 typmod,
+static List *lay_out(IndexDef *def, Relation fact);
+static void add_column(List **columns, IndexDef *def, const char *name, const char *what, Oid type, int32 typmod,
 					   Oid collation, bool not_null);
+static void add_field(List **columns, IndexDef *def, int i, bool not_null);
+static void add_document(List **columns, IndexDef *def);
+static char *other_name(IndexDef *def, const char *name);
+static char *column_definitions(List *columns);
 
 /* layout_desc: returns the columns of an index table that is to be made */
 TupleDesc
 layout_desc(IndexDef *def, Relation fact)
 {
-	FactDef    *factdef = def->fact;
-	List	   *names = layout_names(def, fact);
-	TupleDesc	desc = CreateTemplateTupleDesc(list_length(names));
-	AttrNumber	attno = 0;
+	List	   *columns = lay_out(def, fact);
+	TupleDesc	desc = CreateTemplateTupleDesc(list_length(columns));
 
-	for (int i = 0; i < def->nkeys; i++)
+	foreach_ptr(ColumnDef, column, columns)
 	{
-		Field	   *field = &def->fields[i];
+		AttrNumber	attno = foreach_current_index(column) + 1;
 
-		set_column(desc, ++attno, names, field->type, field->typmod, field->collation, !is_totals(def));
+		TupleDescInitEntry(desc, attno, column->colname, column->typeName->typeOid, column->typeName->typemod, 0);
+		if (OidIsValid(column->collOid))
+			TupleDescInitEntryCollation(desc, attno, column->collOid);
+		TupleDescAttr(desc, attno - 1)->attnotnull = column->is_not_null;
 	}
-	if (is_totals(def))
-	{
-		set_column(desc, ++attno, names, INT8OID, -1, InvalidOid, true);
-		for (int i = 0; i < def->nincludes; i++)
-		{
-			if (SUM_ATTNO(def, i) != 0)
-				set_column(desc, ++attno, names, sum_type(def->fields[def->nkeys + i].type, def->fields[def->nkeys + i].typmod),
-						   -1, InvalidOid, true);
-			set_column(desc, ++attno, names, INT8OID, -1, InvalidOid, true);
-		}
-		TupleDescFinalize(desc);
-		return desc;
-	}
-	for (int i = 0; i < factdef->npk; i++)
-	{
-		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(fact), factdef->pk_attno[i] - 1);
-
-		if (def->pk_attno[i] > def->nkeys)
-			set_column(desc, ++attno, names, att->atttypid, att->atttypmod, att->attcollation, true);
-	}
-	for (int i = def->nkeys; i < def->nkeys + def->nincludes; i++)
-	{
-		Field	   *field = &def->fields[i];
-
-		set_column(desc, ++attno, names, field->type, field->typmod, field->collation, false);
-	}
-	if (def->doc_attno != 0)
-		set_column(desc, ++attno, names, JSONBOID, -1, InvalidOid, false);
 	TupleDescFinalize(desc);
 	return desc;
 }
@@ -97,79 +71,104 @@ key_names(IndexDef *def)
 char *
 layout_columns(IndexDef *def, Relation fact)
 {
-	TupleDesc	desc = layout_desc(def, fact);
-	StringInfoData sql;
-
-	initStringInfo(&sql);
-	for (int i = 0; i < desc->natts; i++)
-		appendStringInfo(&sql, "%s%s", i > 0 ? ", " : "", layout_column(TupleDescAttr(desc, i)));
-	return sql.data;
+	return column_definitions(lay_out(def, fact));
 }
 
 /* layout_column: returns, for CREATE TABLE, a column like one that exists */
 char *
 layout_column(Form_pg_attribute att)
 {
+	ColumnDef  *column = makeColumnDef(NameStr(att->attname), att->atttypid, att->atttypmod, att->attcollation);
+
+	column->is_not_null = att->attnotnull;
+	return column_definitions(list_make1(column));
+}
+
+/* column_definitions: returns columns (ColumnDef *) as the column list for CREATE TABLE */
+static char *
+column_definitions(List *columns)
+{
 	StringInfoData sql;
 
 	initStringInfo(&sql);
-	append_column(&sql, NameStr(att->attname), att->atttypid, att->atttypmod, att->attcollation,
-				  att->attnotnull);
+	foreach_ptr(ColumnDef, column, columns)
+		appendStringInfo(&sql, "%s%s %s%s", sql.len > 0 ? ", " : "", quote_identifier(column->colname),
+						 layout_type(column->typeName->typeOid, column->typeName->typemod, column->collOid),
+						 column->is_not_null ? " NOT NULL" : "");
 	return sql.data;
 }
 
 /*
- * layout_names
- *		Returns the names of an index table's columns, in order.  Refuses names that columns
+ * lay_out
+ *		Returns the columns of an index table (ColumnDef *), in order.  Refuses names that columns
  *		cannot have, and more columns than an index can have.
  */
 static List *
-layout_names(IndexDef *def, Relation fact)
+lay_out(IndexDef *def, Relation fact)
 {
 	FactDef    *factdef = def->fact;
-	List	   *names = NIL;
+	List	   *columns = NIL;
 
 	for (int i = 0; i < def->nkeys; i++)
-		add_column(&names, def->fields[i].spec->name, def->fields[i].spec->text, def);
+		add_field(&columns, def, i, !is_totals(def));
 	if (is_totals(def))
 	{
-		add_column(&names, "rows", "count(*)", def);
+		add_column(&columns, def, "rows", "count(*)", INT8OID, -1, InvalidOid, true);
 		for (int i = 0; i < def->nincludes; i++)
 		{
-			FieldSpec  *spec = def->fields[def->nkeys + i].spec;
+			Field	   *field = &def->fields[def->nkeys + i];
 
 			if (SUM_ATTNO(def, i) != 0)
-				add_column(&names, psprintf("sum_%s", spec->name), spec->text, def);
-			add_column(&names, psprintf("count_%s", spec->name), spec->text, def);
+				add_column(&columns, def, psprintf("sum_%s", field->spec->name), field->spec->text,
+						   sum_type(field->type, field->typmod), -1, InvalidOid, true);
+			add_column(&columns, def, psprintf("count_%s", field->spec->name), field->spec->text, INT8OID, -1, InvalidOid, true);
 		}
 		if (def->nkeys > INDEX_MAX_KEYS)
 			ereport(ERROR,
 					(errcode(ERRCODE_TOO_MANY_COLUMNS),
 					 errmsg("key must not have more than %d fields", INDEX_MAX_KEYS)));
-		return names;
+		return columns;
 	}
 	for (int i = 0; i < factdef->npk; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(fact), factdef->pk_attno[i] - 1);
+
 		if (def->pk_attno[i] > def->nkeys)
-			add_column(&names,
-					   get_attname(factdef->relid, factdef->pk_attno[i], false),
-					   "primary key", def);
+			add_column(&columns, def, NameStr(att->attname), "primary key", att->atttypid, att->atttypmod, att->attcollation, true);
+	}
 	for (int i = def->nkeys; i < def->nkeys + def->nincludes; i++)
-		add_column(&names, def->fields[i].spec->name, def->fields[i].spec->text, def);
+		add_field(&columns, def, i, false);
 	if (def->doc_attno != 0)
-		add_column(&names,
-				   get_attname(factdef->relid, factdef->doc_attno[def->docno], false),
-				   "document", def);
+		add_document(&columns, def);
 	if (def->nident > INDEX_MAX_KEYS)
 		ereport(ERROR,
 				(errcode(ERRCODE_TOO_MANY_COLUMNS),
 				 errmsg("key and primary key must not have more than %d columns together", INDEX_MAX_KEYS),
 				 errdetail("They have %d columns.", def->nident)));
-	return names;
+	return columns;
 }
 
-/* add_column: adds the name of a column to a list, unless it cannot be one; what it is of is for an error */
+/* add_field: adds the column of field i to a list */
 static void
-add_column(List **names, const char *name, const char *what, IndexDef *def)
+add_field(List **columns, IndexDef *def, int i, bool not_null)
+{
+	Field	   *field = &def->fields[i];
+
+	add_column(columns, def, field->spec->name, field->spec->text, field->type, field->typmod, field->collation, not_null);
+}
+
+/* add_document: adds the column that has the document to a list */
+static void
+add_document(List **columns, IndexDef *def)
+{
+	add_column(columns, def, get_attname(def->fact->relid, def->fact->doc_attno[def->docno], false), "document",
+			   JSONBOID, -1, InvalidOid, false);
+}
+
+/* add_column: adds a column to a list, unless its name cannot be one; what it is of is for an error */
+static void
+add_column(List **columns, IndexDef *def, const char *name, const char *what, Oid type, int32 typmod,
+		   Oid collation, bool not_null)
 {
 	check_name_length(name, "Name the field with AS.");
 	if (name[0] == '\0')
@@ -182,16 +181,17 @@ add_column(List **names, const char *name, const char *what, IndexDef *def)
 				(errcode(ERRCODE_RESERVED_NAME),
 				 errmsg("column name \"%s\" conflicts with a system column name", name),
 				 errhint("Name the field with AS.")));
-	foreach_ptr(char, other, *names)
+	foreach_ptr(ColumnDef, other, *columns)
 	{
-		if (strcmp(other, name) == 0)
+		if (strcmp(other->colname, name) == 0)
 			ereport(ERROR,
 					(errcode(ERRCODE_DUPLICATE_COLUMN),
 					 errmsg("column name \"%s\" specified more than once", name),
 					 errdetail("Columns are named after the last member of a path. The columns of the fact table's primary key keep their names."),
 					 errhint("%s", other_name(def, name))));
 	}
-	*names = lappend(*names, pstrdup(name));
+	*columns = lappend(*columns, makeColumnDef(name, type, typmod, collation));
+	llast_node(ColumnDef, *columns)->is_not_null = not_null;
 }
 
 /* other_name: returns a hint how the last field whose column would have a name gets another one */
@@ -243,16 +243,6 @@ other_name(IndexDef *def, const char *name)
 	return psprintf("Name the field with AS: %s.", named);
 }
 
-/* append_column: appends a column to the column list of CREATE TABLE */
-static void
-append_column(StringInfo sql, const char *name, Oid type, int32 typmod, Oid collation, bool not_null)
-{
-	appendStringInfo(sql, "%s%s %s", sql->len > 0 ? ", " : "", quote_identifier(name),
-					 layout_type(type, typmod, collation));
-	if (not_null)
-		appendStringInfoString(sql, " NOT NULL");
-}
-
 /* layout_type: returns the type of a column, with its collation, for CREATE TABLE or ALTER COLUMN ... TYPE */
 char *
 layout_type(Oid type, int32 typmod, Oid collation)
@@ -271,16 +261,6 @@ layout_type(Oid type, int32 typmod, Oid collation)
 					quote_qualified_identifier(get_namespace_name(form->collnamespace), NameStr(form->collname)));
 	ReleaseSysCache(tuple);
 	return name;
-}
-
-/* set_column: sets a column of a tuple descriptor, with its name from a list of all */
-static void
-set_column(TupleDesc desc, AttrNumber attno, List *names, Oid type, int32 typmod, Oid collation, bool not_null)
-{
-	TupleDescInitEntry(desc, attno, list_nth(names, attno - 1), type, typmod, 0);
-	if (OidIsValid(collation))
-		TupleDescInitEntryCollation(desc, attno, collation);
-	TupleDescAttr(desc, attno - 1)->attnotnull = not_null;
 }
 
 /*
@@ -318,46 +298,29 @@ char *
 layout_like(IndexDef *def, Relation fact, Relation old, int nkept, int first_own, List **dropped)
 {
 	TupleDesc	desc = RelationGetDescr(old);
-	StringInfoData sql;
-	List	   *names = NIL;
+	List	   *columns = NIL;
 	bool	   *stays = find_kept_columns(desc, nkept, first_own);
 
-	initStringInfo(&sql);
 	for (int i = 0; i < desc->natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
 
 		if (stays[i])
-		{
-			add_column(&names, NameStr(att->attname), "column", def);
-			append_column(&sql, NameStr(att->attname), att->atttypid, att->atttypmod,
-						  att->attcollation, att->attnotnull);
-		}
+			add_column(&columns, def, NameStr(att->attname), "column", att->atttypid, att->atttypmod,
+					   att->attcollation, att->attnotnull);
 		else
 		{
 			char	   *name = psprintf("........%d........", i + 1);
 
-			append_column(&sql, name, INT4OID, -1, InvalidOid, false);
+			columns = lappend(columns, makeColumnDef(name, INT4OID, -1, InvalidOid));
 			*dropped = lappend(*dropped, name);
 		}
 	}
-	if (def == NULL)
-		return sql.data;
-	for (int i = nkept - def->nident; i < def->nincludes; i++)
-	{
-		Field	   *field = &def->fields[def->nkeys + i];
-
-		add_column(&names, field->spec->name, field->spec->text, def);
-		append_column(&sql, field->spec->name, field->type, field->typmod, field->collation, false);
-	}
-	if (def->doc_attno != 0 && nkept == def->nident)
-	{
-		char	   *name = get_attname(def->fact->relid, def->fact->doc_attno[def->docno], false);
-
-		add_column(&names, name, "document", def);
-		append_column(&sql, name, JSONBOID, -1, InvalidOid, false);
-	}
-	return sql.data;
+	for (int i = nkept; def != NULL && i < def->nident + def->nincludes; i++)
+		add_field(&columns, def, def->nkeys + i - def->nident, false);
+	if (def != NULL && def->doc_attno != 0 && nkept == def->nident)
+		add_document(&columns, def);
+	return column_definitions(columns);
 }
 
 /*
