@@ -94,7 +94,7 @@ typedef struct Answer
 
 /* What was applied by this session, and not acknowledged: of TakenItems *. */
 static List *applied = NIL;
-static RemoteTable *remote_table(Oid relid, MemoryContext cxt);
+static RemoteTable *remote_table(Oid relid);
 static List *leaves_on(Oid fact, Oid server);
 static char *remote_columns(FactDef *def, Oid relid);
 static void add_change(HeapTuple row, TupleDesc desc, void *arg);
@@ -111,15 +111,11 @@ static void feed_count(FactDef *def, FeedBatch *batch);
 List *
 feed_servers(Oid fact)
 {
-	List	   *servers = NIL;
 	bool		async = false;
 
 	foreach_ptr(DefinitionRow, row, catalog_read_definitions(fact, InvalidOid))
 		async |= is_async(row);
-	if (async)
-		foreach_oid(relid, foreign_leaves(fact))
-			servers = list_append_unique_oid(servers, GetForeignTable(relid)->serverid);
-	return servers;
+	return async ? foreign_servers(fact) : NIL;
 }
 
 /* leaves_on: lists the partitions of a fact table that are on a server */
@@ -136,16 +132,15 @@ leaves_on(Oid fact, Oid server)
 	return leaves;
 }
 
-/* remote_table: returns the table on another server that a foreign table stands for, allocated in cxt */
+/* remote_table: returns the table on another server that a foreign table stands for */
 static RemoteTable *
-remote_table(Oid relid, MemoryContext cxt)
+remote_table(Oid relid)
 {
 	ForeignTable *table = GetForeignTable(relid);
 	const char *schema = get_namespace_name(get_rel_namespace(relid));
 	const char *name = get_rel_name(relid);
 	Relation	rel = relation_open(relid, AccessShareLock);
-	MemoryContext old;
-	RemoteTable *result;
+	RemoteTable *result = palloc(sizeof(RemoteTable));
 
 	foreach_ptr(DefElem, option, table->options)
 	{
@@ -154,12 +149,9 @@ remote_table(Oid relid, MemoryContext cxt)
 		else if (strcmp(option->defname, "table_name") == 0)
 			name = defGetString(option);
 	}
-	old = MemoryContextSwitchTo(cxt);
-	result = palloc(sizeof(RemoteTable));
 	result->server = table->serverid;
 	result->owner = rel->rd_rel->relowner;
 	result->literal = quote_literal_cstr(quote_qualified_identifier(schema, name));
-	MemoryContextSwitchTo(old);
 
 	/*
 	 * The lock is not kept: a foreign table that this transaction has locked
@@ -199,7 +191,7 @@ feeds_require(FactDef *def, Oid relid)
 {
 	foreach_oid(leaf, foreign_leaves(relid))
 	{
-		RemoteTable *table = remote_table(leaf, CurrentMemoryContext);
+		RemoteTable *table = remote_table(leaf);
 
 		remote_query(table->server, table->owner,
 					 psprintf("SELECT item, primary_key FROM " IT_INTERNAL ".take(%s, 0, %s)", table->literal,
@@ -237,7 +229,7 @@ feed_take(FactDef *def, FeedBatch *batch)
 	fix_gucs();
 	foreach_oid(relid, leaves_on(def->relid, batch->server))
 	{
-		RemoteTable *table = remote_table(relid, CurrentMemoryContext);
+		RemoteTable *table = remote_table(relid);
 		TakenItems *taken;
 
 		if (batch->n >= batch->limit)
@@ -387,7 +379,7 @@ feed_count(FactDef *def, FeedBatch *batch)
 	batch->oldest = DT_NOEND;
 	foreach_oid(relid, leaves_on(def->relid, batch->server))
 	{
-		RemoteTable *table = remote_table(relid, CurrentMemoryContext);
+		RemoteTable *table = remote_table(relid);
 
 		remote_query(table->server, table->owner,
 					 psprintf("SELECT backlog, pg_catalog.date_part('epoch', lag) FROM " IT_INTERNAL ".feed_status(%s)", table->literal),
@@ -431,7 +423,7 @@ feeds_wait(Oid fact, int64 max_lag, TimestampTz until)
 	{
 		foreach_oid(relid, leaves_on(fact, lfirst_oid(server)))
 		{
-			RemoteTable *table = remote_table(relid, CurrentMemoryContext);
+			RemoteTable *table = remote_table(relid);
 			Answer		answer = {.cxt = CurrentMemoryContext};
 			long		length = 1;
 

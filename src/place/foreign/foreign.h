@@ -129,6 +129,7 @@ extern void foreign_plan_fetch(FactDef *def, Bitmapset *columns, PartitionKeys *
 extern void release_foreign_snapshot(void);
 extern void forget_foreign_snapshot(void);
 extern void foreign_snapshot_at_abort_of_sub(void);
+extern List *foreign_servers(Oid fact);
 extern void check_servers_unused(Oid fact, const char *what);
 extern void note_writers_locked_out(Oid fact);
 extern Snapshot get_synchronized_snapshot(FactDef *def, Relation fact);

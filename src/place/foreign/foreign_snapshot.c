@@ -86,6 +86,17 @@ foreign_snapshot_at_abort_of_sub(void)
 	use_was_rolled_back |= !undoing_attempt;
 }
 
+/* foreign_servers: lists the OIDs of the servers that have partitions of a fact table */
+List *
+foreign_servers(Oid fact)
+{
+	List	   *servers = NIL;
+
+	foreach_oid(relid, foreign_leaves(fact))
+		servers = list_append_unique_oid(servers, GetForeignTable(relid)->serverid);
+	return servers;
+}
+
 /*
  * check_servers_unused
  *		Raises an error if this transaction has read or written a server that has a
@@ -100,11 +111,9 @@ foreign_snapshot_at_abort_of_sub(void)
 void
 check_servers_unused(Oid fact, const char *what)
 {
-	List	   *servers = NIL;
+	List	   *servers = foreign_servers(fact);
 	Oid			used;
 
-	foreach_oid(relid, foreign_leaves(fact))
-		servers = list_append_unique_oid(servers, GetForeignTable(relid)->serverid);
 	if (servers == NIL)
 		return;
 	if (list_member_oid(writers_out, fact) && is_locked_here(fact) && !batch_any_foreign(fact))
@@ -282,11 +291,7 @@ warn_foreign(Oid fact, bool async)
 		return;
 	if (async)
 	{
-		List	   *servers = NIL;
-
-		foreach_oid(relid, foreign_leaves(fact))
-			servers = list_append_unique_oid(servers, GetForeignTable(relid)->serverid);
-		foreach_oid(server_oid, servers)
+		foreach_oid(server_oid, foreign_servers(fact))
 		{
 			ForeignServer *server = GetForeignServer(server_oid);
 			bool		found = false;
