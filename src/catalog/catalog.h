@@ -141,8 +141,6 @@ extern void catalog_forget_fact(Oid fact_table);
 extern List *index_tables_of(Oid relid);
 pg_noreturn extern void report_not_index_table(Oid relid);
 extern DefinitionRow *required_definition(Oid index_table);
-extern char *told_call(const char *procedure, Oid index_table);
-extern char *told_select(const char *function, Oid relid, const char *arguments);
 extern char *told_activation(Oid index_table);
 extern char *told_unqueue(Oid fact);
 extern char *told_drop(Oid fact);
@@ -159,6 +157,8 @@ extern void revoke_all(Oid relid, Oid owner);
 extern void grant_default_select(Oid relid, Relation fact);
 extern void record_extension_dependency(Oid relid);
 extern bool is_extension_table(Oid relid);
+extern char *told_call(const char *procedure, Oid index_table);
+extern char *told_select(const char *function, Oid relid, const char *arguments);
 
 /* table_access.c: finds the extension's own tables, and reads and writes their rows */
 extern Oid	catalog_relid(const char *name, bool missing_ok);

@@ -133,20 +133,6 @@ partition_root(Oid relid)
 	return ancestors == NIL ? relid : llast_oid(ancestors);
 }
 
-/* told_call: returns the call of a procedure of the extension for an index table */
-char *
-told_call(const char *procedure, Oid index_table)
-{
-	return psprintf("CALL " IT_SCHEMA ".%s(%s);", procedure, quote_literal_cstr(quoted_relation(index_table)));
-}
-
-/* told_select: returns the call of a function of the extension for a table, with other arguments, each after a comma */
-char *
-told_select(const char *function, Oid relid, const char *arguments)
-{
-	return psprintf("SELECT " IT_SCHEMA ".%s(%s%s);", function, quote_literal_cstr(quoted_relation(relid)), arguments);
-}
-
 /* told_activation: returns the call that makes an index table active */
 char *
 told_activation(Oid index_table)

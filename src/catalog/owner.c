@@ -153,6 +153,20 @@ record_extension_dependency(Oid relid)
 	recordDependencyOn(&object, &on, DEPENDENCY_AUTO);
 }
 
+/* told_call: returns the call of a procedure of the extension for an index table */
+char *
+told_call(const char *procedure, Oid index_table)
+{
+	return psprintf("CALL " IT_SCHEMA ".%s(%s);", procedure, quote_literal_cstr(quoted_relation(index_table)));
+}
+
+/* told_select: returns the call of a function of the extension for a table, with other arguments, each after a comma */
+char *
+told_select(const char *function, Oid relid, const char *arguments)
+{
+	return psprintf("SELECT " IT_SCHEMA ".%s(%s%s);", function, quote_literal_cstr(quoted_relation(relid)), arguments);
+}
+
 /* is_extension_table: returns whether a relation is the table definition or fact of the catalog */
 bool
 is_extension_table(Oid relid)
