@@ -11,10 +11,6 @@
 #include "postgres.h"
 
 #include "commands/dbcommands.h"
-#if PG_VERSION_NUM >= 180000
-#include "commands/explain_format.h"
-#include "commands/explain_state.h"
-#endif
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "rewrite/rewriteHandler.h"
@@ -246,6 +242,17 @@ parse_query(const char *sql, int *options)
  *-------------------------------------------------------------------------
  */
 
+/* explain_index_table: shows an index table, which may be gone */
+void
+explain_index_table(const char *label, Oid index_table, ExplainState *es)
+{
+	char	   *name = get_rel_name(index_table);
+
+	if (name != NULL && es->verbose)
+		name = quote_qualified_identifier(get_namespace_name(get_rel_namespace(index_table)), name);
+	ExplainPropertyText(label, name != NULL ? name : "?", es);
+}
+
 /* explain_scan: adds what is particular of a scan of an index table to its node in EXPLAIN */
 void
 explain_scan(CustomScanState *node, List *ancestors, ExplainState *es)
@@ -253,13 +260,7 @@ explain_scan(CustomScanState *node, List *ancestors, ExplainState *es)
 	IndexTableScan *scan = (IndexTableScan *) node;
 
 	if (OidIsValid(scan->plan.index_table))
-	{
-		char	   *name = get_rel_name(scan->plan.index_table);
-
-		if (es->verbose)
-			name = quote_qualified_identifier(get_namespace_name(get_rel_namespace(scan->plan.index_table)), name);
-		ExplainPropertyText(scan->plan.entries_only ? "Index Table Only" : "Index Table", name, es);
-	}
+		explain_index_table(scan->plan.entries_only ? "Index Table Only" : "Index Table", scan->plan.index_table, es);
 	if (scan->plan.nconditions > 0)
 		ExplainPropertyText("Entry Cond", describe_conditions(scan, ancestors, es), es);
 	if (scan->plan.groups != NIL)
@@ -317,33 +318,4 @@ describe_conditions(IndexTableScan *scan, List *ancestors, ExplainState *es)
 						 column != NULL ? quote_identifier(column) : "?", get_opname(condition->operator), value);
 	}
 	return buf.data;
-}
-
-/* explain_totals_table: shows a table of totals, or of elements, and with ANALYZE why it did not answer, unless that is NULL */
-void
-explain_totals_table(Oid index_table, bool is_totals, const char *why, ExplainState *es)
-{
-	char	   *name = get_rel_name(index_table);
-
-	if (name != NULL && es->verbose)
-		name = quote_qualified_identifier(get_namespace_name(get_rel_namespace(index_table)), name);
-	ExplainPropertyText(is_totals ? "Totals" : "Index Table Only", name != NULL ? name : "?", es);
-	if (es->analyze && why != NULL)
-		ExplainPropertyText("Fallback", why, es);
-}
-
-/* explain_later: shows a statement that is planned when it starts */
-void
-explain_later(const char *statement, Oid index_table, ExplainState *es)
-{
-	ExplainPropertyText("Statement", statement, es);
-	ExplainPropertyText("Index Table", get_rel_name(index_table), es);
-	ExplainPropertyText("Partitions", "those of the rows that are found when it starts", es);
-}
-
-/* explain_found: shows how many rows of a partition were found */
-void
-explain_found(int nrows, ExplainState *es)
-{
-	ExplainPropertyInteger("Rows Found", NULL, nrows, es);
 }

@@ -519,6 +519,8 @@ explain_late(CustomScanState *node, List *ancestors, ExplainState *es)
 	ScanPlan	search;
 
 	read_scan_plan((CustomScan *) lsecond_node(PlannedStmt, late->custom_private)->planTree, &search);
-	explain_later(statement->commandType == CMD_UPDATE ? "UPDATE" :
-				  statement->commandType == CMD_DELETE ? "DELETE" : "SELECT with locks", search.index_table, es);
+	ExplainPropertyText("Statement", statement->commandType == CMD_UPDATE ? "UPDATE" :
+						statement->commandType == CMD_DELETE ? "DELETE" : "SELECT with locks", es);
+	ExplainPropertyText("Index Table", get_rel_name(search.index_table), es);
+	ExplainPropertyText("Partitions", "those of the rows that are found when it starts", es);
 }

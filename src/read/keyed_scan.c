@@ -441,5 +441,5 @@ end_scan(CustomScanState *node)
 static void
 explain_keys(CustomScanState *node, List *ancestors, ExplainState *es)
 {
-	explain_found(list_length(((KeyedScan *) node)->keys), es);
+	ExplainPropertyInteger("Rows Found", NULL, list_length(((KeyedScan *) node)->keys), es);
 }

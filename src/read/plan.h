@@ -12,7 +12,6 @@
 #include "access/htup.h"
 #include "access/stratnum.h"
 #include "catalog/pg_attribute.h"
-#include "commands/explain.h"
 #include "datatype/timestamp.h"
 #include "nodes/extensible.h"
 #include "nodes/params.h"
@@ -206,9 +205,7 @@ extern List *lateral_clauses(PlannerInfo *root, Index varno);
 
 /* explain.c: shows scans of index tables in EXPLAIN */
 extern void explain_scan(CustomScanState *node, List *ancestors, ExplainState *es);
-extern void explain_totals_table(Oid index_table, bool is_totals, const char *why, ExplainState *es);
-extern void explain_later(const char *statement, Oid index_table, ExplainState *es);
-extern void explain_found(int nrows, ExplainState *es);
+extern void explain_index_table(const char *label, Oid index_table, ExplainState *es);
 
 /* fact_checks.c: tells what constraints of a fact table say of the documents in it */
 extern bool check_says_not_null(Relation rel, IndexDef *def, Field *field);

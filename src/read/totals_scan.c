@@ -182,7 +182,10 @@ rescan_totals(CustomScanState *node)
 static void
 explain_totals(CustomScanState *node, List *ancestors, ExplainState *es)
 {
+	TotalsScan *scan = (TotalsScan *) node;
 	List	   *needs = list_nth(((CustomScan *) node->ss.ps.plan)->custom_private, TOTALS_NEEDS);
 
-	explain_totals_table(lsecond_oid(tables((TotalsScan *) node)), lthird_int(needs) != 0, ((TotalsScan *) node)->why, es);
+	explain_index_table(lthird_int(needs) != 0 ? "Totals" : "Index Table Only", lsecond_oid(tables(scan)), es);
+	if (es->analyze && scan->why != NULL)
+		ExplainPropertyText("Fallback", scan->why, es);
 }
