@@ -101,11 +101,6 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Relation f
 	bool		unknown = false;
 	bool		policy_in_scan = false;
 
-	if (!def->active)
-	{
-		*why = "it is not active";
-		return NULL;
-	}
 	if (def->filter != NULL && !filter_is_implied(def, clauses, varno, &filter))
 	{
 		*why = "its filter does not follow from the conditions";
