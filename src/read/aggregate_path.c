@@ -58,11 +58,10 @@ add_aggregate_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *inpu
 		parse->groupingSets != NIL || parse->hasTargetSRFs || parse->hasWindowFuncs ||
 		(parse->groupClause != NIL && !grouping_is_sortable(parse->groupClause)))
 		return;
-	if (unfit_clauses(input_rel->baserestrictinfo) == NULL && open_served(root, input_rel->relid, false, &served))
+	if (unfit_clauses(input_rel->baserestrictinfo) == NULL && find_served(root, input_rel->relid, false, &served))
 	{
 		foreach_ptr(IndexDef, def, served.defs)
 			add_paths_of_index_table(root, input_rel, output_rel, &served, def, extra);
-		close_served(&served);
 	}
 }
 
@@ -72,7 +71,7 @@ add_paths_of_index_table(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped
 {
 	PathTarget *target = create_empty_pathtarget();
 	const char *why;
-	Candidate  *c = consider_index_table(root, def, rel->baserestrictinfo, served->rel, rel->relid, NIL, &why);
+	Candidate  *c = consider_index_table(root, def, rel->baserestrictinfo, rel->relid, NIL, &why);
 	Candidate  *loose;
 	bool		tried;
 

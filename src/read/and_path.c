@@ -134,7 +134,7 @@ in_one_order(PlannerInfo *root, RelOptInfo *rel, Served *served, List *searches)
 			if (c->def->multi_field < 0 || list_length(used) == MAX_SEARCHES)
 				break;
 			used = lappend(used, list_nth(c->conditions, c->def->multi_field));
-			c = consider_index_table(root, c->def, rel->baserestrictinfo, served->rel, rel->relid, used, &why);
+			c = consider_index_table(root, c->def, rel->baserestrictinfo, rel->relid, used, &why);
 			if (c == NULL || !is_complete_enough(c, &why))
 				break;
 			set_order(root, rel, c);

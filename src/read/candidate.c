@@ -92,7 +92,7 @@ are_of_query(List *conditions)
  *		reason in *why.
  */
 Candidate *
-consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Relation fact, Index varno, List *used, const char **why)
+consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Index varno, List *used, const char **why)
 {
 	Candidate  *c;
 	List	   *filter = NIL;
@@ -115,18 +115,17 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Relation f
 			policy_in_scan = true;
 		if (!may_concern(clause_of(clause), def))
 			continue;
-		foreach_ptr(Condition, condition, implied_conditions(root, def, clause_of(clause), fact, varno, &unknown))
+		foreach_ptr(Condition, condition, implied_conditions(root, def, clause_of(clause), varno, &unknown))
 		{
 			condition->rinfo = IsA(clause, RestrictInfo) ? (RestrictInfo *) clause : NULL;
 			found = lappend(found, condition);
 		}
 	}
-	found = list_concat(found, implied_by_elements(root, def, lateral_clauses(root, varno), fact, varno, &unknown));
+	found = list_concat(found, implied_by_elements(root, def, lateral_clauses(root, varno), varno, &unknown));
 	c = palloc0(sizeof(Candidate));
 	c->def = def;
 	c->varno = varno;
 	c->known = clauses;
-	c->fact = fact;
 	c->secured = planner_rt_fetch(varno, root)->securityQuals != NIL;
 	c->policy_in_scan = c->secured && policy_in_scan;
 	found = without_refuted(root, c, found);
@@ -403,7 +402,7 @@ count_not_null(Candidate *c)
 	for (i = 0; i < def->nkeys; i++)
 	{
 		Column		column = {.def = def,.field = &def->fields[i],.varno = c->varno};
-		bool		proven = check_says_not_null(c->fact, def, &def->fields[i]);
+		bool		proven = check_says_not_null(def, &def->fields[i]);
 
 		foreach_ptr(Condition, condition, c->conditions)
 			proven = proven || (condition->position == i && !condition->sparse);

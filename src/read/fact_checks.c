@@ -24,6 +24,7 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "access/table.h"
 #include "access/transam.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_operator.h"
@@ -60,7 +61,7 @@ struct FactChecks
 /* The newest transaction since which something is known that a plan may rely on. */
 static TransactionId newest_believed = InvalidTransactionId;
 
-static struct FactChecks *checks_of(FactDef *fact, Relation rel);
+static struct FactChecks *checks_of(FactDef *fact);
 static void read_not_null_columns(struct FactChecks *checks, Relation rel);
 static void read_constraint(struct FactChecks *checks, Relation rel, Relation catalog, HeapTuple tuple);
 static void add_column(struct FactChecks *checks, Relation rel, AttrNumber attno, TransactionId xmin);
@@ -71,19 +72,19 @@ static bool is_believed(Checked *checked);
 
 /*
  * check_says_not_null
- *		Returns whether a field is not NULL in any row of the fact table, rel: as a key field it
+ *		Returns whether a field is not NULL in any row of the fact table: as a key field it
  *		never keeps a row from having an entry.
  *
  * If the text at a path is not NULL, the path leads to something, and not to JSON null; and no
  * cast of a text is NULL.
  */
 bool
-check_says_not_null(Relation rel, IndexDef *def, Field *field)
+check_says_not_null(IndexDef *def, Field *field)
 {
 	/* JSON null in a column of type jsonb is NULL as a key. */
 	if (field->convert != NULL || field->spec->multi || (field->fact_attno != 0 && field->type == JSONBOID))
 		return false;
-	foreach_ptr(Checked, checked, checks_of(def->fact, rel)->not_null)
+	foreach_ptr(Checked, checked, checks_of(def->fact)->not_null)
 	{
 		Node	   *expr = checked->expr;
 
@@ -98,9 +99,9 @@ check_says_not_null(Relation rel, IndexDef *def, Field *field)
 
 /* check_says_array: returns whether what a field has the elements of is an array in all rows in which it is there */
 bool
-check_says_array(Relation rel, IndexDef *def, Field *field)
+check_says_array(IndexDef *def, Field *field)
 {
-	foreach_ptr(Checked, checked, checks_of(def->fact, rel)->arrays)
+	foreach_ptr(Checked, checked, checks_of(def->fact)->arrays)
 	{
 		if (is_believed(checked) && is_value_after(def, field, field->plain_steps, checked->expr, VARNO))
 			return true;
@@ -115,15 +116,17 @@ check_says_array(Relation rel, IndexDef *def, Field *field)
  *		none can be dropped before a plan is made that is locked, and invalidated, in its turn.
  */
 static struct FactChecks *
-checks_of(FactDef *fact, Relation rel)
+checks_of(FactDef *fact)
 {
 	struct FactChecks *checks;
+	Relation	rel;
 	MemoryContext old;
 	CatalogScan scan;
 	HeapTuple	tuple;
 
 	if (fact->checks != NULL)
 		return fact->checks;
+	rel = table_open(fact->relid, NoLock);
 	old = MemoryContextSwitchTo(fact->cxt);
 	checks = palloc0(sizeof(struct FactChecks));
 	read_not_null_columns(checks, rel);
@@ -133,6 +136,7 @@ checks_of(FactDef *fact, Relation rel)
 		read_constraint(checks, rel, scan.rel, tuple);
 	catalog_scan_end(&scan);
 	MemoryContextSwitchTo(old);
+	table_close(rel, NoLock);
 	return fact->checks = checks;
 }
 

@@ -23,8 +23,8 @@
 #include "../catalog/catalog.h"
 #include "plan.h"
 
-static List *implied_by_or(PlannerInfo *root, IndexDef *def, List *arms, Relation fact, Index varno, bool *unknown);
-static List *implied_by_numbered_element(PlannerInfo *root, IndexDef *def, Node *clause, Relation fact, Index varno,
+static List *implied_by_or(PlannerInfo *root, IndexDef *def, List *arms, Index varno, bool *unknown);
+static List *implied_by_numbered_element(PlannerInfo *root, IndexDef *def, Node *clause, Index varno,
 										 bool *unknown);
 static SubPlan *array_subplan(Node *clause);
 static Condition *any_of(List *arms, int position);
@@ -41,7 +41,7 @@ static List *one(Condition *condition);
  * A boolean alone, NOT of it, and IS TRUE and IS FALSE, are comparisons with true and false.
  */
 List *
-implied_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Relation fact, Index varno, bool *unknown)
+implied_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Index varno, bool *unknown)
 {
 	List	   *result = NIL;
 	Node	   *arg;
@@ -53,17 +53,17 @@ implied_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Relation fact
 			switch (((BoolExpr *) clause)->boolop)
 			{
 				case OR_EXPR:
-					return implied_by_or(root, def, ((BoolExpr *) clause)->args, fact, varno, unknown);
+					return implied_by_or(root, def, ((BoolExpr *) clause)->args, varno, unknown);
 				case AND_EXPR:
 					foreach_ptr(Node, one, ((BoolExpr *) clause)->args)
-						result = list_concat(result, implied_conditions(root, def, one, fact, varno, unknown));
+						result = list_concat(result, implied_conditions(root, def, one, varno, unknown));
 					foreach_ptr(Condition, condition, result)
 						mark_lossy(condition);
 					return result;
 				case NOT_EXPR:
 					arg = linitial(((BoolExpr *) clause)->args);
 					if (IsA(arg, DistinctExpr) && (arg = as_comparison(arg)) != NULL)
-						return compared_conditions(root, def, arg, fact, varno, unknown);
+						return compared_conditions(root, def, arg, varno, unknown);
 					result = one(boolean_condition(def, linitial(((BoolExpr *) clause)->args), false, varno));
 					break;
 			}
@@ -71,7 +71,7 @@ implied_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Relation fact
 		case T_BooleanTest:
 			arg = (Node *) ((BooleanTest *) clause)->arg;
 			if (((BooleanTest *) clause)->booltesttype == IS_TRUE)
-				return implied_conditions(root, def, arg, fact, varno, unknown);
+				return implied_conditions(root, def, arg, varno, unknown);
 			if (((BooleanTest *) clause)->booltesttype == IS_FALSE)
 				result = one(boolean_condition(def, arg, false, varno));
 			break;
@@ -80,24 +80,24 @@ implied_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Relation fact
 				result = subplan_clauses(root, (SubPlan *) clause, NULL);
 			else if (((SubPlan *) clause)->subLinkType == ANY_SUBLINK)
 				result = subplan_clauses(root, (SubPlan *) clause, ((SubPlan *) clause)->testexpr);
-			return implied_by_elements(root, def, result, fact, varno, unknown);
+			return implied_by_elements(root, def, result, varno, unknown);
 		case T_AlternativeSubPlan:
-			return implied_conditions(root, def, linitial(((AlternativeSubPlan *) clause)->subplans), fact, varno, unknown);
+			return implied_conditions(root, def, linitial(((AlternativeSubPlan *) clause)->subplans), varno, unknown);
 		case T_OpExpr:
 		case T_FuncExpr:
 		case T_ScalarArrayOpExpr:
 		case T_RowCompareExpr:
 			if (array_subplan(clause) != NULL)
-				return implied_by_elements(root, def, subplan_clauses(root, array_subplan(clause), clause), fact, varno, unknown);
+				return implied_by_elements(root, def, subplan_clauses(root, array_subplan(clause), clause), varno, unknown);
 			result = json_path_conditions(def, clause, varno);
 			if (result == NIL)
-				result = compared_conditions(root, def, clause, fact, varno, unknown);
+				result = compared_conditions(root, def, clause, varno, unknown);
 			if (result == NIL && (arg = without_default(root, clause)) != NULL)
-				result = compared_conditions(root, def, arg, fact, varno, unknown);
+				result = compared_conditions(root, def, arg, varno, unknown);
 			if (result == NIL)
 				result = one(boolean_condition(def, clause, true, varno));
 			if (result == NIL)
-				result = implied_by_numbered_element(root, def, clause, fact, varno, unknown);
+				result = implied_by_numbered_element(root, def, clause, varno, unknown);
 			break;
 		case T_CoerceViaIO:
 		case T_Var:
@@ -126,12 +126,12 @@ one(Condition *condition)
 
 /* implied_by_elements: returns the comparisons that follow if each of some clauses is true of some element */
 List *
-implied_by_elements(PlannerInfo *root, IndexDef *def, List *clauses, Relation fact, Index varno, bool *unknown)
+implied_by_elements(PlannerInfo *root, IndexDef *def, List *clauses, Index varno, bool *unknown)
 {
 	List	   *result = NIL;
 
 	foreach_ptr(Node, clause, clauses)
-		result = list_concat(result, implied_conditions(root, def, clause, fact, varno, unknown));
+		result = list_concat(result, implied_conditions(root, def, clause, varno, unknown));
 	foreach_ptr(Condition, condition, result)
 	{
 		mark_lossy(condition);
@@ -150,7 +150,7 @@ implied_by_elements(PlannerInfo *root, IndexDef *def, List *clauses, Relation fa
  * recorded that there is one.
  */
 static List *
-implied_by_numbered_element(PlannerInfo *root, IndexDef *def, Node *clause, Relation fact, Index varno, bool *unknown)
+implied_by_numbered_element(PlannerInfo *root, IndexDef *def, Node *clause, Index varno, bool *unknown)
 {
 	bool		may_be_member = false;
 	Node	   *of_some;
@@ -162,7 +162,7 @@ implied_by_numbered_element(PlannerInfo *root, IndexDef *def, Node *clause, Rela
 	if (of_some == NULL ||
 		(may_be_member && def->fields[def->multi_field].spec->nsteps > def->fields[def->multi_field].plain_steps + 1))
 		return NIL;
-	result = implied_by_elements(root, def, list_make1(of_some), fact, varno, unknown);
+	result = implied_by_elements(root, def, list_make1(of_some), varno, unknown);
 	foreach_ptr(Condition, condition, result)
 	{
 		if (may_be_member)
@@ -190,14 +190,14 @@ array_subplan(Node *clause)
  *		these.  If that is all they say, so is it all that rows have to satisfy.
  */
 static List *
-implied_by_or(PlannerInfo *root, IndexDef *def, List *arms, Relation fact, Index varno, bool *unknown)
+implied_by_or(PlannerInfo *root, IndexDef *def, List *arms, Index varno, bool *unknown)
 {
 	List	   *implied = NIL;	/* a list for each arm */
 	List	   *result = NIL;
 
 	foreach_ptr(Node, arm, arms)
 	{
-		List	   *conditions = implied_conditions(root, def, arm, fact, varno, unknown);
+		List	   *conditions = implied_conditions(root, def, arm, varno, unknown);
 
 		if (conditions == NIL)
 			return NIL;

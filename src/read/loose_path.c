@@ -234,12 +234,12 @@ add_distinct_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *distinct)
 
 	if (rel->reloptkind != RELOPT_BASEREL || parse->hasAggs || parse->groupClause != NIL || parse->havingQual != NULL ||
 		parse->hasWindowFuncs || parse->hasTargetSRFs || unfit_clauses(rel->baserestrictinfo) != NULL ||
-		!open_served(root, rel->relid, false, &served))
+		!find_served(root, rel->relid, false, &served))
 		return;
 	foreach_ptr(IndexDef, def, served.defs)
 	{
 		const char *why;
-		Candidate  *c = consider_index_table(root, def, rel->baserestrictinfo, served.rel, rel->relid, NIL, &why);
+		Candidate  *c = consider_index_table(root, def, rel->baserestrictinfo, rel->relid, NIL, &why);
 
 		if (c == NULL || !is_complete_enough(c, &why))
 			continue;
@@ -260,7 +260,6 @@ add_distinct_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *distinct)
 		give_reason(served.fact->relid, def->relid, REASON_COST);
 		add_distinct_path(root, rel, distinct, c);
 	}
-	close_served(&served);
 }
 
 /*

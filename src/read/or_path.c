@@ -347,7 +347,7 @@ best_of_arm(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses, b
 	foreach_ptr(IndexDef, def, served->defs)
 	{
 		const char *why;
-		Candidate  *c = consider_index_table(root, def, clauses, served->rel, rel->relid, NIL, &why);
+		Candidate  *c = consider_index_table(root, def, clauses, rel->relid, NIL, &why);
 
 		if (c == NULL || c->nequal == 0 || !is_complete_enough(c, &why))
 			continue;

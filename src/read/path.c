@@ -65,12 +65,11 @@ add_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 	if (alone)
 		forget_dummy_path(root, rel, rte);
 	found = !alone && has_known_row(root, rel); /* which nothing finds better */
-	if (open_served(root, rel->relid, false, &served))
+	if (find_served(root, rel->relid, false, &served))
 	{
 		if (!alone)
-			note_sequential_scan(rel, served.rel);
+			note_sequential_scan(rel, rte->relid);
 		found |= add_paths_of_table(root, rel, &served, found);
-		close_served(&served);
 	}
 	if (!found)
 		count_missed_fields(root, rel, rte);
@@ -164,7 +163,7 @@ add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, R
 			return false;
 		clauses = list_concat_copy(clauses, param->ppi_clauses);
 	}
-	c = consider_index_table(root, def, clauses, served->rel, rel->relid, NIL, &why);
+	c = consider_index_table(root, def, clauses, rel->relid, NIL, &why);
 	if (c == NULL)
 		goto unused;
 	if (param != NULL && !uses_join_clause(c, param->ppi_clauses))

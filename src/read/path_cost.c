@@ -319,16 +319,18 @@ show_real_costs(Path *path)
  * stored out of line: how many pages it has tells how many chunks, of which a page has four.
  */
 void
-note_sequential_scan(RelOptInfo *rel, Relation fact)
+note_sequential_scan(RelOptInfo *rel, Oid relid)
 {
 	Path	   *best = get_cheapest_path_for_pathkeys(rel->pathlist, NIL, NULL, TOTAL_COST, false);
 	SequentialScan *scan;
+	Relation	fact;
 
 	if (best == NULL || best->pathtype != T_SeqScan || rel->tuples < 1)
 		return;
 	scan = palloc(sizeof(SequentialScan));
 	scan->total_cost = best->total_cost;
 	scan->reading = PART_COST;
+	fact = table_open(relid, NoLock);
 	if (OidIsValid(fact->rd_rel->reltoastrelid))
 	{
 		Relation	toast = table_open(fact->rd_rel->reltoastrelid, AccessShareLock);
@@ -339,6 +341,7 @@ note_sequential_scan(RelOptInfo *rel, Relation fact)
 			scan->reading += Min(4 * pages / rel->tuples, 1) * LEVEL_COST * (height(pages) + 1) +
 				4 * pages / rel->tuples * seq_page_cost / 2;
 	}
+	table_close(fact, NoLock);
 	rel->fdw_private = scan;
 }
 

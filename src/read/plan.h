@@ -107,7 +107,7 @@ mark_lossy(Condition *condition)
 	condition->together = 0;
 }
 
-extern List *compared_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Relation fact, Index varno, bool *unknown);
+extern List *compared_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Index varno, bool *unknown);
 extern bool is_searchable(IndexDef *def, Oid operator, Oid collation, Node *expr, Index varno);
 extern Condition *json_comparison(IndexDef *def, int position, StrategyNumber strategy, JsonbValue *scalar);
 extern List *operands(Node *clause);
@@ -115,8 +115,8 @@ extern List *bounds_of_pattern(Node *clause, Oid function, Oid collation);
 extern Condition *boolean_condition(IndexDef *def, Node *expr, bool value, Index varno);
 
 /* implied.c: comparisons that follow from any condition */
-extern List *implied_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Relation fact, Index varno, bool *unknown);
-extern List *implied_by_elements(PlannerInfo *root, IndexDef *def, List *clauses, Relation fact, Index varno, bool *unknown);
+extern List *implied_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Index varno, bool *unknown);
+extern List *implied_by_elements(PlannerInfo *root, IndexDef *def, List *clauses, Index varno, bool *unknown);
 
 /* json_path.c: those that follow from one in jsonpath */
 extern Node *without_sql_json(Node *clause);
@@ -136,8 +136,7 @@ typedef struct Candidate
 	List	   *conditions;		/* of Condition *, by position */
 	List	   *clauses;		/* what a scan of one arm of an OR has to
 								 * check; else NIL, and the planner says it */
-	List	   *known;			/* what all rows that are asked for satisfy, */
-	Relation	fact;			/* of this table */
+	List	   *known;			/* what all rows that are asked for satisfy */
 	bool		unknown;		/* there may be more when parameters are known */
 	bool		secured;		/* row security or a security barrier applies */
 	bool		policy_in_scan; /* only the scan can check all of what applies */
@@ -149,8 +148,6 @@ typedef struct Candidate
 								 * be NULL in the rows that are asked for */
 	uint32		unless;			/* VALUE_BITS: it serves unless rows have such */
 	bool		distinct;		/* several entries of a row may be found */
-	Bitmapset  *columns;		/* of the index table that are read, minus
-								 * FirstLowInvalidHeapAttributeNumber */
 	List	   *pathkeys;		/* that the order gives */
 	bool		backward;
 	bool		entries_only;	/* no fact row is needed */
@@ -178,7 +175,7 @@ typedef struct Candidate
 	double		pages;			/* of its index */
 } Candidate;
 
-extern Candidate *consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Relation fact, Index varno, List *used, const char **why);
+extern Candidate *consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Index varno, List *used, const char **why);
 extern bool is_used(Condition *condition, List *used);
 extern bool are_of_query(List *conditions);
 extern Candidate *consider_totals(IndexDef *def, List *clauses, Index varno);
@@ -208,8 +205,8 @@ extern void explain_scan(CustomScanState *node, List *ancestors, ExplainState *e
 extern void explain_index_table(const char *label, Oid index_table, ExplainState *es);
 
 /* fact_checks.c: tells what constraints of a fact table say of the documents in it */
-extern bool check_says_not_null(Relation rel, IndexDef *def, Field *field);
-extern bool check_says_array(Relation rel, IndexDef *def, Field *field);
+extern bool check_says_not_null(IndexDef *def, Field *field);
+extern bool check_says_array(IndexDef *def, Field *field);
 extern bool snapshot_precedes_checks(Snapshot snapshot);
 
 /* field_match.c: tells which field of an index table an expression of a query is */
@@ -289,7 +286,6 @@ extern const char *nearest_condition(RelOptInfo *rel, IndexDef *def);
 typedef struct Served
 {
 	FactDef    *fact;			/* pinned as long as the query is planned */
-	Relation	rel;			/* open */
 	bool		tested_again;	/* its rows are locked or written, and the
 								 * executor may test newer versions of them */
 	List	   *defs;			/* of IndexDef *, whose tables are locked */
@@ -312,10 +308,9 @@ typedef struct Served
 typedef void (*ReasonListener) (Oid fact, Oid index_table, const char *reason);
 
 extern bool may_be_served(PlannerInfo *root, Index rti);
-extern bool open_served(PlannerInfo *root, Index rti, bool totals, Served *served);
+extern bool find_served(PlannerInfo *root, Index rti, bool totals, Served *served);
 extern bool find_conditions(Node *from, Index varno, List **quals);
 extern bool is_positionable(PlannerInfo *root, bool partitioned);
-extern void close_served(Served *served);
 extern Query *query_of_table(RangeTblEntry *rte, List *targets, Node *quals);
 extern PlannedStmt *plan_natively(Query *query, const char *text, ParamListInfo params);
 extern bool is_planned_natively(void);
@@ -357,7 +352,7 @@ extern double parallel_divisor(int workers);
 extern void finish_path(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, double loops, Path *path);
 extern void prefer_if_forced(Path *path);
 extern void show_real_costs(Path *path);
-extern void note_sequential_scan(RelOptInfo *rel, Relation fact);
+extern void note_sequential_scan(RelOptInfo *rel, Oid relid);
 extern Cost estimate_searches(PlannerInfo *root, double tuples, double searches, double entries, bool entries_only);
 extern void column_statistics(Oid index_table, Form_pg_attribute att, bool partitioned, double tuples,
 							  VariableStatData *column);

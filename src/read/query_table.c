@@ -12,7 +12,6 @@
 #include "postgres.h"
 
 #include "access/parallel.h"
-#include "access/table.h"
 #include "access/transam.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
@@ -219,15 +218,15 @@ may_be_served(PlannerInfo *root, Index rti)
 }
 
 /*
- * open_served
- *		Opens a table in a query if it is a fact table that index tables may serve, or tables of
- *		totals.  Returns false for all others.
+ * find_served
+ *		Finds the index tables that may serve a table in a query, or tables of totals.  Returns
+ *		false if there are none.
  *
  * The definition is looked up again after the index tables were locked: from then on it does
  * not change.
  */
 bool
-open_served(PlannerInfo *root, Index rti, bool totals, Served *served)
+find_served(PlannerInfo *root, Index rti, bool totals, Served *served)
 {
 	RangeTblEntry *rte = planner_rt_fetch(rti, root);
 
@@ -238,10 +237,7 @@ open_served(PlannerInfo *root, Index rti, bool totals, Served *served)
 	for (int attempt = 0; attempt < MAX_ATTEMPTS && lock_served(root, rti, totals, served); attempt++)
 	{
 		if (soft_definition(rte->relid) == served->fact)
-		{
-			served->rel = table_open(rte->relid, NoLock);
 			return true;
-		}
 	}
 	return false;
 }
@@ -295,12 +291,6 @@ lock_served(PlannerInfo *root, Index rti, bool totals, Served *served)
 			served->defs = lappend(served->defs, def);
 	}
 	return served->defs != NIL;
-}
-
-void
-close_served(Served *served)
-{
-	table_close(served->rel, NoLock);
 }
 
 /* is_explained: returns whether anybody is told reasons */

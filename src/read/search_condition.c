@@ -38,7 +38,7 @@ static List *pattern_range(IndexDef *def, Node *clause, Oid function, List *args
 static bool mentions_relation(Node *node, void *varno);
 static List *exact_if_text(IndexDef *def, List *conditions, Node *value);
 static List *contained_values(PlannerInfo *root, IndexDef *def, Node *whole, Node *json, Index varno, bool *unknown);
-static List *element_exists(IndexDef *def, Oid function, List *args, Relation fact, Index varno);
+static List *element_exists(IndexDef *def, Oid function, List *args, Index varno);
 
 /*
  * compared_conditions
@@ -47,7 +47,7 @@ static List *element_exists(IndexDef *def, Oid function, List *args, Relation fa
  *		is known.
  */
 List *
-compared_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Relation fact, Index varno, bool *unknown)
+compared_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Index varno, bool *unknown)
 {
 	Condition  *condition = NULL;
 	List	   *args;
@@ -64,7 +64,7 @@ compared_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Relation fac
 		if (function == F_JSONB_CONTAINED)
 			return exact_if_text(def, contained_values(root, def, right, left, varno, unknown), left);
 		if (function == F_JSONB_EXISTS || function == F_JSONB_EXISTS_ALL || function == F_JSONB_EXISTS_ANY)
-			return exact_if_text(def, element_exists(def, function, args, fact, varno), right);
+			return exact_if_text(def, element_exists(def, function, args, varno), right);
 		if (IsA(clause, OpExpr))
 		{
 			OpExpr	   *op = (OpExpr *) clause;
@@ -526,7 +526,7 @@ contained_values(PlannerInfo *root, IndexDef *def, Node *whole, Node *json, Inde
  * array, or the record that no key is an object.
  */
 static List *
-element_exists(IndexDef *def, Oid function, List *args, Relation fact, Index varno)
+element_exists(IndexDef *def, Oid function, List *args, Index varno)
 {
 	Field	   *field;
 	Node	   *value = lsecond(args);
@@ -547,7 +547,7 @@ element_exists(IndexDef *def, Oid function, List *args, Relation fact, Index var
 			return NIL;
 		condition->lossy = true;
 		condition->nth = foreach_current_index(one);
-		condition->unless = check_says_array(fact, def, field) ? 0 : CONTAINER_BIT;
+		condition->unless = check_says_array(def, field) ? 0 : CONTAINER_BIT;
 		result = lappend(result, condition);
 	}
 	return result;

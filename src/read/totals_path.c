@@ -83,7 +83,7 @@ add_totals_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped, UpperR
 	if (asked.elements != NULL)
 		asked.clauses = list_concat_copy(asked.clauses, asked.elements->baserestrictinfo);
 	why = unserved(&asked);
-	if (open_served(root, asked.rel->relid, true, &served))
+	if (find_served(root, asked.rel->relid, true, &served))
 	{
 		foreach_ptr(IndexDef, def, served.defs)
 		{
@@ -92,17 +92,15 @@ add_totals_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped, UpperR
 			else
 				give_reason(served.fact->relid, def->relid, why);
 		}
-		close_served(&served);
 	}
 	if (why == NULL && (asked.elements != NULL || expression_returns_set((Node *) asked.target->exprs)) &&
-		open_served(root, asked.rel->relid, false, &served))
+		find_served(root, asked.rel->relid, false, &served))
 	{
 		foreach_ptr(IndexDef, def, served.defs)
 		{
 			if (def->multi && def->multi_field == 0 && !def->async && def->parts == NULL)
 				add_path_of_totals(&asked, &served, def);
 		}
-		close_served(&served);
 	}
 }
 

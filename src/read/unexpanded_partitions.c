@@ -34,13 +34,6 @@
 /* What a partition is taken to have if nothing is known of any. */
 #define UNKNOWN_ROWS	1000
 
-/* What is looked for in a query, and how deep in subqueries. */
-typedef struct SystemColumns
-{
-	Index		varno;
-	Index		depth;
-} SystemColumns;
-
 static relation_hook_type previous_hook = NULL;
 /* Its address marks tables that are not expanded. */
 static char unexpanded_mark;
@@ -48,7 +41,7 @@ static bool without_partitions = false; /* nothing is expanded */
 
 static void consider_not_expanding(RELATION_HOOK_PARAMETERS);
 static bool finds_few_rows(PlannerInfo *root, RelOptInfo *rel, Relation fact);
-static bool wants_system_columns(Node *node, void *context);
+static bool wants_system_columns(Node *node, Index varno, int level);
 static List *clauses_of_table(PlannerInfo *root, Index varno);
 static bool mentions_partition_key(List *clauses, Index varno, Relation fact);
 
@@ -128,12 +121,11 @@ static bool
 finds_few_rows(PlannerInfo *root, RelOptInfo *rel, Relation fact)
 {
 	Served		served;
-	SystemColumns context = {.varno = rel->relid};
 	List	   *clauses;
 	bool		result = false;
 	double		by_or;
 
-	if (!open_served(root, rel->relid, false, &served))
+	if (!find_served(root, rel->relid, false, &served))
 		return false;
 	clauses = clauses_of_table(root, rel->relid);
 
@@ -141,16 +133,13 @@ finds_few_rows(PlannerInfo *root, RelOptInfo *rel, Relation fact)
 	 * Partitions that are not needed are left out anyway.  By a deferrable
 	 * key no rows are fetched.
 	 */
-	if (clauses == NIL || served.fact->pk_deferrable || query_tree_walker(root->parse, wants_system_columns, &context, 0) ||
+	if (clauses == NIL || served.fact->pk_deferrable || wants_system_columns((Node *) root->parse, rel->relid, 0) ||
 		mentions_partition_key(clauses, rel->relid, fact))
-	{
-		close_served(&served);
 		return false;
-	}
 	foreach_ptr(IndexDef, def, served.defs)
 	{
 		const char *why;
-		Candidate  *c = consider_index_table(root, def, clauses, fact, rel->relid, NIL, &why);
+		Candidate  *c = consider_index_table(root, def, clauses, rel->relid, NIL, &why);
 
 		if (c == NULL || c->nequal == 0 || !is_complete_enough(c, &why))
 			continue;
@@ -162,31 +151,22 @@ finds_few_rows(PlannerInfo *root, RelOptInfo *rel, Relation fact)
 	}
 	if (!result && (by_or = estimate_or_entries(root, rel, &served, clauses)) >= 0)
 		result = setting_planner != PLANNER_ON || by_or <= (double) ROWS_PER_PARTITION * rel->nparts;
-	close_served(&served);
 	return result;
 }
 
 /* wants_system_columns: returns whether a query asks for system columns of a table, perhaps in a subquery or function beside it */
 static bool
-wants_system_columns(Node *node, void *context)
+wants_system_columns(Node *node, Index varno, int level)
 {
-	SystemColumns *wanted = context;
-
-	if (node == NULL)
-		return false;
-	if (IsA(node, Var))
-		return ((Var *) node)->varno == (int) wanted->varno && ((Var *) node)->varlevelsup == wanted->depth &&
-			((Var *) node)->varattno < 0;
-	if (IsA(node, Query))
+	foreach_ptr(Node, found, pull_vars_of_level(node, level))
 	{
-		bool		result;
+		PlaceHolderVar *placeholder = (PlaceHolderVar *) found;
 
-		wanted->depth++;
-		result = query_tree_walker((Query *) node, wants_system_columns, context, 0);
-		wanted->depth--;
-		return result;
+		if (IsA(found, Var) ? ((Var *) found)->varno == (int) varno && ((Var *) found)->varattno < 0 :
+			wants_system_columns((Node *) placeholder->phexpr, varno, placeholder->phlevelsup))
+			return true;
 	}
-	return expression_tree_walker(node, wants_system_columns, context);
+	return false;
 }
 
 /* clauses_of_table: returns the conditions on one table only that all rows of it have to satisfy, policies included */
