@@ -49,6 +49,7 @@ typedef struct SequentialScan
 	Cost		reading;		/* of a document, which it does not */
 } SequentialScan;
 
+static double range_share(PlannerInfo *root, Candidate *c, Condition *condition);
 static double column_share(PlannerInfo *root, Candidate *c, Condition *condition);
 static double index_pages(Oid index);
 static double height(double pages);
@@ -123,6 +124,33 @@ column_share(PlannerInfo *root, Candidate *c, Condition *condition)
 	return Min(result, 1);
 }
 
+/* range_share: returns the share of the entries with which a comparison for more or less is true, likewise */
+static double
+range_share(PlannerInfo *root, Candidate *c, Condition *condition)
+{
+	Form_pg_attribute att = TupleDescAttr(c->def->desc, condition->attno - 1);
+	Const	   *value = (Const *) estimate_expression_value(root, (Node *) condition->value);
+	bool		greater = condition->strategy > BTEqualStrategyNumber;
+	bool		equal = condition->strategy == BTGreaterEqualStrategyNumber || condition->strategy == BTLessEqualStrategyNumber;
+	VariableStatData column;
+	FmgrInfo	function;
+	double		common = 0;
+	double		in_common;
+	double		in_others;
+	double		nulls;
+
+	if (condition->taking != TAKE_AS_IS || !IsA(value, Const) || value->constisnull)
+		return DEFAULT_INEQ_SEL;
+	column_statistics(c->def->relid, att, c->def->parts != NULL, c->tuples, &column);
+	fmgr_info(get_opcode(condition->operator), &function);
+	in_common = mcv_selectivity(&column, &function, att->attcollation, value->constvalue, true, &common);
+	in_others = ineq_histogram_selectivity(root, &column, condition->operator, &function, greater, equal, att->attcollation,
+										   value->constvalue, value->consttype);
+	nulls = HeapTupleIsValid(column.statsTuple) ? ((Form_pg_statistic) GETSTRUCT(column.statsTuple))->stanullfrac : 0;
+	ReleaseVariableStats(column);
+	return Max(in_common + (in_others < 0 ? DEFAULT_INEQ_SEL : in_others) * (1 - nulls - common), 0);
+}
+
 /* column_statistics: sets *column to what is known of a column of an index table that has so many entries; to be released */
 void
 column_statistics(Oid index_table, Form_pg_attribute att, bool partitioned, double tuples, VariableStatData *column)
@@ -163,6 +191,8 @@ estimate_entries(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
 	List	   *exact = NIL;
 	bool		lossy = false;
 	double		share = 1;
+	double		above = 1;
+	double		below = 1;
 	double		rows = rel->tuples;
 
 	estimate_index_size(c);
@@ -174,11 +204,18 @@ estimate_entries(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
 			(condition->implied && condition->strategy == BTEqualStrategyNumber))
 		{
 			lossy = true;
-			share *= column_share(root, c, condition);
+			if (condition->strategy == BTEqualStrategyNumber)
+				share *= column_share(root, c, condition);
+			else if (condition->strategy > BTEqualStrategyNumber)
+				above = Min(above, range_share(root, c, condition));
+			else
+				below = Min(below, range_share(root, c, condition));
 		}
 		else
 			exact = lappend(exact, condition->rinfo);
 	}
+	/* Only one column is searched by a range. */
+	share *= above + below > 1 ? above + below - 1 : DEFAULT_RANGE_INEQ_SEL;
 	if (exact != NIL)
 		share *= clauselist_selectivity(root, exact, rel->relid, JOIN_INNER, NULL);
 	c->entries = lossy || rows < 1 ? share * c->tuples : Min(share * rows, c->tuples);

@@ -45,8 +45,10 @@ extern bool is_number_type(Oid type);
 extern bool is_castable_field(Field *field);
 extern Taken take_scalar(Field *field, StrategyNumber strategy, JsonbValue *scalar, Datum *result);
 extern Taken take_float(Field *field, int bits, StrategyNumber strategy, double value, Datum *result);
+extern Taken take_bound(StrategyNumber strategy, double value, Datum *result);
 extern Taken take_numeric(Field *field, StrategyNumber strategy, Numeric value, Datum *result);
 extern bool number_of_field(IndexDef *def, Field *field, Node *expr, Index varno, int *bits, bool *lossy);
+extern bool double_of_field(IndexDef *def, Field *field, Node *expr, Index varno);
 extern StrategyNumber number_strategy(Oid operator);
 
 /* search_value.c: what entries are searched by, made of what a condition compares with */

@@ -15,6 +15,7 @@
 #include "access/transam.h"
 #include "catalog/pg_type.h"
 #include "nodes/nodeFuncs.h"
+#include "utils/float.h"
 #include "utils/fmgroids.h"
 #include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
@@ -124,7 +125,25 @@ take_float(Field *field, int bits, StrategyNumber strategy, double value, Datum 
 	return TAKEN;
 }
 
-/* take_numeric: does the same with a value of type numeric, which rounds nothing */
+/*
+ * take_bound
+ *		Sets *result to a bound of numerics that are rounded to a double which is at least, or at
+ *		most, value: the second neighbour of the value, written with all digits that a double has.
+ */
+Taken
+take_bound(StrategyNumber strategy, double value, Datum *result)
+{
+	double		limit = strategy == BTGreaterEqualStrategyNumber ? -get_float8_infinity() : get_float8_infinity();
+	double		bound = nextafter(nextafter(value, limit), limit);
+
+	if (isnan(bound))
+		return TAKEN_UNKNOWN;
+	*result = DirectFunctionCall3(numeric_in, CStringGetDatum(psprintf("%.17g", bound)), ObjectIdGetDatum(InvalidOid),
+								  Int32GetDatum(-1));
+	return TAKEN;
+}
+
+/* take_numeric: does what take_float() does with a value of type numeric, which rounds nothing */
 Taken
 take_numeric(Field *field, StrategyNumber strategy, Numeric value, Datum *result)
 {
@@ -261,6 +280,26 @@ number_of_field(IndexDef *def, Field *field, Node *expr, Index varno, int *bits,
 	else if (type == FLOAT8OID && *bits == 0)
 		*bits = field->type == INT8OID ? 53 : 0;
 	return true;
+}
+
+/*
+ * double_of_field
+ *		Returns whether an expression is the double that a field of type numeric is rounded to, if
+ *		that is no error.  The order of numbers stays the same, but several may become one.
+ */
+bool
+double_of_field(IndexDef *def, Field *field, Node *expr, Index varno)
+{
+	FuncExpr   *call = (FuncExpr *) expr;
+
+	if (field->type != NUMERICOID || field->typmod >= 0 || !is_castable_field(field) || exprType(expr) != FLOAT8OID)
+		return false;
+	if (IsA(expr, CoerceViaIO))
+		return is_text_of_field(def, field, bare_value((Node *) ((CoerceViaIO *) expr)->arg), varno);
+	if (!IsA(expr, FuncExpr))
+		return false;
+	return call->funcid == F_FLOAT8_NUMERIC ? expression_is_field(def, field, linitial(call->args), varno) :
+		call->funcid == F_FLOAT8_JSONB && is_value_after(def, field, field->spec->nsteps, linitial(call->args), varno);
 }
 
 /* accepts: returns whether a type has all values of a type of integers, if perhaps rounded */

@@ -117,6 +117,9 @@ compared_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Index varno,
  * number.  (It may be less and have none because it is null, and a string is less than any
  * number.  So nothing follows from that.)
  *
+ * 6.  It is the double that the field, a numeric, is rounded to: then the field is near the double
+ * that it is compared with, or beyond.
+ *
  * For 3 to 5, a value that is NULL or JSON null is not at the path: such a row has no entry.
  */
 static List *
@@ -164,6 +167,14 @@ implied_by_operator(IndexDef *def, Oid operator, Oid collation, Node *expr, Node
 		else if (strategy != InvalidStrategy && number_of_field(def, field, expr, varno, &bits, &lossy) &&
 				 (!array || number_strategy(operator) == BTEqualStrategyNumber))
 			condition = conversion(def, i, strategy, TAKE_NUMBER, bits, value, array);
+		else if (strategy != InvalidStrategy && !array && exprType(value) == FLOAT8OID && double_of_field(def, field, expr, varno))
+		{
+			condition = conversion(def, i, strategy < BTEqualStrategyNumber ? BTLessEqualStrategyNumber : BTGreaterEqualStrategyNumber,
+								   TAKE_NUMBER, 0, value, false);
+			if (strategy == BTEqualStrategyNumber && condition != NULL)
+				result = lappend(result, conversion(def, i, BTLessEqualStrategyNumber, TAKE_NUMBER, 0, value, false));
+			lossy = true;
+		}
 		if (condition == NULL)
 			continue;
 		condition->lossy = lossy;
@@ -176,13 +187,9 @@ implied_by_operator(IndexDef *def, Oid operator, Oid collation, Node *expr, Node
 bool
 is_searchable(IndexDef *def, Oid operator, Oid collation, Node *expr, Index varno)
 {
-	Param	   *value = makeNode(Param);
+	Node	   *value = (Node *) makeNullConst(exprType(expr), -1, collation);
 
-	value->paramkind = PARAM_EXTERN;
-	value->paramtype = exprType(expr);
-	value->paramtypmod = -1;
-	value->paramcollid = collation;
-	return implied_by_operator(def, operator, collation, expr, (Node *) value, false, varno) != NIL;
+	return implied_by_operator(def, operator, collation, expr, value, false, varno) != NIL;
 }
 
 /* json_comparison: returns the comparison of a key field with a scalar in JSON, as if by an operator of jsonb; NULL if there is none */
@@ -318,6 +325,7 @@ conversion(IndexDef *def, int position, StrategyNumber strategy, Taking taking, 
 	if (array)
 		condition->from = get_base_element_type(condition->from);
 	condition->implied = true;
+	condition->lossy = taking == TAKE_NUMBER && field->type == NUMERICOID;
 	return OidIsValid(condition->operator) && OidIsValid(condition->from) && convert_constant(field, condition) ? condition : NULL;
 }
 

@@ -64,6 +64,8 @@ take_value(Field *field, Condition *condition, Datum value, Datum *result)
 				case FLOAT4OID:
 					return take_float(field, detail, strategy, DatumGetFloat4(value), result);
 				case FLOAT8OID:
+					if (field->type == NUMERICOID)
+						return take_bound(strategy, DatumGetFloat8(value), result);
 					return take_float(field, detail, strategy, DatumGetFloat8(value), result);
 				case NUMERICOID:
 					return take_numeric(field, strategy, DatumGetNumeric(value), result);
