@@ -26,6 +26,7 @@
 #include "access/transam.h"
 #include "access/xact.h"
 #include "access/xlog.h"
+#include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/guc.h"
 #include "utils/reltrigger.h"
@@ -255,6 +256,8 @@ try_reading(void *arg)
 
 	CurrentResourceOwner = locks;
 	read_definition(arg);
+	CHECK_FOR_INTERRUPTS();		/* a lock that was granted just as the time
+								 * was up leaves a cancellation behind */
 	CurrentResourceOwner = outer;
 	ResourceOwnerRelease(locks, RESOURCE_RELEASE_BEFORE_LOCKS, false, false);
 	ResourceOwnerRelease(locks, RESOURCE_RELEASE_LOCKS, false, false);

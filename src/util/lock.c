@@ -153,6 +153,13 @@ try_lock(LockRequest *request, int ms)
 	return error;
 }
 
+/*
+ * request_lock
+ *		Asks for the locks of a request; run by run_catching_errors(), but for the last time.
+ *
+ * A lock that is granted just as the time is up leaves a cancellation behind.  It is noticed
+ * here, and the request made again, as it would end the caller's statement.
+ */
 static void
 request_lock(void *arg)
 {
@@ -166,6 +173,7 @@ request_lock(void *arg)
 	request->reached_others = request->others != NIL;
 	foreach_oid(relid, request->others)
 		LockRelationOid(relid, request->mode);
+	CHECK_FOR_INTERRUPTS();
 }
 
 /* set_timeouts: has a wait for a lock end after so many ms, and look for a deadlock after half of that time */
@@ -228,6 +236,7 @@ lock_all(void *arg)
 			continue;
 		attempt->current = i;
 		lock_one(&attempt->locks[i]);
+		CHECK_FOR_INTERRUPTS(); /* see request_lock() */
 	}
 	AtEOXact_GUC(false, nestlevel);
 }
