@@ -156,9 +156,9 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Index varn
 					equal = condition;
 			}
 			else if (condition->strategy > BTEqualStrategyNumber)
-				lower = condition;
+				lower = lower == NULL || demands(lower) >= demands(condition) ? condition : lower;
 			else
-				upper = condition;
+				upper = upper == NULL || demands(upper) >= demands(condition) ? condition : upper;
 		}
 		if (equal == NULL)
 		{
