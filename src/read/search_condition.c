@@ -173,11 +173,10 @@ implied_by_operator(IndexDef *def, Oid operator, Oid collation, Node *expr, Node
 								   TAKE_NUMBER, 0, value, false);
 			if (strategy == BTEqualStrategyNumber && condition != NULL)
 				result = lappend(result, conversion(def, i, BTLessEqualStrategyNumber, TAKE_NUMBER, 0, value, false));
-			lossy = true;
 		}
 		if (condition == NULL)
 			continue;
-		condition->lossy = lossy;
+		condition->lossy |= lossy;
 		result = lappend(result, condition);
 	}
 	return result;

@@ -298,14 +298,17 @@ find_used(ForeignPlan *plan, PartitionKeys *parts, int nparts)
 static bool
 lock_others(FactDef *def, ForeignPlan *plan, PartitionKeys *parts, int nparts)
 {
-	bool	   *used = find_used(plan, parts, nparts);
+	bool	   *used;
 
-	for (int i = 0; i < plan->n && nparts < plan->n; i++)
+	if (nparts == plan->n)
+		return true;
+	used = find_used(plan, parts, nparts);
+	for (int i = 0; i < plan->n; i++)
 	{
 		if ((plan->append == NULL || used[plan->joins[i]]) && !ConditionalLockRelationOid(plan->relids[i], AccessShareLock))
 			return false;
 	}
-	return nparts == plan->n || (!def->stale && plan->changes == foreign_plan_changes());
+	return !def->stale && plan->changes == foreign_plan_changes();
 }
 
 /* leave_out_others: returns a statement that asks only these of the partitions of a plan, and those joined with them */
