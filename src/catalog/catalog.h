@@ -150,7 +150,7 @@ extern void forget_orphaned_rows(Oid named);
 extern List *lock_records(IndexDef *def);
 extern void unlock_records(IndexDef *def, List *locked, uint32 lacking);
 
-/* owner.c: tells who owns the extension, and keeps other roles away from what it makes */
+/* owner.c: tells who owns the extension, keeps other roles away, and writes calls for hints */
 extern Oid	get_extension_owner(void);
 extern Oid	table_owner(Oid relid);
 extern void revoke_all(Oid relid, Oid owner);

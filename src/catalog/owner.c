@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * owner.c
- *	  Tells who owns the extension, and keeps other roles away from what it makes.
+ *	  Tells who owns the extension, keeps other roles away from what it makes, and writes the
+ *	  calls of it that hints show.
  *
  *-------------------------------------------------------------------------
  */
