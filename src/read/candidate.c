@@ -501,6 +501,7 @@ void
 set_order(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
 {
 	int			position = c->order_from;
+	bool		last = false;
 
 	c->pathkeys = NIL;
 	c->backward = false;
@@ -509,9 +510,9 @@ set_order(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
 		return;
 	foreach_ptr(PathKey, key, root->query_pathkeys)
 	{
-		if (position >= c->def->nsearch || key->pk_eclass->ec_has_volatile ||
+		if (last || position >= c->def->nsearch || key->pk_eclass->ec_has_volatile ||
 			(c->pathkeys != NIL && pathkey_descends(key) != c->backward) ||
-			sort_expression(c, rel, key, position) == NULL)
+			sort_expression(c, rel, key, position, &last) == NULL)
 			break;
 		c->backward = pathkey_descends(key);
 		c->pathkeys = lappend(c->pathkeys, key);
@@ -519,26 +520,41 @@ set_order(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
 	}
 }
 
-/* sort_expression: returns the expression that the query sorts by, if it has the value of a column of the index, or NULL */
+/*
+ * sort_expression
+ *		Returns the expression that the query sorts by, if it is in the order of a column of the
+ *		index, or NULL.  It has the value of the column, or is the same number as another type.
+ *		Sets *last if that rounds numbers: those that become equal are in no order by what the
+ *		query sorts by next.
+ */
 Node *
-sort_expression(Candidate *c, RelOptInfo *rel, PathKey *key, int position)
+sort_expression(Candidate *c, RelOptInfo *rel, PathKey *key, int position, bool *last)
 {
 	Form_pg_attribute att = TupleDescAttr(c->def->desc, c->def->ident[position] - 1);
+	Field	   *field = field_of_column(c->def, att->attnum);
 	EquivalenceClass *ec = key->pk_eclass;
+	bool		same_order = key->pk_opfamily == lookup_type_cache(att->atttypid, TYPECACHE_BTREE_OPFAMILY)->btree_opf &&
+		(!OidIsValid(att->attcollation) || ec->ec_collation == att->attcollation);
+	int			bits = 0;
+	bool		lossy;
 
-	if (key->pk_opfamily != lookup_type_cache(att->atttypid, TYPECACHE_BTREE_OPFAMILY)->btree_opf ||
-		(OidIsValid(att->attcollation) && ec->ec_collation != att->attcollation))
-		return NULL;
 	foreach_ptr(EquivalenceMember, em, ec->ec_members)
 	{
 		Node	   *expr = (Node *) em->em_expr;
 
 		if (em->em_is_const || !bms_equal(em->em_relids, rel->relids))
 			continue;
-		if (column_of_candidate(c, expr) == c->def->ident[position] ||
-			(IsA(expr, RelabelType) &&
-			 column_of_candidate(c, (Node *) ((RelabelType *) expr)->arg) == c->def->ident[position]))
+		if (same_order && (column_of_candidate(c, expr) == att->attnum ||
+						   (IsA(expr, RelabelType) &&
+							column_of_candidate(c, (Node *) ((RelabelType *) expr)->arg) == att->attnum)))
 			return expr;
+		if (field == NULL || field->spec->multi ||
+			key->pk_opfamily != lookup_type_cache(exprType(expr), TYPECACHE_BTREE_OPFAMILY)->btree_opf ||
+			(!number_of_field(c->def, field, expr, c->varno, &bits, &lossy) &&
+			 !double_of_field(c->def, field, expr, c->varno)))
+			continue;
+		*last = bits > 0 || field->type == NUMERICOID;
+		return expr;
 	}
 	return NULL;
 }

@@ -272,6 +272,7 @@ has_distinct_order(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
 {
 	List	   *pathkeys = list_copy(c->pathkeys);
 	int			position = c->nequal + list_length(c->groups);
+	bool		last = false;
 
 	if (list_length(c->pathkeys) == list_length(root->query_pathkeys))
 		return true;
@@ -281,8 +282,8 @@ has_distinct_order(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
 	{
 		PathKey    *key = list_nth(root->query_pathkeys, i);
 
-		if (position >= c->def->nsearch || pathkey_descends(key) == c->backward || key->pk_eclass->ec_has_volatile ||
-			sort_expression(c, rel, key, position) == NULL)
+		if (last || position >= c->def->nsearch || pathkey_descends(key) == c->backward || key->pk_eclass->ec_has_volatile ||
+			sort_expression(c, rel, key, position, &last) == NULL)
 			return false;
 		pathkeys = lappend(pathkeys, key);
 	}

@@ -97,6 +97,7 @@ extern Taken take_values(Field *field, Condition *condition, Datum array, Datum 
 extern bool contains_value(PlannerInfo *root, Field *field, int nsteps, Node *json);
 extern bool only_string(const char *text, int len);
 extern List *constant_values(Node *array, int max);
+extern Node *without_length(Node *expr, Node *value);
 extern int	count_only_texts(IndexDef *def, Field *field, Node *value, uint32 *unless);
 
 /* search_condition.c: the comparisons that an index table can be searched by */
@@ -184,7 +185,7 @@ extern Candidate *consider_totals(IndexDef *def, List *clauses, Index varno);
 extern AttrNumber column_of_candidate(Candidate *c, Node *expr);
 extern bool is_left_to_scan(Node *clause);
 extern void set_order(PlannerInfo *root, RelOptInfo *rel, Candidate *c);
-extern Node *sort_expression(Candidate *c, RelOptInfo *rel, PathKey *key, int position);
+extern Node *sort_expression(Candidate *c, RelOptInfo *rel, PathKey *key, int position, bool *last);
 extern bool is_complete_enough(Candidate *c, const char **why);
 
 /* coverage.c: tells whether entries have all that a query needs of fact rows */

@@ -372,11 +372,10 @@ add_sort(Query *query, Candidate *c, RelOptInfo *rel)
 	foreach_ptr(PathKey, key, c->pathkeys)
 	{
 		SortGroupClause *sort = makeNode(SortGroupClause);
-		Oid			type = TupleDescAttr(c->def->desc, c->def->ident[position] - 1)->atttypid;
 		TargetEntry *tle;
-		Node	   *expr = sort_expression(c, rel, key, position);
-
-		Oid			intype = lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY)->btree_opintype;
+		bool		last;
+		Node	   *expr = sort_expression(c, rel, key, position, &last);
+		Oid			intype = lookup_type_cache(exprType(expr), TYPECACHE_BTREE_OPFAMILY)->btree_opintype;
 
 		tle = makeTargetEntry(copyObject((Expr *) expr), list_length(query->targetList) + 1, NULL, true);
 		tle->ressortgroupref = position + 1;

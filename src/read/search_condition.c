@@ -125,22 +125,23 @@ compared_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Index varno,
 static List *
 implied_by_operator(IndexDef *def, Oid operator, Oid collation, Node *expr, Node *value, bool array, Index varno)
 {
-	int			position = index_position_of(def, expr, varno);
+	int			position;
 	StrategyNumber strategy = array ? BTEqualStrategyNumber : number_strategy(operator);
 	Oid			function;
 	List	   *result = NIL;
 
 	if (!OidIsValid(operator))
 		return NIL;
+	if (operator == TextEqualOperator && OidIsValid(collation) && get_collation_isdeterministic(collation))
+		expr = without_length(expr, value);
+	position = index_position_of(def, expr, varno);
 	if (position >= 0)
 	{
 		Condition  *condition = comparison(def, position, operator, collation, value, array);
 
 		/* What is cast further may be compared, too. */
-		if (condition != NULL && array && condition->strategy != BTEqualStrategyNumber)
-			return NIL;
 		if (condition != NULL)
-			return list_make1(condition);
+			return array && condition->strategy != BTEqualStrategyNumber ? NIL : list_make1(condition);
 	}
 	function = get_opcode(operator);
 	for (int i = 0; i < def->nkeys && i < def->nsearch; i++)
@@ -412,7 +413,7 @@ row_comparison_start(IndexDef *def, RowCompareExpr *clause, Index varno)
 static List *
 pattern_range(IndexDef *def, Node *clause, Oid function, List *args, Index varno)
 {
-	int			position = index_position_of(def, linitial(args), varno);
+	int			position = index_position_of(def, without_length(linitial(args), lsecond(args)), varno);
 	List	   *result = NIL;
 
 	if (position < 0 || function >= FirstNormalObjectId || !IsA(lsecond(args), Const))

@@ -15,6 +15,7 @@
 #include "optimizer/optimizer.h"
 #include "parser/parse_coerce.h"
 #include "utils/fmgroids.h"
+#include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
 
 #include "../catalog/catalog.h"
@@ -337,6 +338,35 @@ constant_values(Node *array, int max)
 			result = foreach_delete_current(result, element);
 	}
 	return result;
+}
+
+/*
+ * without_length
+ *		Returns the expression below a cast to varchar(n), if a comparison with a value has the same
+ *		result: with a constant text that is shorter, or texts that all are.  NULL for the value: if
+ *		most comparisons have, as n is large.
+ *
+ * Such a cast cuts off what follows after n characters, so a text that it changes has n of them.
+ */
+Node *
+without_length(Node *expr, Node *value)
+{
+	FuncExpr   *cast = (FuncExpr *) bare_value(expr);
+	int			length;
+
+	if (!IsA(cast, FuncExpr) || cast->funcid != F_VARCHAR_VARCHAR_INT4_BOOL || !IsA(lsecond(cast->args), Const) ||
+		(value != NULL && (!IsA(value, Const) || ((Const *) value)->constisnull)))
+		return expr;
+	length = DatumGetInt32(((Const *) lsecond(cast->args))->constvalue) - (int) VARHDRSZ;
+	if (value == NULL && length < 100)
+		return expr;
+	foreach_node(Const, text, value == NULL ? NIL : type_is_array(exprType(value)) ? constant_values(value, INT_MAX) : list_make1(value))
+	{
+		if ((text->consttype != TEXTOID && text->consttype != VARCHAROID) ||
+			DatumGetInt32(DirectFunctionCall1(textlen, text->constvalue)) >= length)
+			return expr;
+	}
+	return bare_value(linitial(cast->args));
 }
 
 /*

@@ -19,8 +19,12 @@
 #include "access/table.h"
 #include "catalog/pg_statistic.h"
 #include "catalog/pg_type.h"
+#include "nodes/nodeFuncs.h"
+#include "parser/parse_coerce.h"
+#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
+#include "utils/typcache.h"
 
 #include "../definition/definition.h"
 #include "../indextable.h"
@@ -40,6 +44,8 @@ typedef struct Lender
 	Oid			index_table;
 	AttrNumber	attno;
 	Oid			type;
+	Oid			cast_to;		/* of the expression, if that is another one,
+								 * else InvalidOid */
 	bool		partitioned;	/* the index table is */
 
 	/*
@@ -63,10 +69,12 @@ typedef struct Count
 
 static HTAB *counts = NULL;
 
-static void add_lender(List **lenders, FactDef *fact, IndexDef *def, int i);
+static bool is_cast_of_field(IndexDef *def, Field *field, Node *expr, Index varno);
+static void add_lender(List **lenders, FactDef *fact, IndexDef *def, int i, Oid cast_to);
 static HeapTuple statistics_of(Lender *lender);
 static bool are_of_type(HeapTuple statistics, Oid type);
-static HeapTuple scale(HeapTuple statistics, Lender *lender);
+static HeapTuple adapt(HeapTuple statistics, Lender *lender);
+static Datum values_as_type(AttStatsSlot *slot, Oid type);
 static int	compare_lenders(const ListCell *a, const ListCell *b);
 static Count *enter_count(Oid relid);
 static void forget_count(Oid relid);
@@ -87,6 +95,7 @@ lenders_of(FactDef *fact, Node *expr, Index varno)
 {
 	List	   *result = NIL;
 
+	expr = without_length(expr, NULL);
 	for (int i = 0; i < fact->ndefs; i++)
 	{
 		IndexDef   *def = fact->defs[i];
@@ -96,11 +105,24 @@ lenders_of(FactDef *fact, Node *expr, Index varno)
 		for (int j = 0; j < def->nkeys + def->nincludes; j++)
 		{
 			if (expression_resembles_field(def, &def->fields[j], expr, varno))
-				add_lender(&result, fact, def, j);
+				add_lender(&result, fact, def, j, InvalidOid);
+			else if (is_cast_of_field(def, &def->fields[j], expr, varno))
+				add_lender(&result, fact, def, j, exprType(bare_value(expr)));
 		}
 	}
 	list_sort(result, compare_lenders);
 	return result;
+}
+
+/* is_cast_of_field: returns whether an expression has the values of a field as another type: another one of numbers, or text */
+static bool
+is_cast_of_field(IndexDef *def, Field *field, Node *expr, Index varno)
+{
+	int			bits;
+	bool		lossy;
+
+	return number_of_field(def, field, expr, varno, &bits, &lossy) || double_of_field(def, field, expr, varno) ||
+		(is_castable_field(field) && is_text_of_field(def, field, bare_value(expr), varno));
 }
 
 /*
@@ -126,7 +148,7 @@ lenders_of(FactDef *fact, Node *expr, Index varno)
  * Where all rows have entries everything is exact.
  */
 static void
-add_lender(List **lenders, FactDef *fact, IndexDef *def, int i)
+add_lender(List **lenders, FactDef *fact, IndexDef *def, int i, Oid cast_to)
 {
 	double		rows = table_rows(fact->relid);
 	double		entries = table_rows(def->relid);
@@ -140,6 +162,7 @@ add_lender(List **lenders, FactDef *fact, IndexDef *def, int i)
 	lender->index_table = def->relid;
 	lender->attno = def->fields[i].attno;
 	lender->type = def->fields[i].type;
+	lender->cast_to = cast_to == lender->type ? InvalidOid : cast_to;
 	lender->partitioned = def->parts != NULL;
 	lender->not_null = certain ? share : i < def->nkeys ? sqrt(share) : 1;
 	lender->common = share;
@@ -159,7 +182,8 @@ lent_statistics(List *lenders)
 
 		if (statistics == NULL)
 			continue;
-		result = lender->common < ALL_ROWS ? scale(statistics, lender) : heap_copytuple(statistics);
+		result = lender->common < ALL_ROWS || OidIsValid(lender->cast_to) ? adapt(statistics, lender) :
+			heap_copytuple(statistics);
 		ReleaseSysCache(statistics);
 		return result;
 	}
@@ -211,17 +235,19 @@ are_of_type(HeapTuple statistics, Oid type)
 }
 
 /*
- * scale
- *		Returns a copy of statistics of an index table's column, made to be about the rows of the
- *		fact table.  The shares of NULL and of common values are shares of all rows, and so is
- *		the number of distinct values if it is negative; a histogram is of the rest, whatever its
- *		share is.
+ * adapt
+ *		Returns a copy of statistics of an index table's column, made to be about an expression over
+ *		the rows of the fact table.  The shares of NULL and of common values are shares of all rows,
+ *		and so is the number of distinct values if it is negative; a histogram is of the rest,
+ *		whatever its share is.  If the expression has another type, so have the values.
  */
 static HeapTuple
-scale(HeapTuple statistics, Lender *lender)
+adapt(HeapTuple statistics, Lender *lender)
 {
 	Form_pg_statistic form = (Form_pg_statistic) GETSTRUCT(statistics);
 	Relation	catalog = table_open(StatisticRelationId, AccessShareLock);
+	TypeCacheEntry *type = lookup_type_cache(OidIsValid(lender->cast_to) ? lender->cast_to : lender->type,
+											 TYPECACHE_EQ_OPR | TYPECACHE_LT_OPR);
 	Datum		values[Natts_pg_statistic] = {0};
 	bool		isnull[Natts_pg_statistic] = {0};
 	bool		replace[Natts_pg_statistic] = {0};
@@ -231,20 +257,33 @@ scale(HeapTuple statistics, Lender *lender)
 	REPLACE(Anum_pg_statistic_stanullfrac, Float4GetDatum(1 - lender->not_null * (1 - form->stanullfrac)));
 	if (form->stadistinct < 0)
 		REPLACE(Anum_pg_statistic_stadistinct, Float4GetDatum(form->stadistinct * lender->not_null));
-	for (int slot = 0; slot < STATISTIC_NUM_SLOTS; slot++)
+	for (int i = 0; i < STATISTIC_NUM_SLOTS; i++)
 	{
-		AttStatsSlot common;
+		int			kind = (&form->stakind1)[i];
+		AttStatsSlot slot;
 		Datum	   *shares;
 
-		if ((&form->stakind1)[slot] != STATISTIC_KIND_MCV ||
-			!get_attstatsslot(&common, statistics, STATISTIC_KIND_MCV, InvalidOid, ATTSTATSSLOT_NUMBERS))
+		if ((kind != STATISTIC_KIND_MCV && kind != STATISTIC_KIND_HISTOGRAM) ||
+			!get_attstatsslot(&slot, statistics, kind, InvalidOid,
+							  kind == STATISTIC_KIND_MCV ? ATTSTATSSLOT_VALUES | ATTSTATSSLOT_NUMBERS : ATTSTATSSLOT_VALUES))
 			continue;
-		shares = palloc(sizeof(Datum) * common.nnumbers);
-		for (int i = 0; i < common.nnumbers; i++)
-			shares[i] = Float4GetDatum(common.numbers[i] * lender->common);
-		REPLACE(Anum_pg_statistic_stanumbers1 + slot,
-				PointerGetDatum(construct_array(shares, common.nnumbers, FLOAT4OID, sizeof(float4), true, TYPALIGN_INT)));
-		free_attstatsslot(&common);
+		if (kind == STATISTIC_KIND_MCV)
+		{
+			shares = palloc(sizeof(Datum) * slot.nnumbers);
+			for (int j = 0; j < slot.nnumbers; j++)
+				shares[j] = Float4GetDatum(slot.numbers[j] * lender->common);
+			REPLACE(Anum_pg_statistic_stanumbers1 + i,
+					PointerGetDatum(construct_array(shares, slot.nnumbers, FLOAT4OID, sizeof(float4), true, TYPALIGN_INT)));
+		}
+		if (OidIsValid(lender->cast_to))
+		{
+			REPLACE(Anum_pg_statistic_staop1 + i, ObjectIdGetDatum(kind == STATISTIC_KIND_MCV ? type->eq_opr : type->lt_opr));
+			REPLACE(Anum_pg_statistic_stavalues1 + i, values_as_type(&slot, type->type_id));
+			/* Texts are in another order than what they were made into. */
+			if (kind == STATISTIC_KIND_HISTOGRAM && type->type_id == TEXTOID)
+				REPLACE(Anum_pg_statistic_stakind1 + i, Int16GetDatum(0));
+		}
+		free_attstatsslot(&slot);
 	}
 #undef REPLACE
 	result = heap_modify_tuple(statistics, RelationGetDescr(catalog), values, isnull, replace);
@@ -252,13 +291,38 @@ scale(HeapTuple statistics, Lender *lender)
 	return result;
 }
 
-/* compare_lenders: puts first what is most certain, then what is about more rows, then the older one */
+/* values_as_type: returns an array of the values in statistics, cast to another type; none of these casts raises an error */
+static Datum
+values_as_type(AttStatsSlot *slot, Oid type)
+{
+	Datum	   *values = palloc(sizeof(Datum) * slot->nvalues);
+	Oid			function = InvalidOid;
+	bool		is_varlena;
+	int16		len;
+	bool		byval;
+	char		align;
+
+	if (type == TEXTOID)
+		getTypeOutputInfo(slot->valuetype, &function, &is_varlena);
+	else if (slot->valuetype != NUMERICOID)
+		(void) find_coercion_pathway(type, slot->valuetype, COERCION_EXPLICIT, &function);
+	for (int i = 0; i < slot->nvalues; i++)
+		values[i] = type == TEXTOID ? CStringGetTextDatum(OidOutputFunctionCall(function, slot->values[i])) :
+			slot->valuetype == NUMERICOID ? DirectFunctionCall1(numeric_float8_no_overflow, slot->values[i]) :
+			OidFunctionCall1(function, slot->values[i]);
+	get_typlenbyvalalign(type, &len, &byval, &align);
+	return PointerGetDatum(construct_array(values, slot->nvalues, type, len, byval, align));
+}
+
+/* compare_lenders: puts first what needs no cast, then what is most certain, what is about more rows, the older one */
 static int
 compare_lenders(const ListCell *a, const ListCell *b)
 {
 	Lender	   *x = lfirst(a);
 	Lender	   *y = lfirst(b);
 
+	if (OidIsValid(x->cast_to) != OidIsValid(y->cast_to))
+		return OidIsValid(x->cast_to) ? 1 : -1;
 	if (x->unknown != y->unknown)
 		return x->unknown < y->unknown ? -1 : 1;
 	if (x->entries != y->entries)

@@ -106,6 +106,25 @@ SELECT count(*) FILTER (WHERE searched) AS searched, count(*) AS conditions FROM
 -- Those that are not.
 SELECT library, what FROM spelling WHERE NOT searched ORDER BY n;
 
+-- Numbers in the order of another type: those that it makes equal come in the order of what is sorted by next.
+CREATE TABLE near (id int PRIMARY KEY, doc jsonb NOT NULL);
+INSERT INTO near SELECT id, jsonb_build_object('n', n, 'i', 16777220 - id) FROM unnest(ARRAY['0.1', '0.10000000000000000000002', '0.10000000000000000000001', '0.0999999999999999999999', '-7', 'NaN', '7', 'Infinity', '1e-300', '7.00000000000000000000001']) WITH ORDINALITY t (n, id);
+SELECT indextable.create('near_n', 'near', '{n::numeric}'), indextable.create('near_i', 'near', '{i::int, n}');
+CREATE FUNCTION pg_temp.sorted(query text, OUT scan text, OUT same boolean, OUT rows text) LANGUAGE plpgsql AS $$
+DECLARE plan json; native text;
+BEGIN
+	SET LOCAL enable_sort = off;
+	SET LOCAL indextable.planner = force;
+	EXECUTE 'EXPLAIN (COSTS off, FORMAT json) ' || query INTO plan;
+	scan := concat_ws(' ', substring(plan::text FROM '"Index Table":? ?(?:Only)?"?: "([^"]+)"'), substring(plan::text FROM 'Incremental Sort'));
+	EXECUTE 'SELECT string_agg(id::text, '','') FROM (' || query || ') q' INTO rows;
+	SET LOCAL indextable.planner = off;
+	EXECUTE 'SELECT string_agg(id::text, '','') FROM (' || query || ') q' INTO native;
+	same := rows = native;
+END $$;
+SELECT s.*, query FROM (VALUES ($$SELECT id FROM near ORDER BY (doc ->> 'n')::float8, id$$), ($$SELECT id FROM near ORDER BY (doc ->> 'n')::float8 DESC, id LIMIT 5$$), ($$SELECT id FROM near ORDER BY (doc ->> 'i')::bigint, (doc ->> 'n')$$),
+	($$SELECT id FROM near ORDER BY (doc ->> 'i')::real, id$$), ($$SELECT id FROM near WHERE (doc ->> 'n')::float8 >= 0.1 ORDER BY (doc ->> 'n')::float8, id$$)) q (query), pg_temp.sorted(query) s;
+
 SET client_min_messages = warning;
 DROP SCHEMA clean CASCADE;
 DROP SCHEMA mixed CASCADE;

@@ -71,12 +71,22 @@ sub expression
 	return chance(0.9) ? "($text)::$f->{type}" : "CAST($text AS $f->{type})";
 }
 
+# as_number ALIAS, FIELD: a number as one of another type, in the same order, else the field itself
+sub as_number
+{
+	my ($a, $field) = @_;
+	my $f = $FIELD{$field};
+	return expression($a, $field) if !$f->{path} || $f->{sql} || $f->{type} !~ /^(int|bigint|numeric)$/;
+	feature('order of numbers');
+	return '(' . as_text($a, @{ $f->{path} }) . ')::' . ($f->{type} eq 'numeric' ? 'float8' : pick('bigint', 'numeric', 'numeric(12,2)', 'float8', 'real'));
+}
+
 # shown EXPRESSION, FIELD: where equal values that look different may stand for each other, made to look the same
 sub shown
 {
 	my ($e, $field) = @_;
 	my $type = $FIELD{$field}{type};
-	return "trim_scale($e)" if $type =~ /^numeric/;
+	return "trim_scale(($e)::numeric)" if $type =~ /^numeric/;
 	return "length(($e)::text) < 0" if $type eq 'jsonb';
 	return $e;
 }
@@ -224,6 +234,8 @@ sub spelled
 		"($text) IS NOT DISTINCT FROM " . literal($value), "coalesce($text, " . literal(pick('', 'none', $value)) . ') = ' . literal($value), "(($text) = " . literal($value) . " OR ($json) = " . literal($scalar) . ')', "(($text) = " . literal($value) . " AND $doc ? 'k' OR ($text) = " . literal(value_of($field)) . ')',
 		"$doc \@\@ " . literal("\$$path " . pick('==', '==', '>', '<=') . " $scalar"), "$doc \@? " . literal("\$$path ? (\@ == $scalar)"), "jsonb_path_query_first($doc, " . literal("\$$path") . ") #>> '{}' = " . literal($value), "($doc\::json #>> " . json_path(@{ $f->{path} }) . ') = ' . literal($value), "jsonb_path_exists($doc, " . literal("\$$path ? (\@ == \$x)") . ', ' . literal("{\"x\": $scalar}") . ')');
 	push @any, ("($text)::" . pick('int', 'bigint', 'numeric', 'numeric(18,3)', 'float8', 'real') . ' ' . pick('=', '=', '<', '<=', '>', '>=') . ' ' . pick($value, "$value.5", "$value\::float8", "$value\::numeric")) x 4, json_cast("($json)::int = $value"), "coalesce(($text)::$f->{type}, " . pick(0, $value) . ") = $value" if $type =~ /^(int|bigint)$/;
+	push @any, map { "(($text)::varchar(" . pick(1, 2, 3, 6, 255) . '))' . $_ } ' = ' . literal($value), ' IN (' . literal($value) . ', ' . literal(value_of($field)) . ')', ' LIKE ' . literal(substr($value, 0, 2) . '%') if $type eq 'text';
+	push @any, ("($text)::float8 " . pick('=', '<', '<=', '>', '>=') . ' ' . pick($value, "$value\::float8")) x 3 if $type eq 'numeric';
 	push @any, ("($text)::boolean", "NOT ($text)::boolean", "($text)::boolean IS NOT DISTINCT FROM true", "coalesce(($text)::boolean, " . pick('true', 'false') . ')') x 2 if $type eq 'boolean';
 	return pick(@any);
 }
@@ -345,7 +357,7 @@ sub ordered
 	@fields = grep { !$FIELD{$_}{multi} } fields_of($fact) if !@fields || chance(0.15);
 	splice @fields, 2 if @fields > 2;
 	my $same = chance(0.75) ? direction() : undef;
-	my @expressions = map { expression($a, $_) } @fields;
+	my @expressions = map { chance(0.3) ? as_number($a, $_) : expression($a, $_) } @fields;
 	my @order = map { $_ . ($same // direction()) } @expressions;
 	feature('ORDER BY');
 	if (chance(0.75))

@@ -30,7 +30,7 @@ our %FIELD = (
 	i => { path => ['i'], spec => 'i::int', type => 'int', pool => [ 0 .. 5, -1 ] },
 	ib => { path => ['i'], spec => 'i::bigint AS ib', type => 'bigint', pool => [ 0 .. 5 ] },
 	it => { path => ['i'], spec => 'i AS it', pool => [ 0 .. 5, '03' ] },
-	n => { path => ['n'], spec => 'n::numeric', type => 'numeric', pool => [qw(1 1.0 1.5 2 -3 100 0)] },
+	n => { path => ['n'], spec => 'n::numeric', type => 'numeric', pool => [qw(1 1.0 1.00000000000000000001 1.5 2 -3 100 0)] },
 	nf => { path => ['n'], spec => 'n::float8 AS nf', type => 'float8', pool => [qw(1 1.5 2 -3)] },
 	n2 => { path => ['n'], spec => 'n::numeric(8,1) AS n2', type => 'numeric(8,1)', pool => [qw(1 1.5 1.3 2)] },
 	d => { path => ['d'], spec => 'd::date', type => 'date', pool => [ map { "2024-01-0$_" } 1 .. 5 ] },
