@@ -358,7 +358,9 @@ is_complete_enough(Candidate *c, const char **why)
 	c->not_null = count_not_null(c);
 	if (index_table_complete(c->def, c->not_null, NULL))
 		return true;
-	*why = REASON_INCOMPLETE;
+	*why = c->not_null == c->def->nkeys ? REASON_INCOMPLETE :
+		psprintf("some rows may have no entry, as no condition says that %s is not NULL",
+				 NameStr(TupleDescAttr(c->def->desc, c->def->fields[c->not_null].attno - 1)->attname));
 	return false;
 }
 

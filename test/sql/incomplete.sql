@@ -345,6 +345,7 @@ SET indextable.planner = force;
 SELECT * FROM used();
 INSERT INTO f VALUES (101, '{"town": "t1", "n": "many"}'), (102, '{"last": "l"}');
 SELECT * FROM used();
+SELECT reason FROM indextable.explain($$SELECT id FROM f WHERE doc ->> 'town' = 't1'$$) WHERE index_table = 'town_last'::regclass;
 SELECT * FROM indextable.verify('f');
 SELECT * FROM used();
 -- only what no row is left of, if all rows are read, and the transaction may write
