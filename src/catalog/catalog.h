@@ -34,8 +34,9 @@ extern char *told_remaking(List *undefined);
  * can answer by itself.
  */
 
-/* The bit of rows that lack an entry though their first so many key fields are not null. */
-#define LACKING_BIT(fields)	((uint32) 1 << (fields))
+/* The bit of a record, and of rows that lack an entry though their first so many key fields are not null. */
+#define LACKING_BIT(record)	((uint32) 1 << (record))
+#define LACKS_ENTRY(fields)	LACKING_BIT(Min(fields, 25))
 /*
  * The bits of rows that have another value than an array where the elements of one are looked for,
  * of rows that have an element that is no string, of rows whose elements are not one

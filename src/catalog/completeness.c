@@ -27,7 +27,8 @@
  * (index table, 28) says so of an array that has an element twice, or one that is no key, and
  * of a value in place of an array; and a row (index table, 27) of an element that is no string.
  * A row (index table, 31) says that all this is recorded: version 1.1 did not do so.  Index
- * tables that could have so many key fields do not record it.
+ * tables with more than 25 key fields do not record it, and of these fields a k of 25 says
+ * that there is a row of which at least so many are not null.
  *
  * This holds for every snapshot of another transaction, because whoever writes a row that
  * lacks an entry records that before the end of his statement, unless the record is there
@@ -95,10 +96,8 @@ typedef struct Records
 	uint32		lacking;
 } Records;
 
-/* All bits of rows that lack entries. */
-#define LACKING_BITS	(~(VALUE_BITS | VALUES_RECORDED))
-
-StaticAssertDecl(INDEX_MAX_KEYS <= 32, "LACKING_BIT() has a bit for each number of key fields, of which there are fewer");
+/* All bits of rows that lack entries; of many key fields version 1.1 has recorded the number itself. */
+#define LACKING_BITS(def)	(~(records_values(def) ? VALUE_BITS | VALUES_RECORDED : VALUES_RECORDED))
 
 static Relation open_if_free(Oid relid);
 static void read_records(Relation rel, Oid index_table, Snapshot snapshot, Records *records);
@@ -218,7 +217,7 @@ index_table_complete(IndexDef *def, int fields, Snapshot snapshot)
 	rel = open_if_free(completeness_relid());
 	if (rel == NULL)
 		return false;
-	complete = all_records(rel, def->relid, snapshot, &lacking) && ((lacking & LACKING_BITS) >> fields) == 0;
+	complete = all_records(rel, def->relid, snapshot, &lacking) && (lacking & LACKING_BITS(def)) < LACKS_ENTRY(fields);
 	relation_close(rel, AccessShareLock);
 	return complete;
 }
@@ -324,7 +323,7 @@ lacking_unrecorded(IndexDef *def, uint32 lacking, Snapshot snapshot)
 	relation_close(rel, AccessShareLock);
 	lacking &= ~recorded;
 	/* Nothing is wrong where that is not recorded. */
-	if ((recorded & VALUES_RECORDED) == 0)
+	if ((recorded & VALUES_RECORDED) == 0 || !records_values(def))
 		lacking &= ~VALUE_BITS;
 	if (lacking != 0)
 		forget_records(def);

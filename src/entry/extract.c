@@ -118,7 +118,7 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 		if (result == VALUE_NULL || result == VALUE_JSON_NULL)
 		{
 			/* How many fields after a JSON null are not null does not matter. */
-			entries->lacking = LACKING_BIT(result == VALUE_NULL ? i : def->nkeys) | (element_mismatch.values & UNEVEN_BIT);
+			entries->lacking = LACKS_ENTRY(result == VALUE_NULL ? i : def->nkeys) | (element_mismatch.values & UNEVEN_BIT);
 			return 0;
 		}
 		isnull[field->attno - 1] = false;
@@ -158,7 +158,7 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 		if (report && !def->skip_mismatch)
 			report_mismatch(def, row, &mismatch);
 		if (def->skip_mismatch)
-			entries->lacking = LACKING_BIT(def->nkeys);
+			entries->lacking = LACKS_ENTRY(def->nkeys);
 		return report && def->skip_mismatch ? Max(elements.n + elements.mismatches, 1) : 0;
 	}
 	if (elements.mismatches > 0)
@@ -199,7 +199,7 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 	else
 		skipped++;
 	if (elements.json_null || (def->skip_mismatch && skipped > 0))
-		entries->lacking = LACKING_BIT(def->nkeys);
+		entries->lacking = LACKS_ENTRY(def->nkeys);
 	entries->lacking |= mismatch.values | (element_mismatch.values & ~NO_STRING_BIT);
 	return report && def->skip_mismatch ? skipped : 0;
 }
@@ -232,7 +232,7 @@ extract_delta(IndexDef *def, FactRow *row, bool report, RowDelta *delta)
 	{
 		if (report && !def->skip_mismatch)
 			report_mismatch(def, row, &mismatch);
-		delta->lacking |= LACKING_BIT(def->nkeys);
+		delta->lacking |= LACKS_ENTRY(def->nkeys);
 		delta->skipped += report && def->skip_mismatch;
 	}
 	delta->lacking |= mismatch.values;
@@ -292,7 +292,7 @@ extract_groups(IndexDef *def, FactRow *row, bool report, RowDelta *delta)
 	}
 	delta->elements = elements.values;
 	if (skipped > 0)
-		delta->lacking |= LACKING_BIT(def->nkeys + 1);
+		delta->lacking |= LACKS_ENTRY(def->nkeys + 1);
 	if (report && def->skip_mismatch)
 		delta->skipped += skipped;
 	return delta->n > 0;

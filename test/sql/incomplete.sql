@@ -411,6 +411,17 @@ SELECT * FROM used();
 TRUNCATE f2;
 SELECT * FROM indextable.verify('f');
 SELECT * FROM used();
+-- so many key fields that their numbers would be taken for other records
+DROP TABLE f;
+CREATE TABLE f (id int PRIMARY KEY, doc jsonb);
+SELECT indextable.create('many', 'f', (SELECT array_agg('k' || i) FROM generate_series(1, 31) i)) \gset
+INSERT INTO f SELECT i, (SELECT jsonb_object_agg('k' || k, '{}'::text) FROM generate_series(1, CASE i WHEN 1 THEN 31 ELSE 25 + i END) k) FROM generate_series(1, 5) i;
+SELECT * FROM indextable.verify('f');
+SELECT count(*), count(doc ->> 'k31') FROM f WHERE doc ->> 'k1' = '{}';
+SELECT count(*) FROM f WHERE doc ->> 'k28' = '{}' AND doc ->> 'k31' IS NULL;
+DELETE FROM f WHERE id > 1;
+SELECT * FROM indextable.verify('f');
+EXPLAIN (COSTS OFF) SELECT count(*) FROM f WHERE doc ->> 'k1' = '{}';
 RESET indextable.planner;
 RESET indextable.stale_reads;
 DROP TABLE f;
