@@ -550,10 +550,11 @@ sort_expression(Candidate *c, RelOptInfo *rel, PathKey *key, int position, bool 
 						   (IsA(expr, RelabelType) &&
 							column_of_candidate(c, (Node *) ((RelabelType *) expr)->arg) == att->attnum)))
 			return expr;
+		/* Not a cast of JSON, which is an error for strings. */
 		if (field == NULL || field->spec->multi ||
 			key->pk_opfamily != lookup_type_cache(exprType(expr), TYPECACHE_BTREE_OPFAMILY)->btree_opf ||
 			(!number_of_field(c->def, field, expr, c->varno, &bits, &lossy) &&
-			 !double_of_field(c->def, field, expr, c->varno)))
+			 !double_of_field(c->def, field, expr, c->varno, &lossy)) || lossy)
 			continue;
 		*last = bits > 0 || field->type == NUMERICOID;
 		return expr;

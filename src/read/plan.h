@@ -48,7 +48,7 @@ extern Taken take_float(Field *field, int bits, StrategyNumber strategy, double 
 extern Taken take_bound(StrategyNumber strategy, double value, Datum *result);
 extern Taken take_numeric(Field *field, StrategyNumber strategy, Numeric value, Datum *result);
 extern bool number_of_field(IndexDef *def, Field *field, Node *expr, Index varno, int *bits, bool *lossy);
-extern bool double_of_field(IndexDef *def, Field *field, Node *expr, Index varno);
+extern bool double_of_field(IndexDef *def, Field *field, Node *expr, Index varno, bool *lossy);
 extern StrategyNumber number_strategy(Oid operator);
 
 /* search_value.c: what entries are searched by, made of what a condition compares with */

@@ -285,21 +285,21 @@ number_of_field(IndexDef *def, Field *field, Node *expr, Index varno, int *bits,
 /*
  * double_of_field
  *		Returns whether an expression is the double that a field of type numeric is rounded to, if
- *		that is no error.  The order of numbers stays the same, but several may become one.
+ *		that is no error, and sets *lossy as number_of_field() does.  The order of numbers stays the
+ *		same, but several may become one.
  */
 bool
-double_of_field(IndexDef *def, Field *field, Node *expr, Index varno)
+double_of_field(IndexDef *def, Field *field, Node *expr, Index varno, bool *lossy)
 {
 	FuncExpr   *call = (FuncExpr *) expr;
 
+	*lossy = IsA(expr, FuncExpr) && call->funcid == F_FLOAT8_JSONB;
 	if (field->type != NUMERICOID || field->typmod >= 0 || !is_castable_field(field) || exprType(expr) != FLOAT8OID)
 		return false;
 	if (IsA(expr, CoerceViaIO))
 		return is_text_of_field(def, field, bare_value((Node *) ((CoerceViaIO *) expr)->arg), varno);
-	if (!IsA(expr, FuncExpr))
-		return false;
-	return call->funcid == F_FLOAT8_NUMERIC ? expression_is_field(def, field, linitial(call->args), varno) :
-		call->funcid == F_FLOAT8_JSONB && is_value_after(def, field, field->spec->nsteps, linitial(call->args), varno);
+	return *lossy ? is_value_after(def, field, field->spec->nsteps, linitial(call->args), varno) :
+		IsA(expr, FuncExpr) && call->funcid == F_FLOAT8_NUMERIC && expression_is_field(def, field, linitial(call->args), varno);
 }
 
 /* accepts: returns whether a type has all values of a type of integers, if perhaps rounded */

@@ -168,7 +168,7 @@ implied_by_operator(IndexDef *def, Oid operator, Oid collation, Node *expr, Node
 		else if (strategy != InvalidStrategy && number_of_field(def, field, expr, varno, &bits, &lossy) &&
 				 (!array || number_strategy(operator) == BTEqualStrategyNumber))
 			condition = conversion(def, i, strategy, TAKE_NUMBER, bits, value, array);
-		else if (strategy != InvalidStrategy && !array && exprType(value) == FLOAT8OID && double_of_field(def, field, expr, varno))
+		else if (strategy != InvalidStrategy && !array && exprType(value) == FLOAT8OID && double_of_field(def, field, expr, varno, &lossy))
 		{
 			condition = conversion(def, i, strategy < BTEqualStrategyNumber ? BTLessEqualStrategyNumber : BTGreaterEqualStrategyNumber,
 								   TAKE_NUMBER, 0, value, false);

@@ -121,7 +121,7 @@ is_cast_of_field(IndexDef *def, Field *field, Node *expr, Index varno)
 	int			bits;
 	bool		lossy;
 
-	return number_of_field(def, field, expr, varno, &bits, &lossy) || double_of_field(def, field, expr, varno) ||
+	return number_of_field(def, field, expr, varno, &bits, &lossy) || double_of_field(def, field, expr, varno, &lossy) ||
 		(is_castable_field(field) && is_text_of_field(def, field, bare_value(expr), varno));
 }
 
