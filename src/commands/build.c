@@ -220,7 +220,7 @@ run_build(Build *b)
 			retry_rejections(b);
 		PushActiveSnapshot(GetTransactionSnapshot());
 		look(b, false);
-		if (!with_queue_locked(b->fact_table, DRAIN_WAIT, build_batch, b))
+		if (!with_queue_locked(b->fact_table, build_batch, b))
 			report_build_superseded(b);
 		look(b, true);
 		PopActiveSnapshot();
@@ -294,7 +294,7 @@ drain_in_batches(Build *b, int few)
 		changes = 0;
 		PushActiveSnapshot(GetTransactionSnapshot());
 		look(b, false);
-		drain_batch(b->fact_table, setting_batch_size, DRAIN_WAIT, &position, &changes);
+		drain_batch(b->fact_table, setting_batch_size, &position, &changes);
 		drain_end(&position);
 		look(b, true);
 		PopActiveSnapshot();

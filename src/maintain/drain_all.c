@@ -200,11 +200,11 @@ drain_local_queue(Oid fact_table, DrainCall *call)
 		call->reading = true;
 	}
 	position.start = RegisterSnapshot(GetLatestSnapshot());
-	while (drain_batch(fact_table, call->limit, DRAIN_WAIT, &position, &call->changes))
+	while (drain_batch(fact_table, call->limit, &position, &call->changes))
 		CommandCounterIncrement();
 	foreach_ptr(FeedBatch, batch, take.batches)
 	{
-		(void) feed_apply(fact_table, DRAIN_WAIT, batch);
+		feed_apply(fact_table, batch);
 		call->changes += batch->n;
 		whole |= batch->whole != NIL;
 	}
@@ -212,7 +212,7 @@ drain_local_queue(Oid fact_table, DrainCall *call)
 	{
 		position.block[0] = position.block[1] = 0;
 		position.caught_up = false;
-		while (drain_batch(fact_table, call->limit, DRAIN_WAIT, &position, &call->changes))
+		while (drain_batch(fact_table, call->limit, &position, &call->changes))
 			CommandCounterIncrement();
 	}
 	drain_end(&position);

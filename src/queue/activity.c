@@ -8,7 +8,6 @@
  */
 #include "postgres.h"
 
-#include "catalog/pg_type.h"
 #include "common/hashfn.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
@@ -20,7 +19,6 @@
 
 #include "../indextable.h"
 #include "../util/arguments.h"
-#include "../util/lock.h"
 #include "../util/settings.h"
 #include "../util/subxact.h"
 #include "queue.h"
@@ -32,7 +30,7 @@ static TimestampTz last_use(const QueueActivity *queue);
 /* What stays the same is written to the server's log once in this time, in ms. */
 #define LOG_INTERVAL		600000
 
-static bool note(Oid fact_table, Oid server, bool waiting, const char *message, Oid queue_table, int max_backoff);
+static bool note(Oid fact_table, Oid server, bool waiting, const char *message, int max_backoff);
 
 /* What a server has said of its feeds is believed for so many ms, unless workers ask less often. */
 #define BELIEVED			60000
@@ -190,21 +188,10 @@ bool
 trouble_note_error(Oid fact_table, Oid server, ErrorData *error)
 {
 	if (!is_conflict(error))
-		return note(fact_table, server, false, error->message, InvalidOid, MAX_BACKOFF);
+		return note(fact_table, server, false, error->message, MAX_BACKOFF);
 	if (error->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE)
-		return note(fact_table, server, true, "", InvalidOid, MAX_WAIT);
-	return note(fact_table, server, true, error->message, InvalidOid, MIN_BACKOFF);
-}
-
-/*
- * trouble_note_wait
- *		Notes that a batch of the queue on this server was not tried because another session
- *		has locked a queue table; returns whether that is to be logged.
- */
-bool
-trouble_note_wait(Oid fact_table, Oid queue_table)
-{
-	return note(fact_table, InvalidOid, true, "", queue_table, MAX_WAIT);
+		return note(fact_table, server, true, "", MAX_WAIT);
+	return note(fact_table, server, true, error->message, MIN_BACKOFF);
 }
 
 /*
@@ -215,7 +202,7 @@ trouble_note_wait(Oid fact_table, Oid queue_table)
  *		that this is over.
  */
 static bool
-note(Oid fact_table, Oid server, bool waiting, const char *message, Oid queue_table, int max_backoff)
+note(Oid fact_table, Oid server, bool waiting, const char *message, int max_backoff)
 {
 	TimestampTz now = GetCurrentTimestamp();
 	Trouble    *trouble;
@@ -240,7 +227,6 @@ note(Oid fact_table, Oid server, bool waiting, const char *message, Oid queue_ta
 	if (log && !waiting)
 		trouble->logged = hash;
 	trouble->waiting = waiting;
-	trouble->queue_table = queue_table;
 	trouble->worker = MyProcPid;
 	strlcpy(trouble->message, text, sizeof(trouble->message));
 	trouble->backoff = anew ? MIN_BACKOFF : Min(trouble->backoff * 2, max_backoff);
@@ -268,7 +254,7 @@ static char *
 trouble_text(const Trouble *trouble, Oid fact_table)
 {
 	if (trouble->waiting && trouble->message[0] == '\0')
-		return pstrdup(OidIsValid(trouble->queue_table) ? "waiting for a session that drains the queue" : "waiting for a lock");
+		return "waiting for a lock";
 	if (!owns_relation(fact_table, GetUserId()))
 		return "<insufficient privilege>";
 	return pstrdup(trouble->message);
@@ -321,9 +307,7 @@ indextable_queue_activity(PG_FUNCTION_ARGS)
 		queue.backlog = -1;
 	isnull[3] = isnull[4] = isnull[8] = queue.trouble.since == 0;
 	if (!isnull[3])
-	{
 		values[3] = CStringGetTextDatum(trouble_text(&queue.trouble, fact_table));
-	}
 	values[4] = TimestampTzGetDatum(queue.trouble.since);
 
 	/* Changes may be waiting in feeds that nobody asks, which is no error. */
@@ -366,33 +350,15 @@ backlog_is_known(const QueueActivity *queue, TimestampTz now)
  *		none is seen to.
  *
  * A worker that waits for a lock does so for a moment only, again and again: in between
- * nobody is in its way.
+ * nobody is in its way.  The number of one that has ended may be that of another process by now.
  */
 static Datum
 blockers_of(const Trouble *trouble)
 {
-	List	   *pids = NIL;
-	Datum	   *elements;
-	int			n = 0;
+	Datum		blocking;
 
-	if (!OidIsValid(trouble->queue_table))
-	{
-		Datum		blocking;
-
-		/*
-		 * The number of a worker that has ended may be that of another
-		 * process by now.
-		 */
-		if (!only_workers(list_make1_int(trouble->worker)))
-			return (Datum) 0;
-		blocking = DirectFunctionCall1(pg_blocking_pids, Int32GetDatum(trouble->worker));
-		return ArrayGetNItems(ARR_NDIM(DatumGetArrayTypeP(blocking)), ARR_DIMS(DatumGetArrayTypeP(blocking))) == 0 ? (Datum) 0 : blocking;
-	}
-	pids = lock_blockers(trouble->queue_table);
-	if (pids == NIL)
+	if (!is_worker(trouble->worker))
 		return (Datum) 0;
-	elements = palloc(sizeof(Datum) * list_length(pids));
-	foreach_int(pid, pids)
-		elements[n++] = Int32GetDatum(pid);
-	return PointerGetDatum(construct_array(elements, n, INT4OID, sizeof(int32), true, TYPALIGN_INT));
+	blocking = DirectFunctionCall1(pg_blocking_pids, Int32GetDatum(trouble->worker));
+	return ArrayGetNItems(ARR_NDIM(DatumGetArrayTypeP(blocking)), ARR_DIMS(DatumGetArrayTypeP(blocking))) == 0 ? (Datum) 0 : blocking;
 }

@@ -54,11 +54,8 @@
 #include "../util/wait_point.h"
 #include "queue.h"
 
-/* The queue table that lock_queue() has found locked; InvalidOid: it has found none. */
-static Oid	busy_queue;
-
 static void drain_locked(FactDef *def, Relation fact, void *arg);
-static bool lock_queue(Oid fact_table, DrainLock lock, Relation *fact, FactDef **def);
+static bool lock_queue(Oid fact_table, Relation *fact, FactDef **def);
 static ErrorData *try_to_write(Reconciliation *r);
 static void write_entries(void *arg);
 static void apply_failing_row(Reconciliation *r);
@@ -67,11 +64,10 @@ static void apply_failing_row(Reconciliation *r);
  * with_queue_locked
  *		Calls work() with a fact table whose queue no other session drains meanwhile, and
  *		with fixed settings.  Returns false, without calling it, if there is nothing to
- *		drain, or if another session drains the queue and lock is DRAIN_TRY.
+ *		drain.
  */
 bool
-with_queue_locked(Oid fact_table, DrainLock lock,
-				  void (*work) (FactDef *def, Relation fact, void *arg), void *arg)
+with_queue_locked(Oid fact_table, void (*work) (FactDef *def, Relation fact, void *arg), void *arg)
 {
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable drain",
 											  ALLOCSET_DEFAULT_SIZES);
@@ -82,7 +78,7 @@ with_queue_locked(Oid fact_table, DrainLock lock,
 	bool		locked;
 
 	fix_gucs();
-	locked = lock_queue(fact_table, lock, &fact, &def);
+	locked = lock_queue(fact_table, &fact, &def);
 	if (locked)
 	{
 		work(def, fact, arg);
@@ -101,24 +97,21 @@ with_queue_locked(Oid fact_table, DrainLock lock,
  *		a transaction, says where the next batch of the same transaction goes on.
  */
 bool
-drain_batch(Oid fact_table, int limit, DrainLock lock, DrainPosition *position, int64 *changes)
+drain_batch(Oid fact_table, int limit, DrainPosition *position, int64 *changes)
 {
 	Drain		drain = {.limit = limit,.arg = position};
 
-	position->busy = InvalidOid;
-	position->locked = !drain_from(fact_table, lock, &drain) && lock == DRAIN_TRY;
-	if (position->locked)
-		position->busy = busy_queue;
-	position->locked |= drain.again;
+	drain_from(fact_table, &drain);
+	position->again = drain.again;
 	*changes += drain.n;
 	return drain.n == limit && (position->start == NULL || !position->caught_up);
 }
 
-/* drain_from: drains a batch from where it says; returns what with_queue_locked() does */
-bool
-drain_from(Oid fact_table, DrainLock lock, Drain *drain)
+/* drain_from: drains a batch from where it says */
+void
+drain_from(Oid fact_table, Drain *drain)
 {
-	return with_queue_locked(fact_table, lock, drain_locked, drain);
+	(void) with_queue_locked(fact_table, drain_locked, drain);
 }
 
 /* drain_end: releases what *position has kept from batch to batch */
@@ -145,7 +138,7 @@ drain_queue(Oid fact_table, int few)
 	do
 	{
 		before = changes;
-		drain_batch(fact_table, setting_batch_size, DRAIN_WAIT, &position, &changes);
+		drain_batch(fact_table, setting_batch_size, &position, &changes);
 		CommandCounterIncrement();
 	} while (changes - before > few);
 	drain_end(&position);
@@ -202,16 +195,13 @@ drain_locked(FactDef *def, Relation fact, void *arg)
  * lock_queue
  *		Opens the fact table, locks the queue against other drains and the asynchronous
  *		index tables against DDL, in the order in which writers lock them, and pins the
- *		definition.  Returns false if there is nothing to drain, or if another session drains
- *		the queue and lock is DRAIN_TRY.  The fact table is not locked while it waits for that
- *		session.
+ *		definition.  Returns false if there is nothing to drain.  The fact table is not locked
+ *		while another session that drains the queue is waited for.
  */
 static bool
-lock_queue(Oid fact_table, DrainLock lock, Relation *fact, FactDef **def)
+lock_queue(Oid fact_table, Relation *fact, FactDef **def)
 {
 	Oid			locked = InvalidOid;
-
-	busy_queue = InvalidOid;
 
 	/*
 	 * This is the lock that writers take.  create() waits for it, so that no
@@ -242,12 +232,6 @@ lock_queue(Oid fact_table, DrainLock lock, Relation *fact, FactDef **def)
 		else if (!ConditionalLockRelationOid(queue, ShareUpdateExclusiveLock))
 		{
 			TableLock	locks[] = {{queue, ShareUpdateExclusiveLock, false}, {fact_table, RowExclusiveLock, false}};
-
-			if (lock == DRAIN_TRY)
-			{
-				busy_queue = queue;
-				break;
-			}
 
 			/*
 			 * Who has the drain lock may be waiting for the fact table, as

@@ -30,7 +30,7 @@ extern void wake_workers_for_prepared(void);
 extern void request_workers(Oid database);
 extern bool note_workers_stopped(Oid database, bool stop);
 extern int	count_workers(Oid database, bool wake);
-extern bool only_workers(List *pids);
+extern bool is_worker(int pid);
 extern void register_launcher(void);
 extern int	take_worker_requests(Oid *databases);
 extern int	slot_reserve(Oid database, bool *enough, uint64 *use);
@@ -69,8 +69,6 @@ typedef struct Trouble
 								 * one has not */
 	bool		waiting;		/* other sessions are in the way; otherwise it
 								 * is an error */
-	Oid			queue_table;	/* the one that they have locked, if that is
-								 * why */
 	int			worker;			/* the process whose batch has failed last */
 	TimestampTz tried_at;		/* when the last one failed */
 	TimestampTz next_try;
@@ -146,7 +144,6 @@ extern void activity_note_backlog(Oid fact_table, Oid server, int64 backlog, Tim
 
 extern bool trouble_of(Oid fact_table, Oid server, Trouble *trouble);
 extern bool trouble_note_error(Oid fact_table, Oid server, ErrorData *error);
-extern bool trouble_note_wait(Oid fact_table, Oid queue_table);
 extern void trouble_end(Oid fact_table, Oid server);
 
 /* adopt_restored.c: adopts the index tables that a restore has brought from a dump */
@@ -227,10 +224,7 @@ typedef struct DrainPosition
 	Snapshot	reading;		/* keys and rows are read with this one; NULL:
 								 * with a new one in each batch */
 	bool		caught_up;		/* no such change is left in the queue */
-	bool		locked;			/* the batch was left to another session that
-								 * may be draining */
-	Oid			busy;			/* the queue table that this session has
-								 * locked, if it is known */
+	bool		again;			/* the queue is to be tried again soon */
 	bool		retry_rejected; /* rejected rows are tried again, although
 								 * they are not due */
 	Oid			relid[2];		/* the queue tables */
@@ -284,13 +278,6 @@ extern bool have_no_entries(Reconciliation *r, int defno);
 
 /* drain.c: applies what is queued to asynchronous index tables, and locks a queue against drains */
 
-/* What to do while another session drains the queue. */
-typedef enum DrainLock
-{
-	DRAIN_WAIT,					/* wait until it has ended */
-	DRAIN_TRY					/* leave the queue to it */
-} DrainLock;
-
 /* A batch that is drained under the drain lock. */
 typedef struct Drain
 {
@@ -318,15 +305,13 @@ typedef struct DrainCall
  */
 #define FEW_CHANGES			1000
 
-extern bool with_queue_locked(Oid fact_table, DrainLock lock,
-							  void (*work) (FactDef *def, Relation fact, void *arg), void *arg);
-extern bool drain_from(Oid fact_table, DrainLock lock, Drain *drain);
+extern bool with_queue_locked(Oid fact_table, void (*work) (FactDef *def, Relation fact, void *arg), void *arg);
+extern void drain_from(Oid fact_table, Drain *drain);
 extern void drain_end(DrainPosition *position);
 extern void drain_queue(Oid fact_table, int few);
 extern void check_row_indexes(FactDef *def);
 extern void apply_keys(Reconciliation *r);
-extern bool drain_batch(Oid fact_table, int limit, DrainLock lock, DrainPosition *position,
-						int64 *changes);
+extern bool drain_batch(Oid fact_table, int limit, DrainPosition *position, int64 *changes);
 
 /*
  * rejections.c: keeps the rows that have no entries in an asynchronous index table because of

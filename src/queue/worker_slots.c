@@ -154,25 +154,17 @@ count_workers(Oid database, bool wake)
 	return n;
 }
 
-/* only_workers: returns whether all processes in a list of pids are workers that the launcher has started */
+/* is_worker: returns whether a process is a worker that the launcher has started */
 bool
-only_workers(List *pids)
+is_worker(int pid)
 {
-	if (shared == NULL)
-		return pids == NIL;
-	foreach_int(pid, pids)
-	{
-		bool		found = false;
+	bool		found = false;
 
-		LWLockAcquire(shared->lock, LW_SHARED);
-		for (int i = 0; i < MAX_WORKERS; i++)
-			found |= shared->workers[i].latch != NULL && shared->workers[i].pid == pid &&
-				!has_ended(&shared->workers[i]);
-		LWLockRelease(shared->lock);
-		if (!found)
-			return false;
-	}
-	return true;
+	LWLockAcquire(shared->lock, LW_SHARED);
+	for (int i = 0; i < MAX_WORKERS; i++)
+		found |= shared->workers[i].latch != NULL && shared->workers[i].pid == pid && !has_ended(&shared->workers[i]);
+	LWLockRelease(shared->lock);
+	return found;
 }
 
 /* ---- for the launcher ---- */

@@ -3,8 +3,7 @@
  * lock.c
  *	  Locks a table or its whole partition tree: with a timeout, without waiting, or
  *	  telling whether the lock is new; or several tables that others lock in any order.
- *	  Tells which processes are in the way of a lock, measures tables without waiting for one,
- *	  and sleeps.
+ *	  Measures tables without waiting for a lock, and sleeps.
  *
  *-------------------------------------------------------------------------
  */
@@ -345,33 +344,6 @@ unlock_tree(Oid relid, LOCKMODE mode)
 {
 	foreach_oid(table, list_with_partitions(relid))
 		UnlockRelationOid(table, mode);
-}
-
-/*
- * lock_blockers
- *		Lists the processes that have, or wait for, a lock on a queue table that conflicts with that
- *		of a drain, as pg_blocking_pids() would for a drain that begins now: 0 stands for a prepared
- *		transaction.
- */
-List *
-lock_blockers(Oid relid)
-{
-	List	   *pids = NIL;
-	LockData   *data = GetLockStatusData();
-	LOCKTAG		tag;
-	LOCKMASK	conflicts;
-
-	SET_LOCKTAG_RELATION(tag, MyDatabaseId, relid);
-	conflicts = GetLockTagsMethodTable(&tag)->conflictTab[ShareUpdateExclusiveLock];
-	for (int i = 0; i < data->nelements; i++)
-	{
-		LockInstanceData *l = &data->locks[i];
-
-		if (memcmp(&l->locktag, &tag, sizeof(LOCKTAG)) == 0 && l->pid != MyProcPid &&
-			((l->holdMask | (l->waitLockMode == NoLock ? 0 : LOCKBIT_ON(l->waitLockMode))) & conflicts) != 0)
-			pids = list_append_unique_int(pids, l->leaderPid);
-	}
-	return pids;
 }
 
 /*

@@ -36,7 +36,6 @@ extern void unlock_tree(Oid relid, LOCKMODE mode);
 extern bool lock_once(Oid relid, LOCKMODE mode, uint64 *time);
 extern void locks_are_released(void);
 extern bool lock_newly(Oid relid, LOCKMODE mode);
-extern List *lock_blockers(Oid relid);
 extern bool is_database_lock_awaited(Oid database);
 extern bool lock_with_timeout(Oid relid, LOCKMODE mode);
 extern bool lock_in_turns(List *tables, List *trees, List *others, LOCKMODE mode);

@@ -378,7 +378,7 @@ queue_rows(Repair *r, FactDef *factdef)
 	for (int i = 0; i < r->nsuspects; i++)
 		queue_collect_key(factdef, NULL, r->suspects[i].key);
 	position.start = RegisterSnapshot(GetLatestSnapshot());
-	while (drain_batch(fact_table, setting_batch_size, DRAIN_WAIT, &position, &changes))
+	while (drain_batch(fact_table, setting_batch_size, &position, &changes))
 		CommandCounterIncrement();
 	drain_end(&position);
 	UnregisterSnapshot(position.start);

@@ -5,9 +5,9 @@
  *	  decides what becomes of a queue whose batch has failed.
  *
  * Such a queue is left alone for a while: see activity.c.  That is half a second at most if
- * the batch has waited in vain for a lock that another session has.  If there was an error, it
- * may be mended by DDL: then the server tells this process what has changed, and the queue is
- * tried again at once.
+ * the batch has waited in vain for a lock that another session has, such as that of a drain.  If
+ * there was an error, it may be mended by DDL: then the server tells this process what has
+ * changed, and the queue is tried again at once.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,7 +29,6 @@
 #include "../place/foreign/foreign.h"
 #include "../place/place.h"
 #include "../queue/queue.h"
-#include "../util/lock.h"
 #include "../util/memory.h"
 #include "../util/relation.h"
 #include "../util/settings.h"
@@ -100,9 +99,8 @@ static void drain_one(Queue *queue, Heard *h, bool troubled, bool *more, Timesta
 static void report_draining(Oid fact_table);
 static void queue_context(void *arg);
 static bool is_worth_logging(ErrorData *error, void *arg);
-static pg_noinline bool drain_in_transaction(Queue *queue, bool mended, int64 *changes, bool *locked);
-static bool drain_feeds(Queue *queue, int64 *changes, bool *locked);
-static void note_wait(Queue *queue, Oid queue_table);
+static pg_noinline bool drain_in_transaction(Queue *queue, bool mended, int64 *changes, bool *again);
+static bool drain_feeds(Queue *queue, int64 *changes);
 
 /* round_init: begins to hear what changes; synchronous_commit is what commits did before they became asynchronous */
 void
@@ -314,8 +312,7 @@ fold_one(Oid index_table)
 /*
  * drain_queues
  *		Drains one batch of each queue.  Returns whether any has more; *next_try says when one
- *		has to be tried again because its batch failed, or another session may be draining it:
- *		DT_NOEND if none has.
+ *		has to be tried again, because its batch failed, for example: DT_NOEND if none has.
  */
 bool
 drain_queues(List *queues, TimestampTz *next_try)
@@ -359,7 +356,12 @@ heard_of(Queue *queue)
 	return h;
 }
 
-/* is_left_alone: returns whether a queue whose batch has failed is not to be tried again yet; sets *next_try if it will soon be */
+/*
+ * is_left_alone
+ *		Returns whether a queue whose batch has failed is not to be tried again yet; sets
+ *		*next_try if it will soon be.  What another worker has waited for is no reason: that may
+ *		be a batch of this one.
+ */
 static bool
 is_left_alone(Queue *queue, Heard *h, const Trouble *trouble, TimestampTz *next_try)
 {
@@ -373,20 +375,20 @@ is_left_alone(Queue *queue, Heard *h, const Trouble *trouble, TimestampTz *next_
 			return false;
 		*next_try = Min(*next_try, soon);
 	}
-	return now < trouble->next_try;
+	return now < trouble->next_try && !(trouble->waiting && trouble->worker != MyProcPid);
 }
 
 /*
  * drain_one
- *		Drains one batch of a queue; sets *more if there may be more, and *next_try if the
- *		batch was left to another session that may be draining.
+ *		Drains one batch of a queue; sets *more if there may be more, and *next_try if it is
+ *		to be tried again soon.
  */
 static void
 drain_one(Queue *queue, Heard *h, bool troubled, bool *more, TimestampTz *next_try)
 {
 	MemoryContext cxt = CurrentMemoryContext;
 	volatile int64 changes = 0;
-	volatile bool locked = false;
+	volatile bool again = false;
 	News		before = news;
 	ErrorContextCallback context = {.previous = error_context_stack,.callback = queue_context};
 
@@ -395,12 +397,12 @@ drain_one(Queue *queue, Heard *h, bool troubled, bool *more, TimestampTz *next_t
 	PG_TRY();
 	{
 		int64		n = 0;
-		bool		left = false;
+		bool		soon = false;
 
-		if (drain_in_transaction(queue, h->news.code != before.code, &n, &left))
+		if (drain_in_transaction(queue, h->news.code != before.code, &n, &soon))
 			*more = true;
 		changes = n;
-		locked = left;
+		again = soon;
 	}
 	PG_CATCH();
 	{
@@ -417,13 +419,8 @@ drain_one(Queue *queue, Heard *h, bool troubled, bool *more, TimestampTz *next_t
 	PG_END_TRY();
 	error_context_stack = context.previous;
 	activity_count(queue->fact_table, queue->server, changes);
-
-	/* If another session may be draining, nothing is known of an error. */
-	if (locked)
-	{
+	if (again)
 		*next_try = Min(*next_try, TimestampTzPlusMilliseconds(GetCurrentTimestamp(), MIN_BACKOFF));
-		return;
-	}
 	h->news = before;
 	if (troubled)
 		trouble_end(queue->fact_table, queue->server);
@@ -459,33 +456,29 @@ is_worth_logging(ErrorData *error, void *arg)
 /*
  * drain_in_transaction
  *		Drains one batch of a queue in a transaction of its own, and adds its size to
- *		*changes.  Returns whether there may be more; *locked says whether the batch was left
- *		to another session that may be draining.  With mended the rejected rows are tried
- *		again, because the code that has failed for them may be another.
+ *		*changes.  Returns whether there may be more; *again says whether to try it again soon.
+ *		With mended the rejected rows are tried again, because the code that has failed for
+ *		them may be another.
  */
 static bool
-drain_in_transaction(Queue *queue, bool mended, int64 *changes, bool *locked)
+drain_in_transaction(Queue *queue, bool mended, int64 *changes, bool *again)
 {
 	Oid			fact_table = queue->fact_table;
 	DrainPosition position = {.retry_rejected = mended};
-	bool		others;
 	bool		more;
 
 	if (OidIsValid(queue->server))
-		return drain_feeds(queue, changes, locked);
+		return drain_feeds(queue, changes);
 	SetCurrentStatementStartTimestamp();
 	StartTransactionCommand();
 	PushActiveSnapshot(GetTransactionSnapshot());
 	report_draining(fact_table);
-	more = drain_batch(fact_table, setting_batch_size, DRAIN_TRY, &position, changes);
-	*locked = position.locked;
+	more = drain_batch(fact_table, setting_batch_size, &position, changes);
+	*again = position.again;
 	drain_end(&position);
 	PopActiveSnapshot();
-	others = OidIsValid(position.busy) && !only_workers(lock_blockers(position.busy));
 	CommitTransactionCommand();
 	draining[0] = '\0';
-	if (others)
-		note_wait(queue, position.busy);
 	return more;
 }
 
@@ -498,7 +491,7 @@ drain_in_transaction(Queue *queue, bool mended, int64 *changes, bool *locked)
  * them, as one of them may take over.
  */
 static bool
-drain_feeds(Queue *queue, int64 *changes, bool *locked)
+drain_feeds(Queue *queue, int64 *changes)
 {
 	FeedBatch	batch = {.server = queue->server,.limit = setting_batch_size,.backlog = -1};
 
@@ -508,11 +501,9 @@ drain_feeds(Queue *queue, int64 *changes, bool *locked)
 	PushActiveSnapshot(GetTransactionSnapshot());
 	report_draining(queue->fact_table);
 	if (feed_take_unlocked(queue->fact_table, &batch, true))
-		*locked = !feed_apply(queue->fact_table, DRAIN_TRY, &batch);
+		feed_apply(queue->fact_table, &batch);
 	PopActiveSnapshot();
 	CommitTransactionCommand();
-	if (*locked)
-		return false;
 	activity_note_backlog(queue->fact_table, queue->server, Max(batch.backlog - batch.n, 0), batch.oldest);
 	if (batch.n == 0)
 		return false;
@@ -524,22 +515,4 @@ drain_feeds(Queue *queue, int64 *changes, bool *locked)
 	CommitTransactionCommand();
 	*changes += batch.n;
 	return batch.n == batch.limit;
-}
-
-/*
- * note_wait
- *		Notes that a queue is not drained because another session has locked a queue table, and
- *		tells the server's log if that lasts.
- */
-static void
-note_wait(Queue *queue, Oid queue_table)
-{
-	if (!trouble_note_wait(queue->fact_table, queue_table))
-		return;
-	StartTransactionCommand();
-	ereport(LOG,
-			(errmsg("asynchronous index tables of %s have been waiting for another session that drains their queue",
-					get_rel_name(queue->fact_table) == NULL ? "a table" : quoted_relation(queue->fact_table)),
-			 errhint("The column blocked_by of the view " IT_SCHEMA ".queues tells which process it is.")));
-	CommitTransactionCommand();
 }

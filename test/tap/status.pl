@@ -84,7 +84,7 @@ goes_on('ALTER TABLE that waits');
 
 $other->query('BEGIN; SELECT indextable.drain($$f$$)');
 sql('UPDATE f SET doc = d(pk + 3)');
-waits('drain() in a transaction block', 'a session that drains the queue', $pid);
+waits('drain() in a transaction block', 'a lock', $pid);
 $other->query('COMMIT');
 goes_on('drain() in a transaction block');
 
@@ -93,7 +93,7 @@ sql('UPDATE f SET doc = d(pk + 4)');
 waits('a prepared transaction', 'a lock', 0);
 $other->query(q(COMMIT PREPARED 'p'));
 goes_on('a prepared transaction');
-unlike(substr(slurp_file($node->logfile), $log), qr/ERROR:  |have been waiting/, 'none of that is written to the log');
+unlike(substr(slurp_file($node->logfile), $log), qr/ERROR:  /, 'none of that is written to the log');
 
 # ---- a periodic check that waits is made later
 

@@ -153,7 +153,7 @@ indextable_drain_shards(PG_FUNCTION_ARGS)
 	DrainPosition position = {0};
 	int64		changes = 0;
 
-	drain_batch(PG_GETARG_OID(0), PG_GETARG_INT32(1), DRAIN_WAIT, &position, &changes);
+	drain_batch(PG_GETARG_OID(0), PG_GETARG_INT32(1), &position, &changes);
 	drain_end(&position);
 	PG_RETURN_INT64(changes);
 }

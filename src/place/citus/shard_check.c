@@ -101,7 +101,7 @@ indextable_verify_shard(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	verify_require_owner(index_table);
 	if (!OidIsValid(catalog_fact_of(index_table)) ||
-		!with_queue_locked(catalog_fact_of(index_table), DRAIN_WAIT, verify_locked, &task))
+		!with_queue_locked(catalog_fact_of(index_table), verify_locked, &task))
 		report_not_index_table(index_table);
 	return (Datum) 0;
 }

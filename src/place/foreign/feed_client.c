@@ -489,18 +489,15 @@ feed_take_unlocked(Oid fact_table, FeedBatch *batch, bool count)
 	return true;
 }
 
-/*
- * feed_apply
- *		Applies changes that were taken from feeds.  Returns false if another session drains
- *		the queue of the fact table and lock is DRAIN_TRY.
- */
-bool
-feed_apply(Oid fact_table, DrainLock lock, FeedBatch *batch)
+/* feed_apply: applies changes that were taken from feeds */
+void
+feed_apply(Oid fact_table, FeedBatch *batch)
 {
 	static const ChangeSource feeds = {.begin = begin_batch,.take = take_batch,.end = end_batch};
 	Drain		drain = {.source = &feeds,.arg = batch,.limit = setting_batch_size};
 
-	return batch->n == 0 || drain_from(fact_table, lock, &drain);
+	if (batch->n > 0)
+		drain_from(fact_table, &drain);
 }
 
 /* begin_batch: takes the snapshot with which a batch is applied */

@@ -38,7 +38,7 @@ extern bool feeds_wait(Oid fact, int64 max_lag, TimestampTz until);
 extern void feed_at_end(bool committed);
 extern void feed_at_abort_of(SubTransactionId sub);
 extern bool feed_take_unlocked(Oid fact_table, FeedBatch *batch, bool count);
-extern bool feed_apply(Oid fact_table, DrainLock lock, FeedBatch *batch);
+extern void feed_apply(Oid fact_table, FeedBatch *batch);
 
 /*
  * foreign_plan_make.c: makes the plan that asks several partitions on other servers for rows
