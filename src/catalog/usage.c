@@ -12,12 +12,10 @@
 #include "postgres.h"
 
 #include "access/relation.h"
-#include "access/xact.h"
 #include "catalog/pg_inherits.h"
 #include "datatype/timestamp.h"
 #include "miscadmin.h"
 #include "utils/lsyscache.h"
-#include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 #include "pgstat.h"
 
@@ -34,6 +32,7 @@ PG_FUNCTION_INFO_V1(indextable_reset_stats);
 
 static void copy_counters(Oid from, Oid to);
 static Oid	primary_index_of(Oid relid);
+static void note_reads(void *unused);
 
 /*
  * usage_keys, usage_follows
@@ -160,32 +159,26 @@ void
 usage_note_reads(void)
 {
 	static TimestampTz looked_at = 0;
-	MemoryContext caller = CurrentMemoryContext;
+	ErrorData  *error;
 
 	if (HAS_LAST_SCAN || !TimestampDifferenceExceeds(looked_at, GetCurrentTimestamp(), NOTE_INTERVAL))
 		return;
 	looked_at = GetCurrentTimestamp();
-	PG_TRY();
-	{
-		SetCurrentStatementStartTimestamp();
-		StartTransactionCommand();
-		PushActiveSnapshot(GetTransactionSnapshot());
-		/* Without the extension there is nothing to note. */
-		if (OidIsValid(catalog_relid("counted", true)))
-			run_sql(get_extension_owner(), "UPDATE %s c SET reads = u.reads,"
-					" last_read = CASE WHEN u.reads > 0 THEN clock_timestamp() ELSE c.last_read END"
-					" FROM (SELECT d.index_table, sum(pg_stat_get_numscans(x.oid))::bigint AS reads FROM %s d"
-					" CROSS JOIN LATERAL (SELECT d.index_table::oid UNION SELECT relid FROM pg_partition_tree(d.index_table)) t (oid)"
-					" CROSS JOIN LATERAL (SELECT t.oid UNION ALL SELECT indexrelid FROM pg_index WHERE indrelid = t.oid) x (oid)"
-					" GROUP BY 1) u WHERE u.index_table = c.index_table AND u.reads <> c.reads",
-					catalog_table("counted"), catalog_table("definition"));
-		PopActiveSnapshot();
-		CommitTransactionCommand();
-	}
-	PG_CATCH();
-	{
-		FreeErrorData(recover_from_error(caller, NULL, NULL));
-	}
-	PG_END_TRY();
-	MemoryContextSwitchTo(caller);
+	error = run_in_transaction(note_reads, NULL, NULL);
+	if (error != NULL)
+		FreeErrorData(error);
+}
+
+/* note_reads: does that, for run_in_transaction(); without the extension there is nothing to note */
+static void
+note_reads(void *unused)
+{
+	if (OidIsValid(catalog_relid("counted", true)))
+		run_sql(get_extension_owner(), "UPDATE %s c SET reads = u.reads,"
+				" last_read = CASE WHEN u.reads > 0 THEN clock_timestamp() ELSE c.last_read END"
+				" FROM (SELECT d.index_table, sum(pg_stat_get_numscans(x.oid))::bigint AS reads FROM %s d"
+				" CROSS JOIN LATERAL (SELECT d.index_table::oid UNION SELECT relid FROM pg_partition_tree(d.index_table)) t (oid)"
+				" CROSS JOIN LATERAL (SELECT t.oid UNION ALL SELECT indexrelid FROM pg_index WHERE indrelid = t.oid) x (oid)"
+				" GROUP BY 1) u WHERE u.index_table = c.index_table AND u.reads <> c.reads",
+				catalog_table("counted"), catalog_table("definition"));
 }

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * subxact.c
- *	  Runs in a subtransaction what may fail, recovers from an error that ends a
- *	  transaction, and tells whose subtransaction's abort undoes what was noted.
+ *	  Runs in a subtransaction, or in a transaction of its own, what may fail, and tells whose
+ *	  subtransaction's abort undoes what was noted.
  *
  * One row that cannot have its entries must not keep other rows from theirs, a value that
  * a function of users refuses must not end the statement, and some locks are waited for
@@ -189,24 +189,40 @@ is_conflict(ErrorData *error)
 }
 
 /*
- * recover_from_error
- *		Aborts the transaction after an error; returns the error, in the memory context
- *		cxt, which is the current one then.  Logs it, unless is_news() is given, and says that
- *		it is none.
+ * run_in_transaction
+ *		Runs a function in a transaction of its own, with a snapshot, as background workers do;
+ *		returns the error that has ended the transaction, or NULL.
+ *
+ * The error is in the current memory context.  It is logged, unless is_news() is given, and says
+ * that it is none.
  */
 ErrorData *
-recover_from_error(MemoryContext cxt, bool (*is_news) (ErrorData *error, void *arg), void *arg)
+run_in_transaction(void (*run) (void *arg), void *arg, bool (*is_news) (ErrorData *error, void *arg))
 {
-	ErrorData  *error;
+	MemoryContext cxt = CurrentMemoryContext;
+	ErrorData  *volatile error = NULL;
 
-	HOLD_INTERRUPTS();
+	PG_TRY();
+	{
+		SetCurrentStatementStartTimestamp();
+		StartTransactionCommand();
+		PushActiveSnapshot(GetTransactionSnapshot());
+		run(arg);
+		PopActiveSnapshot();
+		CommitTransactionCommand();
+	}
+	PG_CATCH();
+	{
+		HOLD_INTERRUPTS();
+		MemoryContextSwitchTo(cxt);
+		error = CopyErrorData();
+		if (is_news == NULL || is_news(error, arg))
+			EmitErrorReport();
+		FlushErrorState();
+		AbortOutOfAnyTransaction();
+		RESUME_INTERRUPTS();
+	}
+	PG_END_TRY();
 	MemoryContextSwitchTo(cxt);
-	error = CopyErrorData();
-	if (is_news == NULL || is_news(error, arg))
-		EmitErrorReport();
-	FlushErrorState();
-	AbortOutOfAnyTransaction();
-	MemoryContextSwitchTo(cxt);
-	RESUME_INTERRUPTS();
 	return error;
 }

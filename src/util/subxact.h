@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * subxact.h
- *	  Runs in a subtransaction what may fail, recovers from an error that ends a
- *	  transaction, and tells whose subtransaction's abort undoes what was noted.
+ *	  Runs in a subtransaction, or in a transaction of its own, what may fail, and tells whose
+ *	  subtransaction's abort undoes what was noted.
  *
  * What note_table() notes, the server forgets in time.  Whoever notes more stores
  * GetCurrentSubTransactionId() with it, and asks belongs_to() whether it is undone when a subtransaction aborts.  When one commits
@@ -39,6 +39,6 @@ extern ErrorData *run_catching_errors(void (*run) (void *arg), void *arg);
 extern ErrorData *run_catching_row_errors(void (*run) (void *arg), void *arg);
 extern bool is_row_error(ErrorData *error);
 extern bool is_conflict(ErrorData *error);
-extern ErrorData *recover_from_error(MemoryContext cxt, bool (*is_news) (ErrorData *error, void *arg), void *arg);
+extern ErrorData *run_in_transaction(void (*run) (void *arg), void *arg, bool (*is_news) (ErrorData *error, void *arg));
 
 #endif							/* INDEXTABLE_SUBXACT_H */

@@ -14,7 +14,6 @@
  */
 #include "postgres.h"
 
-#include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "pgstat.h"
 #include "storage/lmgr.h"
@@ -38,10 +37,20 @@
 /* The worker looks once in so many ms whether a check is due. */
 #define LOOK_INTERVAL		10000
 
-static List *find_due(MemoryContext cxt);
-static bool report_one(Oid index_table, const char *error);
+/* A round of checks. */
+typedef struct Checks
+{
+	MemoryContext cxt;			/* outlives their transactions */
+	List	   *due;			/* OIDs of index tables */
+	Oid			index_table;	/* the one that is checked */
+	const char *error;			/* with which that has failed, or NULL */
+	bool		mend;			/* it has found something to mend */
+} Checks;
+
+static void find_due(void *checks);
+static void report_check(void *checks);
 static bool is_no_conflict(ErrorData *error, void *arg);
-static void repair_one(Oid index_table, MemoryContext cxt);
+static void repair_checked(void *checks);
 
 /*
  * run_periodic_checks
@@ -53,42 +62,37 @@ run_periodic_checks(void)
 {
 	static TimestampTz looked_at = 0;
 	MemoryContext caller = CurrentMemoryContext;
-	MemoryContext cxt;
-	List	   *volatile due;
-	ListCell   *cell;
+	Checks		c = {0};
 
 	if (setting_check_interval == 0 ||
 		!TimestampDifferenceExceeds(looked_at, GetCurrentTimestamp(),
 									Min((int64) setting_check_interval * 1000, LOOK_INTERVAL)))
 		return;
-	cxt = AllocSetContextCreate(TopMemoryContext, "indextable check", ALLOCSET_DEFAULT_SIZES);
-	due = find_due(cxt);
-	foreach(cell, due)
+	c.cxt = AllocSetContextCreate(TopMemoryContext, "indextable check", ALLOCSET_DEFAULT_SIZES);
+	MemoryContextSwitchTo(c.cxt);
+	(void) run_in_transaction(find_due, &c, NULL);
+	foreach_oid(index_table, c.due)
 	{
-		Oid			index_table = lfirst_oid(cell);
+		ErrorData  *error;
 
-		PG_TRY();
+		c.index_table = index_table;
+		c.error = NULL;
+		error = run_in_transaction(report_check, &c, is_no_conflict);
+		if (error == NULL && c.mend && setting_check_repair)
+			error = run_in_transaction(repair_checked, &c, is_no_conflict);
+		/* Where another session was in the way, it is still due. */
+		if (error != NULL && !is_conflict(error))
 		{
-			if (report_one(index_table, NULL) && setting_check_repair)
-				repair_one(index_table, cxt);
+			c.error = error->message;
+			(void) run_in_transaction(report_check, &c, NULL);
 		}
-		PG_CATCH();
-		{
-			ErrorData  *error = recover_from_error(caller, is_no_conflict, NULL);
-
-			/* Where another session was in the way, it is still due. */
-			if (!is_conflict(error))
-				(void) report_one(index_table, error->message);
-			MemoryContextSwitchTo(caller);
-			FreeErrorData(error);
-		}
-		PG_END_TRY();
 	}
 	looked_at = GetCurrentTimestamp();
-	MemoryContextDelete(cxt);
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(c.cxt);
 }
 
-/* is_no_conflict: returns whether an error is none of those that pass with another session; for recover_from_error() */
+/* is_no_conflict: returns whether an error is none of those that pass with another session; for run_in_transaction() */
 static bool
 is_no_conflict(ErrorData *error, void *arg)
 {
@@ -97,89 +101,73 @@ is_no_conflict(ErrorData *error, void *arg)
 
 /*
  * find_due
- *		Returns the OIDs of the index tables that are due; none if the database does
- *		not have the extension, or that of 1.1, which cannot report.
+ *		Lists the index tables that are due; none if the database does not have the extension, or
+ *		that of 1.1, which cannot report.
  */
-static List *
-find_due(MemoryContext cxt)
+static void
+find_due(void *checks)
 {
+	Checks	   *c = checks;
 	Oid			type = FLOAT8OID;
 	Datum		seconds = Float8GetDatum(setting_check_interval);
-	List	   *due = NIL;
 	Rows		rows = {0};
 
-	SetCurrentStatementStartTimestamp();
-	StartTransactionCommand();
-	PushActiveSnapshot(GetTransactionSnapshot());
 	if (OidIsValid(catalog_relid("checked", true)) && strcmp(extension_version(), "1.1") != 0)
 		rows = query_as(get_extension_owner(), "SELECT * FROM " IT_INTERNAL ".due_for_check($1)", 1, &type, &seconds);
 	for (uint64 i = 0; i < rows.n; i++)
 	{
 		Oid			relid = DatumGetObjectId(row_value(&rows, i, 1));
-		MemoryContext old;
+		MemoryContext old = MemoryContextSwitchTo(c->cxt);
 
 		/* Those of Citus are checked once, by the coordinator. */
-		if (place_is_governed_elsewhere(relid))
-			continue;
-		old = MemoryContextSwitchTo(cxt);
-		due = lappend_oid(due, relid);
+		if (!place_is_governed_elsewhere(relid))
+			c->due = lappend_oid(c->due, relid);
 		MemoryContextSwitchTo(old);
 	}
-	PopActiveSnapshot();
-	CommitTransactionCommand();
-	return due;
 }
 
 /*
- * report_one
- *		Checks an index table in a transaction of its own, keeps the report, and returns
- *		whether there is something to mend.  With an error, it reports only that the check
- *		has failed with it.
+ * report_check
+ *		Checks an index table, keeps the report, and notes whether there is something to mend.
+ *		With an error, it reports only that the check has failed with it.
  *
  * It does nothing if another worker is checking, or if the index table or the extension has
  * been dropped since it was found due.  The check is the worker's, as a superuser, but the owner of the
  * extension writes the report, because that may fire triggers of his.
  */
-static bool
-report_one(Oid index_table, const char *error)
+static void
+report_check(void *checks)
 {
-	bool		mend = false;
-	Oid			checked;
+	Checks	   *c = checks;
+	Oid			checked = catalog_relid("checked", true);
+	Oid			type;
+	Rows		found;
+	Datum		report;
 
-	SetCurrentStatementStartTimestamp();
-	StartTransactionCommand();
-	PushActiveSnapshot(GetTransactionSnapshot());
-	checked = catalog_relid("checked", true);
-	if (OidIsValid(checked) && ConditionalLockRelationOid(checked, ShareUpdateExclusiveLock) &&
-		OidIsValid(catalog_fact_of(index_table)) && get_rel_name(index_table) != NULL)
-	{
-		Oid			type = get_rel_type_id(checked);
-		Rows		found;
-		Datum		report;
-
-		pgstat_report_activity(STATE_RUNNING, psprintf("checking %s", quoted_relation(index_table)));
-		found = query_as(InvalidOid, psprintf("SELECT r, r.missing + r.dangling + r.stale + r.setup > 0,"
-											  " r.example, r.missing, r.dangling, r.stale, r.rejected, r.setup FROM "
-											  IT_INTERNAL ".report_of_check(%u::regclass, %.17g, %s::text) r",
-											  index_table, setting_check_sample, error == NULL ? "NULL" : quote_literal_cstr(error)),
-						 0, NULL, NULL);
-		report = row_value(&found, 0, 1);
-		mend = DatumGetBool(row_value(&found, 0, 2));
-		(void) query_as(get_extension_owner(), "SELECT " IT_INTERNAL ".keep_report($1)", 1, &type, &report);
-		if (row_text(&found, 0, 3) != NULL)
-			ereport(LOG,
-					(errmsg("check of index table \"%s\" found discrepancies", get_rel_name(index_table)),
-					 errdetail("Missing entries: %s, dangling entries: %s, stale entries: %s, rejected rows: %s, setup problems: %s.",
-							   row_text(&found, 0, 4), row_text(&found, 0, 5), row_text(&found, 0, 6),
-							   row_text(&found, 0, 7), row_text(&found, 0, 8))));
-	}
-	PopActiveSnapshot();
-	CommitTransactionCommand();
-	return mend;
+	c->mend = false;
+	if (!OidIsValid(checked) || !ConditionalLockRelationOid(checked, ShareUpdateExclusiveLock) ||
+		!OidIsValid(catalog_fact_of(c->index_table)) || get_rel_name(c->index_table) == NULL)
+		return;
+	pgstat_report_activity(STATE_RUNNING, psprintf("checking %s", quoted_relation(c->index_table)));
+	found = query_as(InvalidOid, psprintf("SELECT r, r.missing + r.dangling + r.stale + r.setup > 0,"
+										  " r.example, r.missing, r.dangling, r.stale, r.rejected, r.setup FROM "
+										  IT_INTERNAL ".report_of_check(%u::regclass, %.17g, %s::text) r",
+										  c->index_table, setting_check_sample, c->error == NULL ? "NULL" : quote_literal_cstr(c->error)),
+					 0, NULL, NULL);
+	type = get_rel_type_id(checked);
+	report = row_value(&found, 0, 1);
+	c->mend = DatumGetBool(row_value(&found, 0, 2));
+	(void) query_as(get_extension_owner(), "SELECT " IT_INTERNAL ".keep_report($1)", 1, &type, &report);
+	if (row_text(&found, 0, 3) != NULL)
+		ereport(LOG,
+				(errmsg("check of index table \"%s\" found discrepancies", get_rel_name(c->index_table)),
+				 errdetail("Missing entries: %s, dangling entries: %s, stale entries: %s, rejected rows: %s, setup problems: %s.",
+						   row_text(&found, 0, 4), row_text(&found, 0, 5), row_text(&found, 0, 6),
+						   row_text(&found, 0, 7), row_text(&found, 0, 8))));
 }
 
 /*
- * repair_one
+ * repair_checked
  *		Calls repair() for an index table, and notes in its report that it did.
  *
  * The CALL runs in a portal, because only there repair() may commit.  Its plan is
@@ -187,20 +175,17 @@ report_one(Oid index_table, const char *error)
  * types of the parameters, so that no procedure of somebody else can be preferred.
  */
 static void
-repair_one(Oid index_table, MemoryContext cxt)
+repair_checked(void *checks)
 {
-	MemoryContext old;
+	Checks	   *c = checks;
+	MemoryContext old = MemoryContextSwitchTo(c->cxt);
 	char	   *sql;
 	List	   *plans;
 	Portal		portal;
 	const char *table;
 
-	SetCurrentStatementStartTimestamp();
-	StartTransactionCommand();
-	PushActiveSnapshot(GetTransactionSnapshot());
-	old = MemoryContextSwitchTo(cxt);
 	sql = psprintf("CALL " IT_SCHEMA ".repair(%u::pg_catalog.regclass, 1000, NULL::bigint, NULL::bigint,"
-				   " NULL::bigint, NULL::bigint)", index_table);
+				   " NULL::bigint, NULL::bigint)", c->index_table);
 	pgstat_report_activity(STATE_RUNNING, sql);
 	plans = pg_plan_queries(pg_analyze_and_rewrite_fixedparams(linitial_node(RawStmt, pg_parse_query(sql)),
 															   sql, NULL, 0, NULL),
@@ -217,7 +202,5 @@ repair_one(Oid index_table, MemoryContext cxt)
 	table = catalog_table("checked");
 	run_sql(get_extension_owner(), "UPDATE %s SET repaired_at = clock_timestamp() WHERE index_table = %u::regclass"
 			" AND checked_at = (SELECT max(checked_at) FROM %s WHERE index_table = %u::regclass)",
-			table, index_table, table, index_table);
-	PopActiveSnapshot();
-	CommitTransactionCommand();
+			table, c->index_table, table, c->index_table);
 }

@@ -18,7 +18,6 @@
 #include "utils/guc.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
-#include "utils/snapmgr.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 
@@ -88,19 +87,40 @@ typedef struct Added
 
 static HTAB *folded = NULL;		/* of Added */
 
-static bool fold_one(Oid index_table);
+/* What fold_one() folds, and how many entries it has replaced. */
+typedef struct Folding
+{
+	Oid			index_table;
+	int64		n;
+} Folding;
+
+/* A batch of a queue. */
+typedef struct Batch
+{
+	Queue	   *queue;
+	bool		mended;			/* rejected rows are tried again, because the
+								 * code that has failed for them may be
+								 * another */
+	int64		changes;		/* so many were applied */
+	bool		more;			/* there may be more */
+	bool		again;			/* it is to be tried again soon */
+	FeedBatch	feeds;			/* those that were taken from feeds */
+} Batch;
+
+static void fold_one(void *folding);
 static void relation_news(Oid relid);
 static void object_news(int cache, uint32 hash);
 static void catalog_news(Datum arg, int cache, uint32 hash);
-static List *read_queues(MemoryContext cxt);
+static void read_queues(void *found);
 static Heard *heard_of(Queue *queue);
 static bool is_left_alone(Queue *queue, Heard *h, const Trouble *trouble, TimestampTz *next_try);
 static void drain_one(Queue *queue, Heard *h, bool troubled, bool *more, TimestampTz *next_try);
 static void report_draining(Oid fact_table);
 static void queue_context(void *arg);
 static bool is_worth_logging(ErrorData *error, void *arg);
-static pg_noinline bool drain_in_transaction(Queue *queue, bool mended, int64 *changes, bool *again);
-static bool drain_feeds(Queue *queue, int64 *changes);
+static void drain_here(void *batch);
+static void drain_feeds(void *batch);
+static void acknowledge(void *unused);
 
 /* round_init: begins to hear what changes; synchronous_commit is what commits did before they became asynchronous */
 void
@@ -162,40 +182,33 @@ round_has_news(void)
 
 /*
  * find_queues
- *		Sets *queues to the queues (Queue *) of the database; there are none without the
- *		extension.  Returns false if the catalog cannot be read: it may be that of another
+ *		Finds the queues (Queue *) and the tables of totals of the database; there are none without
+ *		the extension.  Returns false if the catalog cannot be read: it may be that of another
  *		version.
  */
 bool
-find_queues(MemoryContext cxt, List **queues)
+find_queues(MemoryContext cxt, Found *found)
 {
-	MemoryContext caller = CurrentMemoryContext;
-	volatile bool ok = true;
+	ErrorData  *error;
 
-	*queues = NIL;
-	PG_TRY();
+	*found = (Found)
 	{
-		*queues = read_queues(cxt);
-	}
-	PG_CATCH();
-	{
-		FreeErrorData(recover_from_error(caller, NULL, NULL));
-		ok = false;
-	}
-	PG_END_TRY();
-	return ok;
+		.cxt = cxt
+	};
+	error = run_in_transaction(read_queues, found, NULL);
+	if (error != NULL)
+		FreeErrorData(error);
+	return error == NULL;
 }
 
-/* read_queues: returns the queues (Queue *) of the database, in a transaction of its own */
-static List *
-read_queues(MemoryContext cxt)
+/* read_queues: finds them; for run_in_transaction() */
+static void
+read_queues(void *arg)
 {
 	static TimestampTz adopted_at = 0;
-	List	   *result = NIL;
+	Found	   *found = arg;
+	MemoryContext old;
 
-	SetCurrentStatementStartTimestamp();
-	StartTransactionCommand();
-	PushActiveSnapshot(GetTransactionSnapshot());
 	/* Mostly an event trigger has done it. */
 	if (TimestampDifferenceExceeds(adopted_at, GetCurrentTimestamp(), ADOPT_INTERVAL))
 	{
@@ -206,7 +219,6 @@ read_queues(MemoryContext cxt)
 	{
 		Oid			fact_table = row->fact_table;
 		List	   *servers;
-		MemoryContext old;
 
 		/*
 		 * The row may be left over from index tables that do not exist any
@@ -216,7 +228,7 @@ read_queues(MemoryContext cxt)
 		if (!catalog_fact_in_use(fact_table))
 			continue;
 		servers = lcons_oid(InvalidOid, feed_servers(fact_table));
-		old = MemoryContextSwitchTo(cxt);
+		old = MemoryContextSwitchTo(found->cxt);
 		foreach_oid(server, servers)
 		{
 			Queue	   *queue = palloc(sizeof(Queue));
@@ -225,66 +237,53 @@ read_queues(MemoryContext cxt)
 			{
 				fact_table, server
 			};
-			result = lappend(result, queue);
+			found->queues = lappend(found->queues, queue);
 		}
 		MemoryContextSwitchTo(old);
 	}
-	PopActiveSnapshot();
-	CommitTransactionCommand();
-	return result;
+	old = MemoryContextSwitchTo(found->cxt);
+	found->totals = tables_of_totals(InvalidOid);
+	MemoryContextSwitchTo(old);
 }
 
 /*
  * fold_round
- *		Folds the tables of totals of the database to which enough was added; returns whether there
- *		are any.  Each is folded in a transaction of its own; *more says whether it had more than
- *		one should replace.
+ *		Folds the tables of totals to which enough was added, each in a transaction of its own;
+ *		returns whether one had more than that should replace.
  *
  * How often that pays depends on how many entries a reader meets who asks for all groups, and on
  * what folding reads, which is all of them: a tenth is left to be added up.
  */
 bool
-fold_round(bool *more)
+fold_round(List *tables)
 {
-	MemoryContext cxt = CurrentMemoryContext;
-	List	   *tables;
+	bool		more = false;
 
-	StartTransactionCommand();
-	PushActiveSnapshot(GetTransactionSnapshot());
-	MemoryContextSwitchTo(cxt);
-	tables = tables_of_totals(InvalidOid);
-	PopActiveSnapshot();
-	CommitTransactionCommand();
-	MemoryContextSwitchTo(cxt);
 	foreach_oid(relid, tables)
 	{
-		PG_TRY();
-		{
-			*more |= fold_one(relid);
-		}
-		PG_CATCH();
-		{
-			FreeErrorData(recover_from_error(cxt, NULL, NULL));
-		}
-		PG_END_TRY();
+		Folding		folding = {.index_table = relid};
+		ErrorData  *error = run_in_transaction(fold_one, &folding, NULL);
+
+		if (error != NULL)
+			FreeErrorData(error);
+		more |= error == NULL && folding.n >= FOLDED_AT_ONCE;
+		draining[0] = '\0';
 	}
-	return tables != NIL;
+	return more;
 }
 
-/* fold_one: folds a table of totals, if enough was added since the last time; returns whether there may be more */
-static bool
-fold_one(Oid index_table)
+/* fold_one: folds a table of totals, if enough was added since the last time; for run_in_transaction() */
+static void
+fold_one(void *arg)
 {
+	Folding    *folding = arg;
+	Oid			index_table = folding->index_table;
 	Added	   *added;
 	HeapTuple	tuple;
 	int64		inserted;
 	double		entries = 0;
-	int64		n = 0;
 	bool		found;
 
-	SetCurrentStatementStartTimestamp();
-	StartTransactionCommand();
-	PushActiveSnapshot(GetTransactionSnapshot());
 	inserted = DatumGetInt64(DirectFunctionCall1(pg_stat_get_tuples_inserted, ObjectIdGetDatum(index_table)));
 	added = hash_search(folded, &index_table, HASH_ENTER, &found);
 	if (!found || inserted < added->inserted)
@@ -298,15 +297,11 @@ fold_one(Oid index_table)
 	if (HeapTupleIsValid(tuple) && inserted - added->inserted >= Max(MIN_ADDED, entries / 10))
 	{
 		report_draining(index_table);
-		n = fold_if_free(index_table, FOLDED_AT_ONCE);
-		if (n < FOLDED_AT_ONCE)
-			added->inserted = inserted + n / 2; /* as many it has inserted, at
-												 * most */
+		folding->n = fold_if_free(index_table, FOLDED_AT_ONCE);
+		if (folding->n < FOLDED_AT_ONCE)
+			added->inserted = inserted + folding->n / 2;	/* as many it has
+															 * inserted, at most */
 	}
-	PopActiveSnapshot();
-	CommitTransactionCommand();
-	draining[0] = '\0';
-	return n >= FOLDED_AT_ONCE;
 }
 
 /*
@@ -386,28 +381,24 @@ is_left_alone(Queue *queue, Heard *h, const Trouble *trouble, TimestampTz *next_
 static void
 drain_one(Queue *queue, Heard *h, bool troubled, bool *more, TimestampTz *next_try)
 {
-	MemoryContext cxt = CurrentMemoryContext;
-	volatile int64 changes = 0;
-	volatile bool again = false;
 	News		before = news;
+	Batch		batch = {.queue = queue,.mended = h->news.code != before.code};
 	ErrorContextCallback context = {.previous = error_context_stack,.callback = queue_context};
+	ErrorData  *error;
 
-	draining[0] = '\0';
 	error_context_stack = &context;
-	PG_TRY();
+	error = run_in_transaction(OidIsValid(queue->server) ? drain_feeds : drain_here, &batch, is_worth_logging);
+	if (error == NULL && OidIsValid(queue->server))
 	{
-		int64		n = 0;
-		bool		soon = false;
-
-		if (drain_in_transaction(queue, h->news.code != before.code, &n, &soon))
-			*more = true;
-		changes = n;
-		again = soon;
+		activity_note_backlog(queue->fact_table, queue->server, Max(batch.feeds.backlog - batch.changes, 0), batch.feeds.oldest);
+		if (batch.changes > 0)
+			error = run_in_transaction(acknowledge, &batch, is_worth_logging);
 	}
-	PG_CATCH();
+	error_context_stack = context.previous;
+	draining[0] = '\0';
+	if (error != NULL)
 	{
-		FreeErrorData(recover_from_error(cxt, is_worth_logging, queue));
-		error_context_stack = context.previous;
+		FreeErrorData(error);
 
 		/*
 		 * What the transaction itself has changed, and taken back, mends
@@ -416,10 +407,9 @@ drain_one(Queue *queue, Heard *h, bool troubled, bool *more, TimestampTz *next_t
 		h->news = news;
 		return;
 	}
-	PG_END_TRY();
-	error_context_stack = context.previous;
-	activity_count(queue->fact_table, queue->server, changes);
-	if (again)
+	activity_count(queue->fact_table, queue->server, batch.changes);
+	*more |= batch.more;
+	if (batch.again)
 		*next_try = Min(*next_try, TimestampTzPlusMilliseconds(GetCurrentTimestamp(), MIN_BACKOFF));
 	h->news = before;
 	if (troubled)
@@ -444,75 +434,56 @@ queue_context(void *arg)
 		errcontext("draining the queue of %s", draining);
 }
 
-/* is_worth_logging: notes the error with which a batch has failed; for recover_from_error() */
+/* is_worth_logging: notes the error with which a batch has failed; for run_in_transaction() */
 static bool
 is_worth_logging(ErrorData *error, void *arg)
 {
-	Queue	   *queue = arg;
+	Queue	   *queue = ((Batch *) arg)->queue;
 
 	return trouble_note_error(queue->fact_table, queue->server, error);
 }
 
-/*
- * drain_in_transaction
- *		Drains one batch of a queue in a transaction of its own, and adds its size to
- *		*changes.  Returns whether there may be more; *again says whether to try it again soon.
- *		With mended the rejected rows are tried again, because the code that has failed for
- *		them may be another.
- */
-static bool
-drain_in_transaction(Queue *queue, bool mended, int64 *changes, bool *again)
+/* drain_here: drains one batch of a queue on this server; for run_in_transaction() */
+static void
+drain_here(void *arg)
 {
-	Oid			fact_table = queue->fact_table;
-	DrainPosition position = {.retry_rejected = mended};
-	bool		more;
+	Batch	   *batch = arg;
+	DrainPosition position = {.retry_rejected = batch->mended};
 
-	if (OidIsValid(queue->server))
-		return drain_feeds(queue, changes);
-	SetCurrentStatementStartTimestamp();
-	StartTransactionCommand();
-	PushActiveSnapshot(GetTransactionSnapshot());
-	report_draining(fact_table);
-	more = drain_batch(fact_table, setting_batch_size, &position, changes);
-	*again = position.again;
+	report_draining(batch->queue->fact_table);
+	batch->more = drain_batch(batch->queue->fact_table, setting_batch_size, &position, &batch->changes);
+	batch->again = position.again;
 	drain_end(&position);
-	PopActiveSnapshot();
-	CommitTransactionCommand();
-	draining[0] = '\0';
-	return more;
 }
 
 /*
  * drain_feeds
- *		Drains one batch of the feeds of a server, like drain_in_transaction(), and
- *		acknowledges it in another transaction, once the first has committed.
+ *		Drains one batch of the feeds of a server; for run_in_transaction().  When it has
+ *		committed, the batch is acknowledged in another transaction.
  *
  * What is acknowledged must be applied on synchronous standbys, too, if commits wait for
  * them, as one of them may take over.
  */
-static bool
-drain_feeds(Queue *queue, int64 *changes)
+static void
+drain_feeds(void *arg)
 {
-	FeedBatch	batch = {.server = queue->server,.limit = setting_batch_size,.backlog = -1};
+	Batch	   *batch = arg;
+	FeedBatch  *feeds = &batch->feeds;
 
-	SetCurrentStatementStartTimestamp();
-	StartTransactionCommand();
+	*feeds = (FeedBatch)
+	{
+		.server = batch->queue->server,.limit = setting_batch_size,.backlog = -1
+	};
 	set_config_option("synchronous_commit", synchronous, PGC_SUSET, PGC_S_OVERRIDE, GUC_ACTION_LOCAL, true, 0, false);
-	PushActiveSnapshot(GetTransactionSnapshot());
-	report_draining(queue->fact_table);
-	if (feed_take_unlocked(queue->fact_table, &batch, true))
-		feed_apply(queue->fact_table, &batch);
-	PopActiveSnapshot();
-	CommitTransactionCommand();
-	activity_note_backlog(queue->fact_table, queue->server, Max(batch.backlog - batch.n, 0), batch.oldest);
-	if (batch.n == 0)
-		return false;
+	report_draining(batch->queue->fact_table);
+	if (feed_take_unlocked(batch->queue->fact_table, feeds, true))
+		feed_apply(batch->queue->fact_table, feeds);
+	batch->changes = feeds->n;
+	batch->more = feeds->n == feeds->limit;
+}
 
-	StartTransactionCommand();
-	PushActiveSnapshot(GetTransactionSnapshot());
+static void
+acknowledge(void *unused)
+{
 	(void) feed_ack_applied();
-	PopActiveSnapshot();
-	CommitTransactionCommand();
-	*changes += batch.n;
-	return batch.n == batch.limit;
 }

@@ -144,19 +144,19 @@ indextable_worker_main(Datum arg)
 		if (now >= look_again &&
 			(look || now >= next_try || TimestampDifferenceExceeds(looked_at, now, setting_naptime)))
 		{
-			List	   *queues;
+			Found		found;
 			bool		more;
 
 			(void) worker_woken();
 			MemoryContextReset(cxt);
-			if (!find_queues(cxt, &queues))
+			if (!find_queues(cxt, &found))
 			{
 				look_again = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), LOOK_AGAIN);
 				next_try = DT_NOEND;
 				continue;
 			}
-			more = false;
-			if (!fold_round(&more) && queues == NIL)
+			more = fold_round(found.totals);
+			if (found.totals == NIL && found.queues == NIL)
 			{
 				run_periodic_checks();
 				usage_note_reads();
@@ -168,11 +168,11 @@ indextable_worker_main(Datum arg)
 				 */
 				worker_note_leaving(true);
 				wait_point("worker is leaving");
-				if (!find_queues(cxt, &queues) || queues != NIL || fold_round(&more))
+				if (!find_queues(cxt, &found) || found.queues != NIL || found.totals != NIL)
 					worker_note_leaving(false);
 				proc_exit(0);
 			}
-			while (drain_queues(queues, &next_try))
+			while (drain_queues(found.queues, &next_try))
 			{
 				CHECK_FOR_INTERRUPTS();
 				if (ConfigReloadPending || is_database_lock_awaited(MyDatabaseId) || !worker_may_stay(false))

@@ -13,8 +13,17 @@
 
 /* drain_round.c: drains one batch of each queue of a database, as a worker does again and again */
 extern void round_init(const char *synchronous_commit);
-extern bool find_queues(MemoryContext cxt, List **queues);
-extern bool fold_round(bool *more);
+
+/* What a worker has to do in its database. */
+typedef struct Found
+{
+	MemoryContext cxt;			/* has the lists */
+	List	   *queues;			/* those that are drained */
+	List	   *totals;			/* OIDs of tables that are folded */
+} Found;
+
+extern bool find_queues(MemoryContext cxt, Found *found);
+extern bool fold_round(List *tables);
 extern bool drain_queues(List *queues, TimestampTz *next_try);
 extern bool round_has_news(void);
 
