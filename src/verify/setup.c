@@ -169,6 +169,22 @@ shared_truncate(Oid fact)
 	return tables.n > 0 ? DatumGetObjectId(row_value(&tables, 0, 1)) : InvalidOid;
 }
 
+/* report_problem: calls the handler with a problem of the setup; by_hand says that repair() does not mend it */
+void
+report_problem(IndexDef *def, const char *problem, bool by_hand, discrepancy_handler handler, void *arg)
+{
+	Discrepancy d = {.kind = KIND_SETUP,.def = def,.problem = problem,.by_hand = by_hand};
+
+	handler(&d, arg);
+}
+
+/* problem_to_repair: returns the text of a problem that repair() mends, with the SQL to run */
+char *
+problem_to_repair(const char *problem, Oid index_table)
+{
+	return psprintf("%s; run %s", problem, told_call("repair", index_table));
+}
+
 /* check_that: calls the handler with a problem that repair() mends, unless a condition holds */
 static void
 check_that(Setup *setup, bool holds, const char *problem)

@@ -14,7 +14,7 @@
 #include "../indextable.h"
 
 /*
- * discrepancy.c: the discrepancies between a fact table and an index table, as verify()
+ * compare.c: the discrepancies between a fact table and an index table, as verify()
  * reports them to its callers.
  */
 
@@ -77,8 +77,6 @@ typedef struct VerifyResult
 extern DiscrepancyKind discrepancy_kind(const char *name);
 extern void verify_require_owner(Oid relid);
 extern void put_discrepancy(Discrepancy *d, void *arg);
-extern void report_problem(IndexDef *def, const char *problem, bool by_hand, discrepancy_handler handler, void *arg);
-extern char *problem_to_repair(const char *problem, Oid index_table);
 
 /*
  * sums.c: sums up in buckets the entries that an index table should have and those that it
@@ -190,6 +188,8 @@ extern void run_periodic_checks(void);
 extern void check_setup(IndexDef *def, Relation fact, Relation index_table,
 						discrepancy_handler handler, void *arg);
 
+extern void report_problem(IndexDef *def, const char *problem, bool by_hand, discrepancy_handler handler, void *arg);
+extern char *problem_to_repair(const char *problem, Oid index_table);
 extern Oid	lacks_primary_key(Oid index_table);
 extern void restore_setup(Oid index_table);
 

@@ -100,6 +100,10 @@ extern void distributed_install_guard(Oid index_table);
 extern void distributed_renew_guard(Oid index_table);
 extern void distributed_remove_triggers(Oid fact);
 extern void adopt_distributed(void);
+extern void shard_guard_init(void);
+
+/* This session is writing entries of distributed index tables. */
+extern bool writing_distributed;
 
 /* index tables */
 extern void check_distributed(DefinitionRow *row, FactDef *factdef, Relation fact, bool populate, bool partitioned);
@@ -107,12 +111,5 @@ extern void register_distributed(DefinitionRow *row, IndexDef *def, Relation fac
 extern void build_distributed(Oid index_table, Oid fact_table);
 extern void verify_all_shards(IndexDef *def, double sample, int64 repair, discrepancy_handler handler, void *arg);
 extern void repair_shards(Oid index_table, bool commit, int64 *first, int64 *remaining);
-
-/* shard_guard.c: refuses writes by hand to distributed index tables and their shards */
-
-/* This session is writing entries of distributed index tables. */
-extern bool writing_distributed;
-
-extern void shard_guard_init(void);
 
 #endif							/* INDEXTABLE_CITUS_H */
