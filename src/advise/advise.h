@@ -13,8 +13,10 @@
 #include "../entry/scans.h"
 #include "../indextable.h"
 
-/* advise.c: tells users whether an index table that they have created is worth its cost */
+/* advise.c: tells users whether an index table, also one that they have created, is worth its cost */
 extern void advise_on_new(DefinitionRow *row, IndexDef *def);
+extern FactDef *open_documents(Oid relid, const char *document, Relation *fact, AttrNumber *doc);
+extern char *path_text(List *steps);
 
 /* profile.c: collects numbers on the documents of a fact table, from a sample of them */
 
@@ -100,13 +102,6 @@ extern void sample_begin(Sample *sample, FactDef *def, AttrNumber doc, Relation 
 extern TupleTableSlot *sample_next(Sample *sample);
 extern void sample_stop(Sample *sample);
 extern void sample_end(Sample *sample);
-
-/* judge.c: judges whether a key of a fact table should have an index table */
-extern DefinitionRow *new_request(List *key, List *include, char *filter);
-extern Relation open_judged(Oid relid, DefinitionRow *row, const char *document);
-extern FactDef *open_documents(Oid relid, const char *document, Relation *fact, AttrNumber *doc);
-extern void judge_key(Profile *p, Relation fact, int rows, double bytes);
-extern char *path_text(List *steps);
 
 /* profile_row.c: gives SQL the numbers of a key, as a row */
 extern Oid	profile_row_type(bool missing_ok);
