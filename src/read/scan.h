@@ -262,7 +262,7 @@ typedef struct IndexTableScan
 	PlannedStmt *fallback_plan; /* its plan, or NULL */
 	bool		fell_back;		/* a fallback has ended */
 
-	/* For a cursor that goes back; see scan_kept.c. */
+	/* For a cursor that goes back. */
 	Tuplestorestate *kept;		/* rows that were found since the last rescan;
 								 * NULL: none are kept */
 	bool		all_kept;		/* there are no more */
@@ -280,21 +280,6 @@ typedef struct IndexTableScan
 	uint64		searches;
 	uint64		rows_fetched;
 } IndexTableScan;
-
-/* scan_and.c: only entries whose rows other index tables find, too */
-extern void and_begin(IndexTableScan *scan, EState *estate, int eflags);
-extern void and_go_on(IndexTableScan *part);
-extern bool and_contains(IndexTableScan *scan, TupleTableSlot *entry);
-extern TupleTableSlot *entry_of_part(IndexTableScan *scan, TupleTableSlot *entry, int part);
-extern void and_restart(IndexTableScan *scan);
-extern void and_end(IndexTableScan *scan);
-
-/* scan_kept.c: rows that are kept for a cursor that goes back */
-extern void keep_begin(IndexTableScan *scan);
-extern TupleTableSlot *keep_next(IndexTableScan *scan);
-extern TupleTableSlot *keep_add(IndexTableScan *scan, TupleTableSlot *row);
-extern void keep_restart(IndexTableScan *scan);
-extern void keep_end(IndexTableScan *scan);
 
 /* scan_keys.c: the search keys, and what a leader and parallel workers share */
 extern void make_keys(IndexTableScan *scan);

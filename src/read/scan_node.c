@@ -13,18 +13,31 @@
  * of one primary key: one that another transaction has deleted since, and one that this
  * transaction has inserted then.  Entries tell both, but not which of them a fetch finds.
  *
+ * An AND is a scan of entries whose rows other index tables find, too.  The other searches are
+ * scans of their own below the scan, its parts, of which nothing but entries is wanted.  All come
+ * in the same order; see and_path.c.  So each part goes on until it is at the row of the scan's
+ * entry, or past it.  If one part cannot answer, the scan does without all index tables.
+ *
+ * Rows are kept for a cursor that goes back.  A native scan of a table or an index can be read in
+ * both directions, and so can a cursor that says neither SCROLL nor NO SCROLL.  A materialize node
+ * above the scan would do, but WHERE CURRENT OF does not look below it.  Of rows that are returned
+ * as they are stored, only the places are kept: the cursor's snapshot keeps the rows there.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "access/parallel.h"
 #include "access/relation.h"
+#include "catalog/pg_type.h"
+#include "executor/instrument.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
 #include "../maintain/maintain.h"
+#include "../util/compat.h"
 #include "../util/settings.h"
 #include "plan.h"
 #include "scan.h"
@@ -35,7 +48,12 @@ static TupleTableSlot *exec_scan(CustomScanState *node);
 static TupleTableSlot *next_tuple(ScanState *node);
 static TupleTableSlot *find_row(IndexTableScan *scan);
 static void start_scan(IndexTableScan *scan);
-static const char *start_parts(IndexTableScan *scan);
+static void and_go_on(IndexTableScan *part);
+static bool and_contains(IndexTableScan *scan, TupleTableSlot *entry);
+static int	compare_rows(IndexTableScan *scan, TupleTableSlot *entry, IndexTableScan *part);
+static void keep_begin(IndexTableScan *scan);
+static TupleTableSlot *keep_next(IndexTableScan *scan);
+static TupleTableSlot *keep_add(IndexTableScan *scan, TupleTableSlot *row);
 static const char *start_entries(IndexTableScan *scan);
 static const char *why_not_entries(IndexTableScan *scan);
 static TupleTableSlot *return_entry(IndexTableScan *scan, TupleTableSlot *entry);
@@ -97,7 +115,8 @@ begin_scan(CustomScanState *node, EState *estate, int eflags)
 	if (!scan->plan.entries_only && scan->plan.columns != NIL)
 		scan->last_column = linitial_int(scan->plan.columns) == 0 ?
 			RelationGetNumberOfAttributes(scan->fact_table) : llast_int(scan->plan.columns);
-	and_begin(scan, estate, eflags);
+	foreach_ptr(Plan, part, plan->custom_plans)
+		node->custom_ps = lappend(node->custom_ps, ExecInitNode(part, estate, eflags & ~EXEC_FLAG_BACKWARD));
 	if (!(eflags & EXEC_FLAG_EXPLAIN_ONLY) && !IsParallelWorker())
 		open_index_table(scan);
 }
@@ -173,28 +192,18 @@ start_scan(IndexTableScan *scan)
 		return;
 	}
 	why = start_entries(scan);
-	if (why == NULL)
-		why = start_parts(scan);
+	foreach_ptr(IndexTableScan, part, why == NULL ? scan->css.custom_ps : NIL)
+	{
+		why = start_entries(part);
+		if (why != NULL)
+			break;
+		and_go_on(part);
+	}
 	if (why == NULL)
 		return;
 	scan->why = why;
 	check_not_truncated(scan);
 	begin_fallback(scan);
-}
-
-/* start_parts: starts the searches of the parts; returns why one of them cannot answer exactly, or NULL; see scan_and.c */
-static const char *
-start_parts(IndexTableScan *scan)
-{
-	foreach_ptr(IndexTableScan, part, scan->css.custom_ps)
-	{
-		const char *why = start_entries(part);
-
-		if (why != NULL)
-			return why;
-		and_go_on(part);
-	}
-	return NULL;
 }
 
 /* start_entries: starts to search entries; returns why they cannot answer exactly, or NULL if they can */
@@ -264,7 +273,8 @@ return_entry(IndexTableScan *scan, TupleTableSlot *entry)
 	foreach_int(attno, scan->plan.columns)
 	{
 		int			i = foreach_current_index(attno);
-		TupleTableSlot *source = scan->plan.sources == NIL ? entry : entry_of_part(scan, entry, list_nth_int(scan->plan.sources, i));
+		int			part = scan->plan.sources == NIL ? 0 : list_nth_int(scan->plan.sources, i);
+		TupleTableSlot *source = part == 0 ? entry : ((IndexTableScan *) list_nth(scan->css.custom_ps, part - 1))->entry;
 
 		slot->tts_values[i] = slot_getattr(source, attno, &slot->tts_isnull[i]);
 	}
@@ -322,6 +332,124 @@ check_not_truncated(IndexTableScan *scan)
 		refuse_truncated(scan->fact->relid, scan->css.ss.ps.state->es_snapshot, scan->begun_at);
 }
 
+/* and_go_on: has a part be at its next entry, and EXPLAIN ANALYZE count it */
+static void
+and_go_on(IndexTableScan *part)
+{
+	PlanState  *node = &part->css.ss.ps;
+
+	if (node->instrument != NULL)
+		InstrStartNode(node->instrument);
+	part->entry = next_entry(part);
+	if (node->instrument != NULL)
+		InstrStopNode(node->instrument, part->entry == NULL ? 0 : 1);
+}
+
+/* and_contains: returns whether all parts have an entry for the row of this one */
+static bool
+and_contains(IndexTableScan *scan, TupleTableSlot *entry)
+{
+	foreach_ptr(IndexTableScan, part, scan->css.custom_ps)
+	{
+		int			order = 1;
+
+		while (part->entry != NULL && (order = compare_rows(scan, entry, part)) > 0)
+		{
+			and_go_on(part);
+			CHECK_FOR_INTERRUPTS();
+		}
+		/* No later entry is in this part, either. */
+		scan->nothing = part->entry == NULL;
+		if (order != 0 || scan->nothing)
+			return false;
+	}
+	return true;
+}
+
+/* compare_rows: returns where the row of an entry is in the order of the scan, relative to the one that a part is at */
+static int
+compare_rows(IndexTableScan *scan, TupleTableSlot *entry, IndexTableScan *part)
+{
+	int			other = part->plan.nequal;
+
+	for (int own = scan->plan.nequal; own < scan->def->nident; own++, other++)
+	{
+		bool		isnull;
+		int			order = ApplySortComparator(slot_getattr(entry, scan->def->ident[own], &isnull), false,
+												slot_getattr(part->entry, part->def->ident[other], &isnull), false,
+												&scan->def->ident_sort[own]);
+
+		if (order != 0)
+			return scan->plan.backward ? -order : order;
+	}
+	return 0;
+}
+
+/* keep_begin: has a scan keep its rows */
+static void
+keep_begin(IndexTableScan *scan)
+{
+	TupleDesc	desc = scan->css.ss.ss_ScanTupleSlot->tts_tupleDescriptor;
+
+	if (scan->plan.stored_rows)
+	{
+		desc = CreateTemplateTupleDesc(1);
+		TupleDescInitEntry(desc, 1, "ctid", TIDOID, -1, 0);
+		TupleDescFinalize(desc);
+	}
+	scan->kept = tuplestore_begin_heap(true, false, work_mem);
+	scan->kept_slot = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
+}
+
+/*
+ * keep_next
+ *		Returns the next row in the direction in which the plan is read if it is kept, an empty
+ *		slot if there is none, or NULL if the next one has to be found.
+ *
+ * What was added last is before the position, so to go back from there is to leave out the row
+ * that was returned last.  When all are kept, the last of them is the one before the end.
+ */
+static TupleTableSlot *
+keep_next(IndexTableScan *scan)
+{
+	EState	   *estate = scan->css.ss.ps.state;
+	bool		forward = ScanDirectionIsForward(estate->es_direction);
+	TupleTableSlot *slot = scan->css.ss.ss_ScanTupleSlot;
+
+	if (!forward && tuplestore_ateof(scan->kept) && !scan->all_kept &&
+		!tuplestore_advance(scan->kept, false))
+		return ExecClearTuple(slot);
+	if ((forward && tuplestore_ateof(scan->kept)) ||
+		!tuplestore_gettupleslot(scan->kept, forward, false, scan->kept_slot))
+		return forward && !scan->all_kept ? NULL : ExecClearTuple(slot);
+	ExecClearTuple(slot);
+	if (!scan->plan.stored_rows)
+		return return_columns(slot, scan->kept_slot);
+	slot_getallattrs(scan->kept_slot);
+	table_tuple_fetch_row_version(scan->fact_table, (ItemPointer) DatumGetPointer(scan->kept_slot->tts_values[0]),
+								  estate->es_snapshot, slot);
+	return slot;
+}
+
+/* keep_add: keeps a row that was found, and returns it; none is left if the slot is empty */
+static TupleTableSlot *
+keep_add(IndexTableScan *scan, TupleTableSlot *row)
+{
+	if (TupIsNull(row))
+		scan->all_kept = true;
+	else if (scan->plan.stored_rows)
+	{
+		ExecClearTuple(scan->kept_slot);
+		scan->kept_slot->tts_values[0] = PointerGetDatum(&row->tts_tid);
+		scan->kept_slot->tts_isnull[0] = false;
+		tuplestore_putvalues(scan->kept, scan->kept_slot->tts_tupleDescriptor, scan->kept_slot->tts_values,
+							 scan->kept_slot->tts_isnull);
+	}
+	else
+		tuplestore_puttupleslot(scan->kept, row);
+	return row;
+}
+
 static void
 rescan(CustomScanState *node)
 {
@@ -330,8 +458,14 @@ rescan(CustomScanState *node)
 	ExecClearTuple(node->ss.ss_ScanTupleSlot);
 	ExecScanReScan(&node->ss);
 	end_fallback(scan);
-	keep_restart(scan);
-	and_restart(scan);
+	if (scan->kept != NULL)
+	{
+		ExecClearTuple(scan->kept_slot);
+		tuplestore_clear(scan->kept);
+		scan->all_kept = false;
+	}
+	foreach_ptr(PlanState, part, node->custom_ps)
+		ExecReScan(part);
 	scan->started = false;
 }
 
@@ -342,8 +476,13 @@ end_scan(CustomScanState *node)
 
 	ExecClearTuple(node->ss.ss_ScanTupleSlot);
 	end_fallback(scan);
-	keep_end(scan);
-	and_end(scan);
+	if (scan->kept != NULL)
+	{
+		ExecDropSingleTupleTableSlot(scan->kept_slot);
+		tuplestore_end(scan->kept);
+	}
+	foreach_ptr(PlanState, part, node->custom_ps)
+		ExecEndNode(part);
 	if (scan->fetching)
 		live_scan_end(&scan->rows);
 	if (scan->begun)
