@@ -86,15 +86,23 @@ struct FieldCast
 	Node	   *chain;			/* the cast of a column of type text, or NULL */
 };
 
+/* A path that the steps of an expression are compared with. */
+typedef struct Matching
+{
+	PathStep   *steps;
+	int			nsteps;
+	int			n;				/* so many steps were compared */
+} Matching;
+
 static bool has_value(IndexDef *def, Field *field, Node *expr, Index varno, bool exactly);
 static struct FieldCast *cast_of(IndexDef *def, Field *field);
 static Node *below_cast(Node *chain, Node *expr);
 static bool is_text_type(Oid type);
 static bool is_column(Node *expr, AttrNumber attno, Index varno);
-static int	match_steps(AttrNumber doc, PathStep *steps, int nsteps, Node *expr, Index varno);
-static int	match_json_path(AttrNumber doc, PathStep *steps, int nsteps, List *args, Index varno);
-static int	match_array(PathStep *steps, int nsteps, int n, ArrayType *names);
-static bool match_name(PathStep *steps, int nsteps, int i, const char *name, int len);
+static bool match_step(void *arg, StepKind kind, const char *name, int len);
+static bool visit_text(Datum name, StepKind kind, StepVisitor visit, void *arg);
+static bool visit_array(ArrayType *names, StepVisitor visit, void *arg);
+static bool visit_json_path(JsonPath *path, StepVisitor visit, void *arg);
 
 /*
  * column_of_expression
@@ -387,69 +395,72 @@ is_column(Node *expr, AttrNumber attno, Index varno)
 bool
 expression_is_path(AttrNumber doc, PathStep *steps, int nsteps, Node *expr, Index varno, bool as_text)
 {
-	List	   *args;
-	Oid			function = function_of(expr, &args);
-	bool		is_text = function == F_JSONB_OBJECT_FIELD_TEXT || function == F_JSONB_EXTRACT_PATH_TEXT ||
-		function == F_JSON_OBJECT_FIELD_TEXT || function == F_JSON_EXTRACT_PATH_TEXT ||
-		function == F_JSONB_ARRAY_ELEMENTS_TEXT;
+	Matching	matching = {steps, nsteps, 0};
+	Var		   *column = follow_path(expr, match_step, &matching);
 
-	return is_text == as_text && match_steps(doc, steps, nsteps, expr, varno) == nsteps;
+	return column != NULL && matching.n == nsteps && is_column((Node *) column, doc, varno) &&
+		(exprType(expr) == TEXTOID) == as_text;
+}
+
+/* match_step: returns whether a step is the next one of a path */
+static bool
+match_step(void *arg, StepKind kind, const char *name, int len)
+{
+	Matching   *matching = arg;
+	PathStep   *step = &matching->steps[matching->n];
+
+	if (matching->n++ == matching->nsteps || step->wildcard != (kind == STEP_ELEMENTS))
+		return false;
+	return kind == STEP_ELEMENTS ||
+		(step->len == len && memcmp(step->name, name, len) == 0 && (kind == STEP_NAME || !step->is_index));
 }
 
 /*
- * match_steps
- *		Returns to which of the steps of a path an expression leads, whether it is the value
- *		there or its text; -1 if it leads somewhere else.
+ * follow_path
+ *		Visits the steps that an expression takes from a column to a value in its document, or to the
+ *		text of it; returns the column.  Returns NULL if it is no such expression, or if visit() has
+ *		returned false, after which it visits none.
  */
-static int
-match_steps(AttrNumber doc, PathStep *steps, int nsteps, Node *expr, Index varno)
+Var *
+follow_path(Node *expr, StepVisitor visit, void *arg)
 {
 	List	   *args;
 	Oid			function = function_of(expr, &args);
+	Var		   *column;
 	Const	   *name;
-	int			n;
 
 	if (IsA(expr, SubscriptingRef))
 	{
 		SubscriptingRef *ref = (SubscriptingRef *) expr;
-		ListCell   *cell;
 
 		if (ref->refcontainertype != JSONBOID || ref->refassgnexpr != NULL || ref->reflowerindexpr != NIL)
-			return -1;
-		n = match_steps(doc, steps, nsteps, (Node *) ref->refexpr, varno);
-		foreach(cell, ref->refupperindexpr)
+			return NULL;
+		column = follow_path((Node *) ref->refexpr, visit, arg);
+		foreach_ptr(Const, subscript, column == NULL ? NIL : ref->refupperindexpr)
 		{
 			char		digits[MAXINT8LEN + 1];
 
-			name = lfirst(cell);
-			if (n < 0 || name == NULL || !IsA(name, Const) || name->constisnull)
-				return -1;
-			if (name->consttype == INT4OID)
-			{
-				int			len = pg_ltoa(DatumGetInt32(name->constvalue), digits);
-
-				n = match_name(steps, nsteps, n, digits, len) ? n + 1 : -1;
-			}
-			else if (name->consttype == TEXTOID)
-				n = match_name(steps, nsteps, n, VARDATA_ANY(DatumGetPointer(name->constvalue)),
-							   VARSIZE_ANY_EXHDR(DatumGetPointer(name->constvalue))) ? n + 1 : -1;
-			else
-				return -1;
+			if (subscript == NULL || !IsA(subscript, Const) || subscript->constisnull)
+				return NULL;
+			if (subscript->consttype == INT4OID ?
+				!visit(arg, STEP_NAME, digits, pg_ltoa(DatumGetInt32(subscript->constvalue), digits)) :
+				subscript->consttype != TEXTOID || !visit_text(subscript->constvalue, STEP_NAME, visit, arg))
+				return NULL;
 		}
-		return n;
+		return column;
 	}
 	/* Between jsonb and json. */
 	if (IsA(expr, CoerceViaIO))
 	{
-		Node	   *arg = (Node *) ((CoerceViaIO *) expr)->arg;
+		Node	   *of = (Node *) ((CoerceViaIO *) expr)->arg;
 
 		return (exprType(expr) == JSONOID || exprType(expr) == JSONBOID) &&
-			(exprType(arg) == JSONOID || exprType(arg) == JSONBOID) ? match_steps(doc, steps, nsteps, arg, varno) : -1;
+			(exprType(of) == JSONOID || exprType(of) == JSONBOID) ? follow_path(of, visit, arg) : NULL;
 	}
 	switch (function)
 	{
 		case InvalidOid:
-			return is_column(expr, doc, varno) ? 0 : -1;
+			return IsA(expr, Var) ? (Var *) expr : NULL;
 		case F_JSONB_OBJECT_FIELD:
 		case F_JSONB_OBJECT_FIELD_TEXT:
 		case F_JSONB_EXTRACT_PATH:
@@ -458,67 +469,75 @@ match_steps(AttrNumber doc, PathStep *steps, int nsteps, Node *expr, Index varno
 		case F_JSON_OBJECT_FIELD_TEXT:
 		case F_JSON_EXTRACT_PATH:
 		case F_JSON_EXTRACT_PATH_TEXT:
+		case F_JSONB_PATH_QUERY_FIRST:
 			break;
 		case F_TO_JSONB:
-			return exprType(linitial(args)) == JSONBOID ? match_steps(doc, steps, nsteps, linitial(args), varno) : -1;
+			return exprType(linitial(args)) == JSONBOID ? follow_path(linitial(args), visit, arg) : NULL;
 		case F_JSONB_ARRAY_ELEMENTS:
 		case F_JSONB_ARRAY_ELEMENTS_TEXT:
-			n = match_steps(doc, steps, nsteps, linitial(args), varno);
-			return n >= 0 && n < nsteps && steps[n].wildcard ? n + 1 : -1;
-		case F_JSONB_PATH_QUERY_FIRST:
-			return match_json_path(doc, steps, nsteps, args, varno);
+			column = follow_path(linitial(args), visit, arg);
+			return column != NULL && visit(arg, STEP_ELEMENTS, NULL, 0) ? column : NULL;
 		default:
-			return -1;
+			return NULL;
 	}
 	name = lsecond(args);
 	if (!IsA(name, Const) || name->constisnull)
-		return -1;
-	n = match_steps(doc, steps, nsteps, linitial(args), varno);
-	if (n < 0)
-		return -1;
-	if (function == F_JSONB_EXTRACT_PATH || function == F_JSONB_EXTRACT_PATH_TEXT ||
-		function == F_JSON_EXTRACT_PATH || function == F_JSON_EXTRACT_PATH_TEXT)
-		return match_array(steps, nsteps, n, DatumGetArrayTypeP(name->constvalue));
-	return n < nsteps && !steps[n].is_index &&
-		match_name(steps, nsteps, n, VARDATA_ANY(DatumGetPointer(name->constvalue)),
-				   VARSIZE_ANY_EXHDR(DatumGetPointer(name->constvalue))) ? n + 1 : -1;
+		return NULL;
+	column = follow_path(linitial(args), visit, arg);
+	if (column == NULL)
+		return NULL;
+	if (function == F_JSONB_PATH_QUERY_FIRST)
+		return visit_json_path(DatumGetJsonPathP(name->constvalue), visit, arg) ? column : NULL;
+	if (name->consttype == TEXTARRAYOID)
+		return visit_array(DatumGetArrayTypeP(name->constvalue), visit, arg) ? column : NULL;
+	return visit_text(name->constvalue, STEP_MEMBER, visit, arg) ? column : NULL;
+}
+
+static bool
+visit_text(Datum name, StepKind kind, StepVisitor visit, void *arg)
+{
+	return visit(arg, kind, VARDATA_ANY(DatumGetPointer(name)), VARSIZE_ANY_EXHDR(DatumGetPointer(name)));
+}
+
+static bool
+visit_array(ArrayType *names, StepVisitor visit, void *arg)
+{
+	Datum	   *elements;
+	bool	   *nulls;
+	int			n;
+	int			i;
+
+	deconstruct_array(names, TEXTOID, -1, false, TYPALIGN_INT, &elements, &nulls, &n);
+	for (i = 0; i < n && !nulls[i] && visit_text(elements[i], STEP_NAME, visit, arg); i++)
+		;
+	return i == n;
 }
 
 /*
- * match_json_path
- *		Does the same for jsonb_path_query_first(document, path of members, …).
+ * visit_json_path
+ *		Visits the steps of jsonb_path_query_first(document, path of members, …).
  *
  * Where a path meets an array, it goes on with the elements, while #> finds nothing there.  So
  * this is the same only in rows that have an entry, and depends_on_json_path() tells it.
  */
-static int
-match_json_path(AttrNumber doc, PathStep *steps, int nsteps, List *args, Index varno)
+static bool
+visit_json_path(JsonPath *path, StepVisitor visit, void *arg)
 {
-	Const	   *path = lsecond(args);
 	JsonPathItem item;
 	JsonPathItem next;
-	int			n;
 
-	if (!IsA(path, Const) || path->constisnull)
-		return -1;
-	n = match_steps(doc, steps, nsteps, linitial(args), varno);
-	jspInit(&item, DatumGetJsonPathP(path->constvalue));
-	if (n < 0 || item.type != jpiRoot)
-		return -1;
-	while (jspGetNext(&item, &next))
+	jspInit(&item, path);
+	if (item.type != jpiRoot)
+		return false;
+	for (; jspGetNext(&item, &next); item = next)
 	{
-		char	   *name;
 		int			len;
+		char	   *name = next.type == jpiKey ? jspGetString(&next, &len) : NULL;
 
-		if (next.type != jpiKey)
-			return -1;
-		name = jspGetString(&next, &len);
-		if (!match_name(steps, nsteps, n, name, len) || steps[n].is_index)
-			return -1;
-		n++;
-		item = next;
+		if (name == NULL || !visit(arg, STEP_MEMBER, name, len))
+			return false;
 	}
-	return n;
+	return true;
 }
 
 /*
@@ -534,28 +553,6 @@ depends_on_json_path(Node *node, void *context)
 	if (IsA(node, FuncExpr) && ((FuncExpr *) node)->funcid == F_JSONB_PATH_QUERY_FIRST)
 		return true;
 	return expression_tree_walker(node, depends_on_json_path, context);
-}
-
-/* match_array: returns to which step the names in an array lead from step n; -1 if they lead somewhere else */
-static int
-match_array(PathStep *steps, int nsteps, int n, ArrayType *names)
-{
-	Datum	   *elements;
-	bool	   *nulls;
-	int			count;
-
-	deconstruct_array(names, TEXTOID, -1, false, TYPALIGN_INT, &elements, &nulls, &count);
-	for (int i = 0; i < count && n >= 0; i++)
-		n = !nulls[i] && match_name(steps, nsteps, n, VARDATA_ANY(DatumGetPointer(elements[i])),
-									VARSIZE_ANY_EXHDR(DatumGetPointer(elements[i]))) ? n + 1 : -1;
-	return n;
-}
-
-/* match_name: returns whether a path has a step i, and it has this name */
-static bool
-match_name(PathStep *steps, int nsteps, int i, const char *name, int len)
-{
-	return i < nsteps && !steps[i].wildcard && steps[i].len == len && memcmp(steps[i].name, name, len) == 0;
 }
 
 /* function_of: returns the function that an expression calls, and the arguments; InvalidOid: none */

@@ -213,6 +213,17 @@ extern bool check_says_array(IndexDef *def, Field *field);
 extern bool snapshot_precedes_checks(Snapshot snapshot);
 
 /* field_match.c: tells which field of an index table an expression of a query is */
+
+/* By what an expression goes on from a value in a document. */
+typedef enum StepKind
+{
+	STEP_NAME,					/* a member, or an element of this number */
+	STEP_MEMBER,				/* a member only */
+	STEP_ELEMENTS				/* each element */
+} StepKind;
+
+typedef bool (*StepVisitor) (void *arg, StepKind kind, const char *name, int len);
+
 extern AttrNumber column_of_expression(IndexDef *def, Node *expr, Index varno);
 extern uint32 values_read_otherwise(IndexDef *def, AttrNumber attno);
 extern bool expression_is_field(IndexDef *def, Field *field, Node *expr, Index varno);
@@ -220,6 +231,7 @@ extern bool expression_is_element(IndexDef *def, Field *field, Node *expr, Index
 extern bool depends_on_json_path(Node *node, void *context);
 extern bool expression_resembles_field(IndexDef *def, Field *field, Node *expr, Index varno);
 extern bool expression_is_path(AttrNumber doc, PathStep *steps, int nsteps, Node *expr, Index varno, bool as_text);
+extern Var *follow_path(Node *expr, StepVisitor visit, void *arg);
 extern bool is_value_after(IndexDef *def, Field *field, int nsteps, Node *expr, Index varno);
 extern bool is_text_of_field(IndexDef *def, Field *field, Node *expr, Index varno);
 extern Field *field_of_column(IndexDef *def, AttrNumber attno);
@@ -243,45 +255,15 @@ extern void totals_scan_init(void);
 extern void keyed_scan_init(void);
 
 /*
- * missed_counts.c: counts the conditions on fields of documents for which the planner has
- * found no index table.
+ * missed.c: counts the conditions on fields of documents for which the planner has found no
+ * index table, and finds the nearest one there is.
  */
-
-/* The longest field that is counted. */
-#define MAX_MISSED_FIELD	128
-
-/* How a condition compares a field. */
-typedef enum MissedKind
-{
-	MISSED_EQUAL,				/* with a value, or with several */
-	MISSED_RANGE,
-	MISSED_CONTAINED,			/* the documents, or an array, contain it */
-	MISSED_JOINED				/* with a column of another table */
-} MissedKind;
-
-/* A condition that was counted. */
-typedef struct MissedCondition
-{
-	Oid			fact;
-	AttrNumber	document;		/* the column of the documents */
-	MissedKind	kind;
-	char		field[MAX_MISSED_FIELD];	/* as in create() */
-	uint64		planned;		/* so often */
-	TimestampTz since;			/* when it was counted first */
-} MissedCondition;
-
 extern const SharedPart missed_shared;
 extern bool missed_is_kept(void);
-extern void missed_count(Oid fact, AttrNumber document, MissedKind kind, const char *field);
-extern void missed_forget(Oid fact);
-extern bool may_see_missed(Oid fact);
-
-/*
- * missed_fields.c: finds the fields of documents in conditions for which there is no index
- * table, and the nearest one there is.
- */
 extern void count_missed_fields(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte);
 extern const char *nearest_condition(RelOptInfo *rel, IndexDef *def);
+extern void missed_forget(Oid fact);
+extern bool may_see_missed(Oid fact);
 
 /* query_table.c: tells which index tables may serve a table in a query */
 

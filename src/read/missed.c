@@ -1,31 +1,55 @@
 /*-------------------------------------------------------------------------
  *
- * missed_fields.c
+ * missed.c
  *	  Finds the fields of documents in the conditions of a query for which there is no index
- *	  table, and has them counted; and tells users which condition is nearly on a field.
+ *	  table, and counts them in shared memory; and tells users which condition is nearly on a field.
  *
  * A condition counts if an index table could be searched by it: a comparison of a field, in one
  * of the spellings that field_match.c knows, or a document that contains a text.  It is counted
  * when the query is planned, so that a plan that is kept counts once.  Only names of fields are
  * kept, no values.
  *
+ * The memory is a table of places that never grows.  A condition has its place among a few
+ * that follow from its hash, its set; if they are taken, it takes that of the condition that
+ * was counted longest ago.  So whoever makes up names of fields pushes out conditions of the
+ * same sets, and no more.
+ *
+ * There is none unless the library is preloaded.  Standbys have their own, and a restart
+ * empties it.
+ *
+ * To count again a condition that has a place, its set is searched under the shared lock, and
+ * an atomic counter increased.  Only a new condition takes the lock exclusively.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "access/transam.h"
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_authid.h"
 #include "catalog/pg_type.h"
+#include "common/hashfn.h"
+#include "funcapi.h"
+#include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
+#include "port/atomics.h"
+#include "storage/lwlock.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
+#include "utils/timestamp.h"
+#include "utils/tuplestore.h"
 
+#include "../catalog/catalog.h"
 #include "../definition/definition.h"
 #include "../indextable.h"
 #include "../util/arguments.h"
 #include "plan.h"
+
+PG_FUNCTION_INFO_V1(indextable_missed_conditions);
 
 /* How deep a document in a query is followed. */
 #define MAX_CONTAINED	8
@@ -62,6 +86,51 @@ typedef struct NearestCondition
 	bool		same_type;		/* as the field */
 } NearestCondition;
 
+/* The longest field that is counted. */
+#define MAX_MISSED_FIELD	128
+
+/* How a condition compares a field. */
+typedef enum MissedKind
+{
+	MISSED_EQUAL,				/* with a value, or with several */
+	MISSED_RANGE,
+	MISSED_CONTAINED,			/* the documents, or an array, contain it */
+	MISSED_JOINED				/* with a column of another table */
+} MissedKind;
+
+/* A condition that was counted. */
+typedef struct MissedCondition
+{
+	Oid			fact;
+	AttrNumber	document;		/* the column of the documents */
+	MissedKind	kind;
+	char		field[MAX_MISSED_FIELD];	/* as in create() */
+	uint64		planned;		/* so often */
+	TimestampTz since;			/* when it was counted first */
+} MissedCondition;
+
+#define SETS		128
+#define PLACES		8
+
+/* A place: free if there is no database. */
+typedef struct Place
+{
+	Oid			database;
+	uint32		hash;
+	MissedCondition condition;	/* but for the number */
+	pg_atomic_uint64 planned;
+	pg_atomic_uint64 last;		/* when it was counted last */
+} Place;
+
+typedef struct Missed
+{
+	LWLock	   *lock;
+	Place		places[SETS][PLACES];
+} Missed;
+
+static Missed *missed = NULL;
+const SharedPart missed_shared = {"indextable_missed", sizeof(Missed), &missed};
+
 static bool find_nearest(Node *node, void *nearest);
 static char *path_text(FieldSpec *spec, bool plain);
 static void count_clause(MissedQuery *query, RestrictInfo *rinfo);
@@ -72,9 +141,11 @@ static bool is_served(MissedQuery *query, MissedValue *value);
 static bool may_have_index_table(MissedQuery *query);
 static bool read_field(Node *expr, Index varno, MissedValue *value);
 static bool read_value(Node *expr, Index varno, MissedValue *value);
-static bool read_subscripts(SubscriptingRef *ref, Index varno, MissedValue *value);
-static bool append_names(StringInfo path, ArrayType *names);
+static bool append_step(void *arg, StepKind kind, const char *name, int len);
 static bool is_key_type(Oid type);
+static void missed_count(Oid fact, AttrNumber document, MissedKind kind, const char *field);
+static Place *place_of_condition(Place *set, uint32 hash, MissedCondition *condition);
+static Place *take_place(Place *set, uint32 hash, MissedCondition *condition);
 
 /*
  * count_missed_fields
@@ -319,99 +390,194 @@ read_field(Node *expr, Index varno, MissedValue *value)
 static bool
 read_value(Node *expr, Index varno, MissedValue *value)
 {
-	List	   *args;
-	Oid			function = function_of(expr, &args);
-	Const	   *name;
+	Var		   *var;
 
-	if (IsA(expr, Var))
-	{
-		Var		   *var = (Var *) expr;
-
-		if (var->varno != (int) varno || var->varlevelsup != 0 || var->varattno <= 0 || var->vartype != JSONBOID ||
-			!is_scanned_value(var))
-			return false;
-		memset(value, 0, sizeof(MissedValue));
+	memset(value, 0, sizeof(MissedValue));
+	var = follow_path(expr, append_step, &value->path);
+	if (var == NULL || var->varno != (int) varno || var->varlevelsup != 0 || var->varattno <= 0 || var->vartype != JSONBOID ||
+		!is_scanned_value(var))
+		return false;
+	if (value->path.data == NULL)
 		initStringInfo(&value->path);
-		value->document = var->varattno;
-		return true;
-	}
-	if (IsA(expr, SubscriptingRef))
-		return read_subscripts((SubscriptingRef *) expr, varno, value);
-	if (function != F_JSONB_OBJECT_FIELD && function != F_JSONB_OBJECT_FIELD_TEXT &&
-		function != F_JSONB_EXTRACT_PATH && function != F_JSONB_EXTRACT_PATH_TEXT)
-		return false;
-	name = lsecond(args);
-	if (!IsA(name, Const) || name->constisnull || !read_value(linitial(args), varno, value) || value->as_text)
-		return false;
-	value->as_text = function == F_JSONB_OBJECT_FIELD_TEXT || function == F_JSONB_EXTRACT_PATH_TEXT;
-	if (function == F_JSONB_EXTRACT_PATH || function == F_JSONB_EXTRACT_PATH_TEXT)
-		return append_names(&value->path, DatumGetArrayTypeP(name->constvalue));
+	value->document = var->varattno;
+	value->as_text = exprType(expr) == TEXTOID;
+	return true;
+}
+
+/* append_step: adds a step to a path; returns false if a field has no such step */
+static bool
+append_step(void *arg, StepKind kind, const char *name, int len)
+{
+	StringInfo	path = arg;
+	char	   *step = name == NULL ? NULL : pnstrdup(name, len);
+
 	/* #> would take such a name for a subscript if it met an array. */
-	if (is_subscript(TextDatumGetCString(name->constvalue)))
+	if (kind == STEP_ELEMENTS || (kind == STEP_MEMBER && is_subscript(step)))
 		return false;
-	append_path_step(&value->path, TextDatumGetCString(name->constvalue), false);
+	if (path->data == NULL)
+		initStringInfo(path);
+	append_path_step(path, step, is_subscript(step));
 	return true;
-}
-
-/* read_subscripts: does that for subscripts of a document */
-static bool
-read_subscripts(SubscriptingRef *ref, Index varno, MissedValue *value)
-{
-	if (ref->refcontainertype != JSONBOID || ref->refassgnexpr != NULL || ref->reflowerindexpr != NIL ||
-		!read_value((Node *) ref->refexpr, varno, value) || value->as_text)
-		return false;
-	foreach_ptr(Const, name, ref->refupperindexpr)
-	{
-		char	   *step;
-
-		if (name == NULL || !IsA(name, Const) || name->constisnull || (name->consttype != INT4OID && name->consttype != TEXTOID))
-			return false;
-		step = name->consttype == INT4OID ? psprintf("%d", DatumGetInt32(name->constvalue)) :
-			TextDatumGetCString(name->constvalue);
-
-		append_path_step(&value->path, step, is_subscript(step));
-	}
-	return true;
-}
-
-/* append_names: adds the names of an array to a path; returns false if one is NULL */
-static bool
-append_names(StringInfo path, ArrayType *names)
-{
-	Datum	   *elements;
-	bool	   *nulls;
-	int			n;
-	int			i;
-
-	deconstruct_array(names, TEXTOID, -1, false, TYPALIGN_INT, &elements, &nulls, &n);
-	for (i = 0; i < n && !nulls[i]; i++)
-	{
-		char	   *step = TextDatumGetCString(elements[i]);
-
-		append_path_step(path, step, is_subscript(step));
-	}
-	return i == n;
 }
 
 /* is_key_type: returns whether an index table that has a key field of this type serves plain queries */
 static bool
 is_key_type(Oid type)
 {
-	switch (type)
+	return (is_number_type(type) && type != FLOAT4OID) || type == TEXTOID || type == JSONBOID || type == BOOLOID ||
+		type == UUIDOID || type == DATEOID || type == TIMESTAMPOID;
+}
+
+/* missed_is_kept: returns whether there is memory to count in, and an index table could be created in this database */
+bool
+missed_is_kept(void)
+{
+	return missed != NULL && OidIsValid(get_namespace_oid(IT_INTERNAL, true));
+}
+
+/* missed_count: counts a condition on a field, which is as in create() */
+static void
+missed_count(Oid fact, AttrNumber document, MissedKind kind, const char *field)
+{
+	MissedCondition condition = {.fact = fact,.document = document,.kind = kind};
+	uint32		hash;
+	Place	   *set;
+	Place	   *place;
+
+	/* Half of a name would be another field. */
+	if (strlcpy(condition.field, field, MAX_MISSED_FIELD) >= MAX_MISSED_FIELD)
+		return;
+	hash = hash_combine(hash_bytes((const unsigned char *) field, strlen(field)),
+						hash_bytes_uint32(MyDatabaseId ^ fact ^ ((uint32) document << 16) ^ ((uint32) kind << 8)));
+	set = missed->places[hash % SETS];
+	LWLockAcquire(missed->lock, LW_SHARED);
+	place = place_of_condition(set, hash, &condition);
+	if (place == NULL)
 	{
-		case TEXTOID:
-		case JSONBOID:
-		case INT2OID:
-		case INT4OID:
-		case INT8OID:
-		case NUMERICOID:
-		case FLOAT8OID:
-		case BOOLOID:
-		case UUIDOID:
-		case DATEOID:
-		case TIMESTAMPOID:
-			return true;
-		default:
-			return false;
+		LWLockRelease(missed->lock);
+		LWLockAcquire(missed->lock, LW_EXCLUSIVE);
+		place = take_place(set, hash, &condition);
 	}
+	pg_atomic_fetch_add_u64(&place->planned, 1);
+	pg_atomic_write_u64(&place->last, (uint64) GetCurrentStatementStartTimestamp());
+	LWLockRelease(missed->lock);
+}
+
+/* place_of_condition: returns the place of a condition in its set, or NULL; called under the lock */
+static Place *
+place_of_condition(Place *set, uint32 hash, MissedCondition *condition)
+{
+	for (int i = 0; i < PLACES; i++)
+	{
+		Place	   *place = &set[i];
+
+		if (place->hash == hash && place->database == MyDatabaseId && place->condition.fact == condition->fact &&
+			place->condition.document == condition->document && place->condition.kind == condition->kind &&
+			strcmp(place->condition.field, condition->field) == 0)
+			return place;
+	}
+	return NULL;
+}
+
+/* take_place: returns the place of a new condition, unless another session has just given it one; called under the exclusive lock */
+static Place *
+take_place(Place *set, uint32 hash, MissedCondition *condition)
+{
+	Place	   *place = place_of_condition(set, hash, condition);
+
+	if (place != NULL)
+		return place;
+	place = &set[0];
+	for (int i = 0; i < PLACES && OidIsValid(place->database); i++)
+	{
+		if (!OidIsValid(set[i].database) ||
+			pg_atomic_read_u64(&set[i].last) < pg_atomic_read_u64(&place->last))
+			place = &set[i];
+	}
+	place->database = MyDatabaseId;
+	place->hash = hash;
+	place->condition = *condition;
+	place->condition.since = GetCurrentStatementStartTimestamp();
+	pg_atomic_init_u64(&place->planned, 0);
+	pg_atomic_init_u64(&place->last, 0);
+	return place;
+}
+
+/* missed_forget: has counting begin anew for a fact table, as one of its fields has an index table from now on */
+void
+missed_forget(Oid fact)
+{
+	if (missed == NULL)
+		return;
+	LWLockAcquire(missed->lock, LW_EXCLUSIVE);
+	for (int i = 0; i < SETS * PLACES; i++)
+	{
+		Place	   *place = &missed->places[i / PLACES][i % PLACES];
+
+		if (place->database == MyDatabaseId && place->condition.fact == fact)
+			place->database = InvalidOid;
+	}
+	LWLockRelease(missed->lock);
+}
+
+/*
+ * may_see_missed
+ *		Returns whether the current user may see what others have asked of a table: its owner,
+ *		and a role that may read all statistics.  Names of fields are from queries of others.
+ *		The table may be gone.
+ */
+bool
+may_see_missed(Oid fact)
+{
+	Oid			owner = table_owner(fact);
+
+	return OidIsValid(owner) &&
+		(has_privs_of_role(GetUserId(), owner) || has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS));
+}
+
+/*
+ * indextable_missed_conditions
+ *		missed_conditions(OUT fact_table regclass, OUT document name, OUT field text,
+ *		OUT condition text, OUT planned bigint, OUT since timestamptz): returns what was
+ *		counted in this database, as far as the current user may see it.
+ */
+Datum
+indextable_missed_conditions(PG_FUNCTION_ARGS)
+{
+	static const char *const kinds[] = {"equal", "range", "contained", "join"};
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	MissedCondition *found = palloc(sizeof(MissedCondition) * SETS * PLACES);
+	int			n = 0;
+
+	InitMaterializedSRF(fcinfo, 0);
+	if (missed == NULL)
+		return (Datum) 0;
+	LWLockAcquire(missed->lock, LW_SHARED);
+	for (int i = 0; i < SETS * PLACES; i++)
+	{
+		Place	   *place = &missed->places[i / PLACES][i % PLACES];
+
+		if (place->database != MyDatabaseId)
+			continue;
+		found[n] = place->condition;
+		found[n++].planned = pg_atomic_read_u64(&place->planned);
+	}
+	LWLockRelease(missed->lock);
+	for (int i = 0; i < n; i++)
+	{
+		char	   *document = get_attname(found[i].fact, found[i].document, true);
+		Datum		values[6];
+		bool		isnull[6] = {0};
+
+		if (document == NULL || !may_see_missed(found[i].fact))
+			continue;
+		values[0] = ObjectIdGetDatum(found[i].fact);
+		values[1] = DirectFunctionCall1(namein, CStringGetDatum(document));
+		values[2] = CStringGetTextDatum(found[i].field);
+		values[3] = CStringGetTextDatum(kinds[found[i].kind]);
+		values[4] = Int64GetDatum((int64) found[i].planned);
+		values[5] = TimestampTzGetDatum(found[i].since);
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, isnull);
+	}
+	return (Datum) 0;
 }
