@@ -52,16 +52,10 @@ typedef struct Lent
 	bool		may_read;		/* the user may read all of the values */
 } Lent;
 
-typedef struct LentColumn
-{
-	Lent	   *lent;
-	AttrNumber	document;		/* in the table that is planned */
-} LentColumn;
-
 typedef struct LentIndex
 {
 	IndexOptInfo info;			/* first: it is all that the planner knows */
-	List	   *columns;		/* of LentColumn * */
+	List	   *lent;			/* of Lent *, for each of its expressions */
 	bool		shared;			/* share_selectivities() was called */
 } LentIndex;
 
@@ -86,7 +80,7 @@ static Var *column_below(Node *node);
 static bool add_if_field(Search *search, Node *node, Var *column);
 static Node *over_column(Node *node, void *context);
 static LentIndex *make_index(void);
-static void add_column(LentIndex *index, Lent *lent, Node *expr, AttrNumber document);
+static void add_column(LentIndex *index, Lent *lent, Node *expr);
 static void never_scanned(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup_cost,
 						  Cost *total_cost, Selectivity *selectivity, double *correlation, double *pages);
 static bool lend_statistics(PlannerInfo *root, Oid index, AttrNumber attno, VariableStatData *vardata);
@@ -96,7 +90,7 @@ static bool is_about_else(Node *node, void *context);
 static bool has_other_statistics(RelOptInfo *rel);
 static LentIndex *find_lent_index(RelOptInfo *rel);
 static bool has_own_statistics(PlannerInfo *root, RelOptInfo *rel, Node *expr);
-static void ask_for_statistics(PlannerInfo *root, RelOptInfo *rel, LentColumn *column);
+static void ask_for_statistics(PlannerInfo *root, RelOptInfo *rel, Lent *lent, AttrNumber document);
 static bool may_read_all(PlannerInfo *root, RelOptInfo *rel, AttrNumber attno);
 
 /* planner_statistics_init: installs the hooks of the planner, once, when the library is loaded */
@@ -178,13 +172,12 @@ index_of_partition(LentIndex *above, AppendRelInfo *child)
 	if (above == NULL)
 		return NULL;
 	index = make_index();
-	forboth(cell, above->columns, expr, above->info.indexprs)
+	forboth(cell, above->lent, expr, above->info.indexprs)
 	{
-		LentColumn *column = lfirst(cell);
-		Var		   *document = list_nth(child->translated_vars, column->document - 1);
+		Var		   *document = list_nth(child->translated_vars, column_below(lfirst(expr))->varattno - 1);
 
 		if (document != NULL && IsA(document, Var) && document->vartype == JSONBOID)
-			add_column(index, column->lent, over_column(lfirst(expr), document), document->varattno);
+			add_column(index, lfirst(cell), over_column(lfirst(expr), document));
 	}
 	return index;
 }
@@ -299,7 +292,7 @@ add_if_field(Search *search, Node *node, Var *column)
 	{
 		lent = palloc0(sizeof(Lent));
 		lent->lenders = lenders;
-		add_column(search->index, lent, node, document);
+		add_column(search->index, lent, node);
 	}
 	return true;
 }
@@ -323,13 +316,9 @@ make_index(void)
 
 /* add_column: adds the column for an expression over a column of the table that is planned */
 static void
-add_column(LentIndex *index, Lent *lent, Node *expr, AttrNumber document)
+add_column(LentIndex *index, Lent *lent, Node *expr)
 {
-	LentColumn *column = palloc(sizeof(LentColumn));
-
-	column->lent = lent;
-	column->document = document;
-	index->columns = lappend(index->columns, column);
+	index->lent = lappend(index->lent, lent);
 	index->info.ncolumns++;
 	index->info.indexprs = lappend(index->info.indexprs, expr);
 }
@@ -355,21 +344,21 @@ static bool
 lend_statistics(PlannerInfo *root, Oid indexoid, AttrNumber attno, VariableStatData *vardata)
 {
 	LentIndex  *index = indexoid == LENT_INDEX && vardata->rel != NULL ? find_lent_index(vardata->rel) : NULL;
-	LentColumn *column;
+	Lent	   *lent;
 
 	if (index == NULL)
 		return previous_stats_hook ? previous_stats_hook(root, indexoid, attno, vardata) : false;
 	if (has_own_statistics(root, vardata->rel, vardata->var))
 		return true;
-	column = list_nth(index->columns, attno - 1);
-	if (!column->lent->asked)
-		ask_for_statistics(root, vardata->rel, column);
-	if (column->lent->statistics != NULL)
+	lent = list_nth(index->lent, attno - 1);
+	if (!lent->asked)
+		ask_for_statistics(root, vardata->rel, lent, column_below(list_nth(index->info.indexprs, attno - 1))->varattno);
+	if (lent->statistics != NULL)
 	{
 		share_selectivities(root, vardata->rel);
-		vardata->statsTuple = column->lent->statistics;
+		vardata->statsTuple = lent->statistics;
 		vardata->freefunc = keep_tuple;
-		vardata->acl_ok = column->lent->may_read;
+		vardata->acl_ok = lent->may_read;
 	}
 	return true;
 }
@@ -388,13 +377,12 @@ keep_tuple(HeapTuple tuple)
  * that the query names.
  */
 static void
-ask_for_statistics(PlannerInfo *root, RelOptInfo *rel, LentColumn *column)
+ask_for_statistics(PlannerInfo *root, RelOptInfo *rel, Lent *lent, AttrNumber document)
 {
-	Lent	   *lent = column->lent;
 	MemoryContext old = MemoryContextSwitchTo(GetMemoryChunkContext(lent));
 
 	lent->statistics = lent_statistics(lent->lenders);
-	lent->may_read = may_read_all(root, rel, column->document);
+	lent->may_read = may_read_all(root, rel, document);
 	lent->asked = true;
 	MemoryContextSwitchTo(old);
 }
