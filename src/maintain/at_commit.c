@@ -157,8 +157,7 @@ write_again(SharedKey *key)
 	Relation	fact = try_relation_open(key->fact, RowExclusiveLock);
 	FactDef    *def;
 	LiveScan	scan;
-	OpList	   *lists;
-	MemoryContext cxt;
+	OpSet	   *set;
 
 	if (fact == NULL)
 		return;
@@ -182,8 +181,8 @@ write_again(SharedKey *key)
 	{
 		if (scan.current->source != NULL || !is_ours(scan.current->stored))
 			continue;
-		lists = batch_get_op_lists(def, &cxt);
-		batch_add_row(def, row, true, false, lists, cxt);
+		set = batch_get_set(def);
+		batch_add_row(def, row, true, false, set->lists, set->cxt);
 		batch_row_done(def);
 	}
 	live_scan_end(&scan);

@@ -42,17 +42,6 @@
 /* A statement that has collected more than this writes it before it goes on. */
 #define MAX_BATCH_BYTES		(16 * 1024 * 1024)
 
-/* Operations that are written together. */
-typedef struct OpSet
-{
-	FactDef    *def;			/* pinned; NULL: nothing is collected */
-	OpList	   *lists;			/* one for each transactional index table;
-								 * NULL: nothing is collected */
-	Deltas	  **deltas;			/* one for each table of totals */
-	SubTransactionId owner;		/* the subtransaction that collected them */
-	MemoryContext cxt;			/* of the lists and their tuples */
-} OpSet;
-
 /* What this transaction has collected and noted for one fact table. */
 typedef struct Batch
 {
@@ -65,11 +54,11 @@ typedef struct Batch
 									 * invalid: pending was not written */
 	OpSet		now;			/* of one row, which is written immediately */
 	bool		writing;		/* a set is being written */
-	bool		written;		/* versions of rows were written */
-	CommandId	last_version;	/* the last command that wrote some */
-	bool		foreign;		/* rows on other servers were changed */
-	CommandId	last_foreign;	/* the command with which the last statement
-								 * began that changed some */
+
+	/* Of commands, one more than their id; 0: there is none. */
+	uint64		last_version;	/* the last one that wrote versions of rows */
+	uint64		last_foreign;	/* the one with which the last statement began
+								 * that changed rows on other servers */
 } Batch;
 
 static HTAB *batches = NULL;
@@ -77,7 +66,6 @@ static Batch *touched_batches = NULL;	/* those that this transaction has
 										 * used */
 
 static Batch *get_batch(Oid fact);
-static OpSet *get_set(FactDef *fact);
 static bool collecting(Batch *batch, FactDef *fact);
 static void refuse_reentry(Batch *batch);
 static void write_collected(OpSet *set, bool keep);
@@ -159,30 +147,9 @@ batch_lock(FactDef *fact)
 	return definition_settled(fact, definition_lock(fact, 0, fact->nsync));
 }
 
-/*
- * batch_get_op_lists
- *		Returns the lists to which the operations of a row are added, one for each
- *		transactional index table, and in *cxt the memory context of their tuples.
- */
-OpList *
-batch_get_op_lists(FactDef *fact, MemoryContext *cxt)
-{
-	OpSet	   *set = get_set(fact);
-
-	*cxt = set->cxt;
-	return set->lists;
-}
-
-/* batch_get_deltas: does the same for what is added to totals; one for each of their tables */
-Deltas	  **
-batch_get_deltas(FactDef *fact)
-{
-	return get_set(fact)->deltas;
-}
-
-/* get_set: returns the set to which the operations of a row are added, which may be empty */
-static OpSet *
-get_set(FactDef *fact)
+/* batch_get_set: returns the set to which the operations of a row are added, which may be empty */
+OpSet *
+batch_get_set(FactDef *fact)
 {
 	Batch	   *batch = get_batch(fact->relid);
 	OpSet	   *set = collecting(batch, fact) ? &batch->pending : &batch->now;
@@ -256,9 +223,7 @@ batch_note_version(Oid fact, CommandId cid)
 {
 	Batch	   *batch = get_batch(fact);
 
-	if (!batch->written || batch->last_version < cid)
-		batch->last_version = cid;
-	batch->written = true;
+	batch->last_version = Max(batch->last_version, (uint64) cid + 1);
 }
 
 /*
@@ -271,56 +236,38 @@ batch_note_foreign(Oid fact, CommandId cid)
 {
 	Batch	   *batch = get_batch(fact);
 
-	if (!batch->foreign || batch->last_foreign < cid)
-		batch->last_foreign = cid;
-	batch->foreign = true;
+	batch->last_foreign = Max(batch->last_foreign, (uint64) cid + 1);
 }
 
 /* batch_foreign_since: returns whether a statement that began after cid has changed rows on other servers */
 bool
 batch_foreign_since(Oid fact, CommandId cid)
 {
-	Batch	   *batch = get_batch(fact);
-
-	return batch->foreign && batch->last_foreign > cid;
+	return get_batch(fact)->last_foreign > (uint64) cid + 1;
 }
 
 /* batch_any_foreign: returns whether this transaction has changed rows on other servers */
 bool
 batch_any_foreign(Oid fact)
 {
-	return get_batch(fact)->foreign;
+	return get_batch(fact)->last_foreign > 0;
 }
 
 /* batch_written_since: returns whether versions of rows were written by command cid or a later one */
 bool
 batch_written_since(Oid fact, CommandId cid)
 {
-	Batch	   *batch = get_batch(fact);
-
-	return batch->written && batch->last_version >= cid;
+	return get_batch(fact)->last_version > cid;
 }
 
-/* batch_is_pending: returns whether entries of rows of a fact table were collected and are not written yet */
+/* batch_is_pending: returns whether entries of a fact table, or of any if it is InvalidOid, were collected and are not written yet */
 bool
 batch_is_pending(Oid fact)
 {
 	Batch	   *batch;
 
 	for (batch = touched_batches; batch != NULL; batch = batch->next)
-		if (batch->relid == fact)
-			return batch->pending.lists != NULL;
-	return false;
-}
-
-/* batch_any_pending: returns the same for all fact tables */
-bool
-batch_any_pending(void)
-{
-	Batch	   *batch;
-
-	for (batch = touched_batches; batch != NULL; batch = batch->next)
-		if (batch->pending.lists != NULL)
+		if (batch->pending.lists != NULL && (!OidIsValid(fact) || batch->relid == fact))
 			return true;
 	return false;
 }
@@ -457,8 +404,7 @@ batch_at_end_of_transaction(void)
 	{
 		clear_set(batch, &batch->now);
 		clear_set(batch, &batch->pending);
-		batch->written = false;
-		batch->foreign = false;
+		batch->last_version = batch->last_foreign = 0;
 		batch->touched = false;
 	}
 	touched_batches = NULL;

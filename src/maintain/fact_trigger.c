@@ -81,7 +81,6 @@ static bool nothing_changed(FactDef *def, TupleTableSlot *old, TupleTableSlot *n
 static void no_version(FactDef *def, Version *version);
 static bool extract_versions(FactDef *def, FactRow *old, FactRow *new, bool moved,
 							 Version *before, Version *after);
-static void collect_deltas(FactDef *def, FactRow *old, FactRow *new);
 static void collect_differences(FactDef *def, Version *before, Version *after);
 static int	extract_live_versions(FactDef *def, Relation fact, TupleTableSlot *row, Version *before,
 								  Version *after, Version *live);
@@ -179,6 +178,7 @@ maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held)
 	bool		enqueued = false;
 	FactRow		old_row;
 	FactRow		new_row;
+	OpSet	   *set;
 
 	if (TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
 	{
@@ -252,7 +252,10 @@ maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held)
 		if (!changed && def->ntotals == 0)
 			return;
 	} while (!batch_lock(def));
-	collect_deltas(def, old != NULL ? &old_row : NULL, new != NULL ? &new_row : NULL);
+	/* entry/deltas.c says why the live version does not matter for totals. */
+	set = def->ntotals > 0 ? batch_get_set(def) : NULL;
+	for (int i = 0; i < def->ntotals; i++)
+		deltas_change_row(set->deltas[i], old != NULL ? &old_row : NULL, new != NULL ? &new_row : NULL);
 	if (!changed)
 	{
 		batch_row_done(def);
@@ -401,30 +404,19 @@ extract_versions(FactDef *def, FactRow *old, FactRow *new, bool moved,
 	return changed;
 }
 
-/* collect_deltas: collects what an event adds to totals; deltas.c says why the live version does not matter */
-static void
-collect_deltas(FactDef *def, FactRow *old, FactRow *new)
-{
-	Deltas	  **deltas = def->ntotals > 0 ? batch_get_deltas(def) : NULL;
-
-	for (int i = 0; i < def->ntotals; i++)
-		deltas_change_row(deltas[i], old, new);
-}
-
 /* collect_differences: collects the operations that turn the entries of before into those of after */
 static void
 collect_differences(FactDef *def, Version *before, Version *after)
 {
-	MemoryContext cxt;
-	OpList	   *lists = batch_get_op_lists(def, &cxt);
+	OpSet	   *set = batch_get_set(def);
 
 	for (int i = 0; i < def->nsync; i++)
 	{
 		if (before->entries[i].left_alone)
 			continue;
-		diff_entries(def->defs[i], &before->entries[i], &after->entries[i], &lists[i], cxt);
-		lists[i].skipped += after->skipped[i];
-		lists[i].lacking |= after->entries[i].lacking;
+		diff_entries(def->defs[i], &before->entries[i], &after->entries[i], &set->lists[i], set->cxt);
+		set->lists[i].skipped += after->skipped[i];
+		set->lists[i].lacking |= after->entries[i].lacking;
 	}
 }
 

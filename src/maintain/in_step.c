@@ -127,7 +127,6 @@ static bool hand_over(int action);
 static void note_window(Written *table, CommandId after);
 static bool concerns(Written *table, FactDef *fact);
 static bool is_ancestor(Oid ancestor, Oid relid);
-static const char *out_of_step(IndexDef *def, Snapshot snapshot);
 
 /* in_step_init: installs the hooks, once, when the library is loaded */
 void
@@ -326,7 +325,7 @@ writer_ends(const void *statement)
 		if (writer.table != NULL)
 			note_window(writer.table, writer.cid);
 	}
-	if (nwriters == 0 && batch_any_pending())
+	if (nwriters == 0 && batch_is_pending(InvalidOid))
 		unseen = true;
 }
 
@@ -471,29 +470,17 @@ written_by_us(FactDef *def)
 }
 
 /*
- * entries_in_step
- *		Returns whether a snapshot sees just the entries, in an index table that is not
- *		asynchronous, of the rows that it sees.  If not, *why says why not, unless why is
- *		NULL: in a few words, for EXPLAIN.
+ * why_out_of_step
+ *		Returns NULL if a snapshot sees just the entries, in an index table that is not
+ *		asynchronous, of the rows that it sees; else why not: in a few words, for EXPLAIN.
  *
  * This is asked for at the first fetch of a scan.  What happens afterwards does not matter:
  * the commands of this transaction that could are all later than the snapshot, and what other
  * sessions do to partitions that the scan has not locked yet is as if they had done it just
  * before these are locked.
  */
-bool
-entries_in_step(IndexDef *def, Snapshot snapshot, const char **why)
-{
-	const char *reason = out_of_step(def, snapshot);
-
-	if (why != NULL)
-		*why = reason;
-	return reason == NULL;
-}
-
-/* out_of_step: returns why a snapshot is out of step, or NULL */
-static const char *
-out_of_step(IndexDef *def, Snapshot snapshot)
+const char *
+why_out_of_step(IndexDef *def, Snapshot snapshot)
 {
 	FactDef    *fact = def->fact;
 	Written    *table;

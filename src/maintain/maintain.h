@@ -24,6 +24,18 @@ extern void at_commit_init(void);
  * batch.c: collects operations on the index tables of a fact table until the end of the
  * statement, and writes them.
  */
+
+/* Operations that are written together. */
+typedef struct OpSet
+{
+	FactDef    *def;			/* pinned; NULL: nothing is collected */
+	OpList	   *lists;			/* one for each transactional index table;
+								 * NULL: nothing is collected */
+	Deltas	  **deltas;			/* one for each table of totals */
+	SubTransactionId owner;		/* the subtransaction that collected them */
+	MemoryContext cxt;			/* of the lists and their tuples */
+} OpSet;
+
 extern void batch_init(void);
 extern void batch_write_all(void);
 extern void batch_at_end_of_transaction(void);
@@ -31,8 +43,7 @@ extern void batch_at_abort_of(SubTransactionId sub);
 extern void batch_at_commit_to(SubTransactionId parent);
 extern void batch_end_statement(Oid fact);
 extern bool batch_lock(FactDef *fact);
-extern OpList *batch_get_op_lists(FactDef *fact, MemoryContext *cxt);
-extern Deltas **batch_get_deltas(FactDef *fact);
+extern OpSet *batch_get_set(FactDef *fact);
 extern void batch_row_done(FactDef *fact);
 extern void batch_add_row(FactDef *def, TupleTableSlot *row, bool insert, bool report, OpList *lists,
 						  MemoryContext cxt);
@@ -41,7 +52,6 @@ extern void batch_discard(Oid fact);
 extern void batch_note_foreign(Oid fact, CommandId cid);
 extern bool batch_foreign_since(Oid fact, CommandId cid);
 extern bool batch_is_pending(Oid fact);
-extern bool batch_any_pending(void);
 extern bool batch_any_foreign(Oid fact);
 extern void batch_note_version(Oid fact, CommandId cid);
 extern bool batch_written_since(Oid fact, CommandId cid);
@@ -93,7 +103,7 @@ extern void refuse_undefined(Oid fact_table, Oid written);
 
 /* in_step.c: whether a snapshot sees just the entries of the fact rows that it sees */
 extern void in_step_init(void);
-extern bool entries_in_step(IndexDef *def, Snapshot snapshot, const char **why);
+extern const char *why_out_of_step(IndexDef *def, Snapshot snapshot);
 extern bool written_by_us(FactDef *def);
 extern void in_step_lost(Oid fact);
 extern void in_step_at_end(void);

@@ -40,7 +40,6 @@
 static FactDef *open_definition(Relation root);
 static void update_entries_by_rows(FactDef *def, Relation root, Relation partition, bool attached, bool only_queue,
 								   bool *settled);
-static void update_totals(FactDef *def, Relation partition, bool attached);
 static void flush(FactDef *def, OpList *lists, MemoryContext cxt);
 
 /* Partitions that are about to leave their fact tables. */
@@ -86,7 +85,12 @@ update_entries_of_partition(Oid root, Oid partition, bool attached, List **whole
 			update_entries_by_rows(def, root_rel, rel, attached, done,
 								   left_alone == NIL ? NULL : settled_index_tables(def, rel, left_alone));
 		if (def->ntotals > 0)
-			update_totals(def, rel, attached);
+		{
+			Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+
+			deltas_write_rows(def->totals, def->ntotals, rel, snapshot, attached);
+			UnregisterSnapshot(snapshot);
+		}
 	}
 	relation_close(rel, NoLock);
 	relation_close(root_rel, NoLock);
@@ -187,16 +191,6 @@ update_entries_by_rows(FactDef *def, Relation root, Relation partition, bool att
 	flush(def, lists, cxt);
 	UnregisterSnapshot(snapshot);
 	MemoryContextDelete(cxt);
-}
-
-/* update_totals: adds what the rows of a partition add to totals, or takes it away if it leaves */
-static void
-update_totals(FactDef *def, Relation partition, bool attached)
-{
-	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
-
-	deltas_write_rows(def->totals, def->ntotals, partition, snapshot, attached);
-	UnregisterSnapshot(snapshot);
 }
 
 /* flush: writes the operations that were collected, and forgets them */

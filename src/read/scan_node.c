@@ -5,7 +5,7 @@
  *	  the fact rows that it fetches by their primary keys.
  *
  * When a search starts, the query's snapshot has to see just the entries of the rows that it
- * sees; entries_in_step() tells.  Otherwise the rows are read by a native plan of the same
+ * sees; why_out_of_step() tells.  Otherwise the rows are read by a native plan of the same
  * query, with the same snapshot.  It is decided once for a search, because a snapshot does not
  * change, and neither does what it sees of entries.
  *
@@ -220,7 +220,7 @@ static const char *
 why_not_entries(IndexTableScan *scan)
 {
 	Snapshot	snapshot = scan->css.ss.ps.state->es_snapshot;
-	const char *why = "the index table is not in step with the fact table";
+	const char *why;
 
 	if (setting_planner == PLANNER_FALLBACK)
 		return "indextable.planner is fallback";
@@ -228,7 +228,7 @@ why_not_entries(IndexTableScan *scan)
 		return "no index table serves";
 	if (snapshot_precedes_checks(snapshot))
 		return "a constraint may be newer than the snapshot";
-	if (!scan->def->async && !scan->in_step && !entries_in_step(scan->def, snapshot, &why))
+	if (!scan->def->async && !scan->in_step && (why = why_out_of_step(scan->def, snapshot)) != NULL)
 		return why;
 	if (scan->def->async && was_rewritten(scan->def->relid, scan->def->relid, snapshot))
 		return "the index table is newer than the snapshot";

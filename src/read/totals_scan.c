@@ -143,7 +143,7 @@ why_not_totals(TotalsScan *scan)
 		return "indextable.planner is fallback";
 	if (scan->def == NULL)
 		return "no index table serves";
-	if (!entries_in_step(scan->def, snapshot, &why))
+	if ((why = why_out_of_step(scan->def, snapshot)) != NULL)
 		return why;
 	if (!index_table_complete(scan->def, linitial_int(needs), snapshot))
 		return "values were skipped";
