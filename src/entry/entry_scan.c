@@ -228,12 +228,6 @@ probe_entry(Probe *probe, Datum *values)
 	return entry;
 }
 
-void
-probe_end(Probe *probe)
-{
-	entry_scan_end(&probe->scan);
-}
-
 /*
  * find_partition_key
  *		Returns the search key that tells which partition has all entries that are

@@ -31,8 +31,9 @@ static bool may_show_row(FactRow *row);
  *		Adds to an error which fact table, index table and field it is about, as errtable(),
  *		errtableconstraint() and errtablecol() do; field is NULL if there is none.
  *
- * The fact table may be partitioned: its name is the one that users know, and not that of the
- * partition.
+ * An index table refuses rows as a constraint of its fact table does, so it is the constraint.  The
+ * fact table may be partitioned: its name is the one that users know, and not that of the
+ * partition.  The column is the field: one column of the fact table has all fields of the documents.
  */
 static int
 errindextable(IndexDef *def, Field *field)

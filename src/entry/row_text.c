@@ -139,12 +139,3 @@ value_to_jsonb(Datum value, Oid type)
 	fmgr_info_set_expr((Node *) call, &function);
 	return DatumGetJsonbP(FunctionCall1(&function, value));
 }
-
-/*
- * Names the tables that an error about a row is about, in the fields that clients read.
- *
- * An index table refuses rows as a constraint of its fact table does: so the table is the
- * fact table, which the application has written to, and the constraint is the index table.
- * The column is the field, by the name that it has in the index table: one column of the
- * fact table has all fields of the documents.
- */

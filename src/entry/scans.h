@@ -191,7 +191,6 @@ extern TupleTableSlot *entry_scan_next(EntryScan *scan);
 extern void entry_scan_end(EntryScan *scan);
 extern void probe_begin(Probe *probe, IndexDef *def, Relation index_table, Snapshot snapshot);
 extern TupleTableSlot *probe_entry(Probe *probe, Datum *values);
-extern void probe_end(Probe *probe);
 
 /* fact_fetch.c: finds the live version of a fact row by its primary key */
 

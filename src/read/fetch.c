@@ -37,11 +37,12 @@ struct SeenRows
 	HTAB	   *keys;			/* of SeenKey */
 };
 
-/* Primary keys with the same hash. */
+/* A primary key that was seen. */
 typedef struct SeenKey
 {
-	uint32		hash;			/* hash key */
-	List	   *rows;			/* of Datum * */
+	uint32		hash;			/* hash key: its hash, or the first number
+								 * after that which was free */
+	Datum	   *key;
 } SeenKey;
 
 static void fetch_here(Lookup *lookup, Datum *key, ItemPointer place);
@@ -419,11 +420,10 @@ bool
 seen_row(SeenRows *seen, TupleTableSlot *entry)
 {
 	FactDef    *fact = seen->def->fact;
-	MemoryContext old = MemoryContextSwitchTo(seen->cxt);
+	MemoryContext old;
 	Datum		key[INDEX_MAX_KEYS];
 	uint32		hash = 0;
 	SeenKey    *row;
-	Datum	   *copy;
 	bool		found;
 
 	key_of_entry(seen->def, entry, key);
@@ -433,25 +433,20 @@ seen_row(SeenRows *seen, TupleTableSlot *entry)
 
 		hash = hash_combine(hash, datum_image_hash(key[i], att->attbyval, att->attlen));
 	}
-	row = hash_search(seen->keys, &hash, HASH_ENTER, &found);
-	if (!found)
-		row->rows = NIL;
-	foreach_ptr(Datum, other, row->rows)
+	while (row = hash_search(seen->keys, &hash, HASH_ENTER, &found), found)
 	{
-		if (same_key(seen, other, key))
-		{
-			MemoryContextSwitchTo(old);
+		if (same_key(seen, row->key, key))
 			return true;
-		}
+		hash++;
 	}
-	copy = palloc(sizeof(Datum) * fact->npk);
+	old = MemoryContextSwitchTo(seen->cxt);
+	row->key = palloc(sizeof(Datum) * fact->npk);
 	for (int i = 0; i < fact->npk; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(seen->def->desc, seen->def->pk_attno[i] - 1);
 
-		copy[i] = datumCopy(key[i], att->attbyval, att->attlen);
+		row->key[i] = datumCopy(key[i], att->attbyval, att->attlen);
 	}
-	row->rows = lappend(row->rows, copy);
 	MemoryContextSwitchTo(old);
 	return false;
 }

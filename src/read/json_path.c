@@ -144,7 +144,7 @@ as_jsonb_function(JsonExpr *json, Node *clause)
 static bool
 is_read_from_text(Oid type)
 {
-	return is_number_type(type) || type == BOOLOID || type == DATEOID || type == TIMESTAMPOID || type == TIMESTAMPTZOID || type == UUIDOID;
+	return is_plain_type(type) || type == TIMESTAMPTZOID;
 }
 
 /* is_equal_to_other_text: returns whether a condition is a comparison by = with a constant other than t and f */
@@ -214,8 +214,7 @@ json_path_conditions(IndexDef *def, Node *clause, Index varno)
 		{
 			condition->lossy = true;
 			condition->sparse = true;
-			if (field->spec->multi || !(is_number_type(field->type) || field->type == BOOLOID || field->type == DATEOID ||
-										field->type == TIMESTAMPOID || field->type == UUIDOID))
+			if (field->spec->multi || !is_plain_type(field->type))
 				condition->unless |= CONTAINER_BIT;
 		}
 		result = list_concat(result, sought.found);

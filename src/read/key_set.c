@@ -256,24 +256,17 @@ key_set_restrict(IndexDef *def, JsonbValue *value, KeySet *set)
 	key_set_sort(def, set);
 }
 
-/* key_set_find: returns the number of the first key that does not come before a key, which may be the same */
+/* key_set_find: returns the number of a key, or -1 if there is no such key */
 int
 key_set_find(IndexDef *def, KeySet *set, Datum *key)
 {
 	KeyOrder	order = {def->ident_sort, set->ncolumns};
-	int			low = 0;
-	int			high = set->n;
+	Datum	   *found;
 
-	while (low < high)
-	{
-		int			middle = (low + high) / 2;
-
-		if (compare_keys(KEY_VALUES(set, middle), key, &order) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	if (set->ncolumns == 0)		/* the key of all entries */
+		return set->n - 1;
+	found = bsearch_arg(key, set->values, set->n, sizeof(Datum) * set->ncolumns, compare_keys, &order);
+	return found == NULL ? -1 : (int) ((found - set->values) / set->ncolumns);
 }
 
 /* key_set_has: returns whether an entry has one of the keys, by its values in the columns of the index table */
@@ -281,21 +274,10 @@ bool
 key_set_has(IndexDef *def, KeySet *set, Datum *entry)
 {
 	Datum		key[INDEX_MAX_KEYS];
-	int			i;
 
-	for (i = 0; i < set->ncolumns; i++)
+	for (int i = 0; i < set->ncolumns; i++)
 		key[i] = entry[def->ident[i] - 1];
-	i = key_set_find(def, set, key);
-	return i < set->n && key_set_is(def, set, i, key);
-}
-
-/* key_set_is: returns whether key number i is the same as another one */
-bool
-key_set_is(IndexDef *def, KeySet *set, int i, Datum *key)
-{
-	KeyOrder	order = {def->ident_sort, set->ncolumns};
-
-	return compare_keys(KEY_VALUES(set, i), key, &order) == 0;
+	return key_set_find(def, set, key) >= 0;
 }
 
 static void

@@ -44,7 +44,6 @@ PG_FUNCTION_INFO_V1(indextable_lookup_rows);
 
 pg_noreturn static void row_type_error(Oid type, const char *fact);
 static void run_lookup(FunctionCallInfo fcinfo, int arg, bool rows);
-static void use_latest_snapshot(Lookup *lookup);
 static bool is_newer_than_snapshot(Lookup *lookup);
 static void scan_entries(Lookup *lookup);
 static bool wait_until_fresh(Oid index_table, int64 max_lag, int64 timeout);
@@ -143,7 +142,12 @@ lookup_open(Lookup *lookup, Oid index_table, int64 max_lag, int64 timeout)
 	do
 	{
 		if (newest)
-			use_latest_snapshot(lookup);
+		{
+			wait_point("a look-up takes a newer snapshot");
+			if (lookup->latest != NULL)
+				UnregisterSnapshot(lookup->latest);
+			lookup->snapshot = lookup->latest = RegisterSnapshot(GetLatestSnapshot());
+		}
 		AcceptInvalidationMessages();
 		lookup->def = definition_open(index_table, &lookup->fact, &lookup->index_table);
 		if (lookup->def == NULL)
@@ -163,16 +167,6 @@ lookup_open(Lookup *lookup, Oid index_table, int64 max_lag, int64 timeout)
 			table_close(lookup->fact, NoLock);
 		}
 	} while (newest);
-}
-
-/* use_latest_snapshot: takes the latest snapshot in place of the one that a look-up has had until now */
-static void
-use_latest_snapshot(Lookup *lookup)
-{
-	wait_point("a look-up takes a newer snapshot");
-	if (lookup->latest != NULL)
-		UnregisterSnapshot(lookup->latest);
-	lookup->snapshot = lookup->latest = RegisterSnapshot(GetLatestSnapshot());
 }
 
 /*

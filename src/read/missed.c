@@ -424,8 +424,7 @@ append_step(void *arg, StepKind kind, const char *name, int len)
 static bool
 is_key_type(Oid type)
 {
-	return (is_number_type(type) && type != FLOAT4OID) || type == TEXTOID || type == JSONBOID || type == BOOLOID ||
-		type == UUIDOID || type == DATEOID || type == TIMESTAMPOID;
+	return (is_plain_type(type) && type != FLOAT4OID) || type == TEXTOID || type == JSONBOID;
 }
 
 /* missed_is_kept: returns whether there is memory to count in, and an index table could be created in this database */

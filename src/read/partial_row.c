@@ -65,26 +65,8 @@ field_in_document(IndexDef *def, AttrNumber attno)
 		if (field->spec->steps[i].is_index)
 			return NULL;
 	}
-	switch (field->type)
-	{
-		case TEXTOID:
-		case VARCHAROID:
-		case JSONBOID:
-		case BOOLOID:
-		case INT2OID:
-		case INT4OID:
-		case INT8OID:
-		case NUMERICOID:
-		case FLOAT4OID:
-		case FLOAT8OID:
-		case UUIDOID:
-		case DATEOID:
-		case TIMESTAMPOID:
-		case TIMESTAMPTZOID:
-			return field;
-		default:
-			return NULL;
-	}
+	return is_plain_type(field->type) || field->type == TIMESTAMPTZOID || field->type == TEXTOID || field->type == VARCHAROID ||
+		field->type == JSONBOID ? field : NULL;
 }
 
 /* fields_fit_together: returns whether one document can have two fields, neither of which is at or below the other's path */

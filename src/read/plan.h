@@ -42,6 +42,7 @@ typedef enum Taken
 
 extern bool is_integer_type(Oid type);
 extern bool is_number_type(Oid type);
+extern bool is_plain_type(Oid type);
 extern bool is_castable_field(Field *field);
 extern Taken take_scalar(Field *field, StrategyNumber strategy, JsonbValue *scalar, Datum *result);
 extern Taken take_float(Field *field, int bits, StrategyNumber strategy, double value, Datum *result);

@@ -330,7 +330,7 @@ cursor_key(PageQuery *query)
 	if (set->n == 1)
 		return 0;
 	i = key_set_find(query->def, set, query->after);
-	if (i == set->n || !key_set_is(query->def, set, i, query->after))
+	if (i < 0)
 		position_error("Its position is outside the key.");
 	return i;
 }

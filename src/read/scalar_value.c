@@ -40,6 +40,13 @@ is_number_type(Oid type)
 	return is_integer_type(type) || type == NUMERICOID || type == FLOAT4OID || type == FLOAT8OID;
 }
 
+/* is_plain_type: returns whether a type is of numbers, booleans, dates, timestamps without a zone, or UUIDs */
+bool
+is_plain_type(Oid type)
+{
+	return is_number_type(type) || type == BOOLOID || type == DATEOID || type == TIMESTAMPOID || type == UUIDOID;
+}
+
 /* is_castable_field: returns whether any session may cast texts to the type of a field, as the writers of its entries do */
 bool
 is_castable_field(Field *field)

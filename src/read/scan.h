@@ -33,7 +33,6 @@ extern void key_set_read(IndexDef *def, Jsonb *json, bool all_allowed, KeySet *s
 extern void key_set_restrict(IndexDef *def, JsonbValue *value, KeySet *set);
 extern bool key_set_has(IndexDef *def, KeySet *set, Datum *entry);
 extern int	key_set_find(IndexDef *def, KeySet *set, Datum *key);
-extern bool key_set_is(IndexDef *def, KeySet *set, int i, Datum *key);
 extern int	sort_key_values(Datum *keys, int n, int ncolumns, SortSupport sort);
 extern char *key_columns(IndexDef *def);
 extern const char *key_column_name(IndexDef *def, int i);
@@ -284,14 +283,12 @@ typedef struct IndexTableScan
 /* scan_keys.c: the search keys, and what a leader and parallel workers share */
 extern void make_keys(IndexTableScan *scan);
 extern const char *set_keys(IndexTableScan *scan);
-extern const char *begin_search(IndexTableScan *scan);
 extern void start_search(IndexTableScan *scan);
 extern TupleTableSlot *next_entry(IndexTableScan *scan);
 extern void search_whole_array(IndexTableScan *scan);
 extern Size shared_scan_size(IndexTableScan *scan, bool shared);
 extern bool share_scan(IndexTableScan *scan, struct SharedScan *shared);
 extern void join_scan(IndexTableScan *scan, struct SharedScan *shared);
-extern void set_shared_keys(IndexTableScan *scan);
 extern void stop_sharing(IndexTableScan *scan);
 
 /* scan_loose.c: only the ends of groups of entries */

@@ -252,8 +252,8 @@ share_scan(IndexTableScan *scan, SharedScan *shared)
 
 /*
  * join_scan
- *		Has a worker take part in a scan.  What it has for a definition says where entries are,
- *		and no more.
+ *		Has a worker take part in a scan, with search keys that have the leader's values.  What it
+ *		has for a definition says where entries are, and no more.
  */
 void
 join_scan(IndexTableScan *scan, SharedScan *shared)
@@ -261,6 +261,8 @@ join_scan(IndexTableScan *scan, SharedScan *shared)
 	static const EntryStore tables = {0};
 	static const Place here = {.entries = &tables};
 	FactDef    *fact = palloc0(sizeof(FactDef));
+	char	   *value = shared->values;
+	bool		isnull;
 
 	fact->place = &here;
 	scan->index_table = relation_open(scan->plan.index_table, AccessShareLock);
@@ -270,15 +272,7 @@ join_scan(IndexTableScan *scan, SharedScan *shared)
 	scan->def->desc = RelationGetDescr(scan->index_table);
 	scan->def->primary_index = shared->index;
 	scan->shared = shared;
-}
-
-/* set_shared_keys: sets the values of a worker's search keys */
-void
-set_shared_keys(IndexTableScan *scan)
-{
-	char	   *value = scan->shared->values;
-	bool		isnull;
-
+	make_keys(scan);
 	for (int i = 0; i < scan->plan.nconditions; i++)
 	{
 		scan->keys[i].sk_argument = datumRestore(&value, &isnull);
@@ -329,17 +323,6 @@ stop_sharing(IndexTableScan *scan)
 	scan->begun = false;
 	scan->started = scan->nothing = true;
 	scan->shared = NULL;
-}
-
-/* begin_search: sets the values of the keys, and starts a search; returns why nothing can be searched for by them, or NULL */
-const char *
-begin_search(IndexTableScan *scan)
-{
-	const char *why = set_keys(scan);
-
-	if (why == NULL && !scan->nothing)
-		start_search(scan);
-	return why;
 }
 
 /* start_search: starts a search with the values that are set */

@@ -212,7 +212,11 @@ start_entries(IndexTableScan *scan)
 {
 	const char *why = why_not_entries(scan);
 
-	return why != NULL ? why : begin_search(scan);
+	if (why == NULL)
+		why = set_keys(scan);
+	if (why == NULL && !scan->nothing)
+		start_search(scan);
+	return why;
 }
 
 /* why_not_entries: returns why entries cannot answer exactly, or NULL if they can */
@@ -539,8 +543,6 @@ take_part(CustomScanState *node, shm_toc *toc, void *shared)
 	MemoryContext old = MemoryContextSwitchTo(node->ss.ps.state->es_query_cxt);
 
 	join_scan(scan, shared);
-	make_keys(scan);
-	set_shared_keys(scan);
 	MemoryContextSwitchTo(old);
 }
 

@@ -24,6 +24,7 @@
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
+#include "optimizer/tlist.h"
 #include "parser/parsetree.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -148,11 +149,7 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	fallback = c->is_part ? NULL : fallback_query(root, rel, c, clauses, columns, &parameters);
 	scan->custom_exprs = list_concat(scan->custom_exprs, parameters);
 	if (c->entries_only && !c->partial_rows)
-	{
-		foreach_ptr(Expr, expr, c->exprs)
-			scan->custom_scan_tlist = lappend(scan->custom_scan_tlist,
-											  makeTargetEntry(expr, foreach_current_index(expr) + 1, NULL, false));
-	}
+		scan->custom_scan_tlist = add_to_flat_tlist(NIL, c->exprs);
 	scan->scan.plan.targetlist = tlist;
 	scan->scan.plan.qual = quals;
 	scan->scan.scanrelid = rel->relid;
@@ -301,7 +298,6 @@ fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, 
 {
 	RangeTblEntry *rte = copyObject(planner_rt_fetch(rel->relid, root));
 	Query	   *query = query_of_table(rte, NIL, NULL);
-	Replacing	replacing = {.varno = rel->relid};
 	int			nlevels = list_length(rte->securityQuals);
 	List	  **quals = palloc0((nlevels + 1) * sizeof(List *));
 	int			last = nlevels;
@@ -310,11 +306,7 @@ fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, 
 	rte->self_reference = false;	/* see unexpanded_partitions.c */
 	forget_permissions(query, rte, root->parse);
 	if (c->entries_only && !c->partial_rows)
-	{
-		foreach_ptr(Expr, expr, c->exprs)
-			query->targetList = lappend(query->targetList,
-										makeTargetEntry(copyObject(expr), foreach_current_index(expr) + 1, NULL, false));
-	}
+		query->targetList = add_to_flat_tlist(NIL, c->exprs);
 	else if (c->stored_rows)
 		query->targetList = list_make1(makeTargetEntry((Expr *) makeVar(rel->relid, SelfItemPointerAttributeNumber, TIDOID, -1,
 																		InvalidOid, 0), 1, "ctid", false));
@@ -332,11 +324,11 @@ fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, 
 	}
 	rte->securityQuals = NIL;
 	for (int i = 0; i < nlevels; i++)
-		rte->securityQuals = lappend(rte->securityQuals, replace_values((Node *) make_ands_explicit(quals[i]), &replacing));
+		rte->securityQuals = lappend(rte->securityQuals,
+									 replace_by_parameters((Node *) make_ands_explicit(quals[i]), rel->relid, 0, values));
 	add_sort(query, c, rel);
-	query->jointree->quals = replace_values((Node *) make_ands_explicit(quals[nlevels]), &replacing);
-	query->targetList = (List *) replace_values((Node *) query->targetList, &replacing);
-	*values = replacing.values;
+	query->jointree->quals = replace_by_parameters((Node *) make_ands_explicit(quals[nlevels]), rel->relid, 0, values);
+	query->targetList = (List *) replace_by_parameters((Node *) query->targetList, rel->relid, 0, values);
 	return query;
 }
 

@@ -51,7 +51,6 @@ static bool forget_plan(Node *node, void *context);
 static void add_unnesting(Query *query, RangeTblEntry *rte);
 static void take_parameters(Query *query, Asked *asked, List **values);
 static Plan *make_plan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses, List *children);
-static bool depends_on_more(List *clauses);
 
 static const CustomPathMethods path_methods = {.CustomName = TOTALS_NAME,.PlanCustomPath = make_plan};
 
@@ -111,27 +110,19 @@ unserved(Asked *asked)
 	Query	   *parse = asked->root->parse;
 	Node	   *exprs = (Node *) asked->target->exprs;
 	const char *reason = unfit_clauses(asked->clauses);
+	bool		depends_on_more = false;	/* than groups and parameters */
 
 	if (reason != NULL)
 		return reason;
 	if (parse->groupingSets != NIL)
 		return "the query has grouping sets";
-	if (depends_on_more(asked->clauses) || contain_subplans(exprs) || contain_subplans(parse->havingQual) ||
+	foreach_ptr(RestrictInfo, rinfo, asked->clauses)
+		depends_on_more |= rinfo->pseudoconstant || contain_subplans((Node *) rinfo->clause) ||
+			contain_volatile_functions((Node *) rinfo->clause);
+	if (depends_on_more || contain_subplans(exprs) || contain_subplans(parse->havingQual) ||
 		contain_volatile_functions(exprs) || contain_volatile_functions(parse->havingQual))
 		return "it has a condition or an aggregate with a subquery or a volatile function";
 	return NULL;
-}
-
-/* depends_on_more: returns whether conditions depend on more than groups and parameters */
-static bool
-depends_on_more(List *clauses)
-{
-	foreach_ptr(RestrictInfo, rinfo, clauses)
-	{
-		if (rinfo->pseudoconstant || contain_subplans((Node *) rinfo->clause) || contain_volatile_functions((Node *) rinfo->clause))
-			return true;
-	}
-	return false;
 }
 
 static void

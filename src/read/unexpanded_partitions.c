@@ -43,7 +43,6 @@ static void consider_not_expanding(RELATION_HOOK_PARAMETERS);
 static bool finds_few_rows(PlannerInfo *root, RelOptInfo *rel, Relation fact);
 static bool wants_system_columns(Node *node, Index varno, int level);
 static List *clauses_of_table(PlannerInfo *root, Index varno);
-static bool mentions_partition_key(List *clauses, Index varno, Relation fact);
 
 void
 unexpanded_init(void)
@@ -122,19 +121,21 @@ finds_few_rows(PlannerInfo *root, RelOptInfo *rel, Relation fact)
 {
 	Served		served;
 	List	   *clauses;
+	Bitmapset  *attnos = NULL;
 	bool		result = false;
 	double		by_or;
 
 	if (!find_served(root, rel->relid, false, &served))
 		return false;
 	clauses = clauses_of_table(root, rel->relid);
+	pull_varattnos((Node *) clauses, rel->relid, &attnos);
 
 	/*
 	 * Partitions that are not needed are left out anyway.  By a deferrable
 	 * key no rows are fetched.
 	 */
 	if (clauses == NIL || served.fact->pk_deferrable || wants_system_columns((Node *) root->parse, rel->relid, 0) ||
-		mentions_partition_key(clauses, rel->relid, fact))
+		has_partition_attrs(fact, attnos, NULL))
 		return false;
 	foreach_ptr(IndexDef, def, served.defs)
 	{
@@ -188,16 +189,6 @@ clauses_of_table(PlannerInfo *root, Index varno)
 			result = lappend(result, qual);
 	}
 	return result;
-}
-
-/* mentions_partition_key: returns whether some conditions are about columns by which a table is partitioned */
-static bool
-mentions_partition_key(List *clauses, Index varno, Relation fact)
-{
-	Bitmapset  *attnos = NULL;
-
-	pull_varattnos((Node *) clauses, varno, &attnos);
-	return has_partition_attrs(fact, attnos, NULL);
 }
 
 /*

@@ -251,7 +251,7 @@ read_and_compare(Verify *v)
 	read_fact_table(v);
 	read_index_table(v);
 	if (v->shard == NULL)
-		probe_end(&v->entries);
+		entry_scan_end(&v->entries.scan);
 	tuplesort_performsort(v->expected);
 	tuplesort_performsort(v->found);
 	if (v->def->async)
