@@ -162,7 +162,7 @@ typedef struct Candidate
 	bool		tested_again;	/* as in Served */
 	List	   *groups;			/* columns of the index from order_from on,
 								 * whose different values are all that is
-								 * asked for; see loose_path.c */
+								 * asked for; see aggregate_path.c */
 	bool		first;			/* of each group the first entry is returned */
 	bool		last;			/* and, or only, the last one */
 	bool		is_part;		/* rows are those that others find, too; see
@@ -318,10 +318,6 @@ extern double estimate_or_entries(PlannerInfo *root, RelOptInfo *rel, Served *se
 
 /* and_path.c: which search several index tables, or one for several elements */
 extern void add_and_paths(PlannerInfo *root, RelOptInfo *rel, Served *served, List *searches);
-
-/* loose_path.c: which read one entry, or two, of each group of entries */
-extern bool read_loosely(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *groups);
-extern void add_distinct_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *distinct);
 
 /* unexpanded_partitions.c: for tables whose partitions are not looked at */
 extern PlannedStmt *plan_unexpanded(Query *query, ParamListInfo params);

@@ -291,11 +291,6 @@ extern bool share_scan(IndexTableScan *scan, struct SharedScan *shared);
 extern void join_scan(IndexTableScan *scan, struct SharedScan *shared);
 extern void stop_sharing(IndexTableScan *scan);
 
-/* scan_loose.c: only the ends of groups of entries */
-extern int	nkeys_of_scan(IndexTableScan *scan);
-extern void loose_start(IndexTableScan *scan);
-extern TupleTableSlot *loose_next(IndexTableScan *scan);
-
 /* scan_fallback.c: answers for a scan of an index table by a native plan */
 extern void begin_fallback(IndexTableScan *scan);
 extern TupleTableSlot *next_of_fallback(IndexTableScan *scan);

@@ -1,26 +1,72 @@
 /*-------------------------------------------------------------------------
  *
  * totals.c
- *	  indextable.totals(): the totals of each group, by the name of their table.
+ *	  Reads totals: by indextable.totals(), which returns those of each group by the name of their
+ *	  table, and by the plans of aggregates, which run their query of totals if the snapshot sees
+ *	  just the entries of the rows that it sees, else the query of the fact table.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "access/relation.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "funcapi.h"
 #include "utils/builtins.h"
+#include "utils/memutils.h"
 #include "utils/tuplestore.h"
 
+#include "../catalog/catalog.h"
 #include "../definition/definition.h"
 #include "../indextable.h"
+#include "../maintain/maintain.h"
+#include "../util/settings.h"
 #include "../util/sql.h"
+#include "plan.h"
+#include "scan.h"
 
 PG_FUNCTION_INFO_V1(indextable_totals);
 
+typedef struct TotalsScan
+{
+	CustomScanState css;		/* first: it is all that the executor knows */
+	List	   *values;			/* of ExprState *: of the parameters of both
+								 * queries */
+	Relation	table;			/* the fact table, open so that commands of
+								 * this session know it is in use; or NULL */
+	FactDef    *fact;			/* pinned, or NULL */
+	IndexDef   *def;			/* NULL: totals cannot answer */
+	CommandId	begun_at;		/* the command id of the start */
+	const char *why;			/* they could not, or NULL */
+	PlannedStmt *fallback;		/* the plan of the query of the fact table, or
+								 * NULL */
+	QueryDesc  *query;			/* that is run; NULL: none */
+	MemoryContext cxt;			/* of it */
+} TotalsScan;
+
 static char *totals_query(IndexDef *def, Jsonb *key);
 static const char *column_name(IndexDef *def, AttrNumber attno);
+static void begin_totals(CustomScanState *node, EState *estate, int eflags);
+static TupleTableSlot *exec_totals(CustomScanState *node);
+static TupleTableSlot *next_group(ScanState *node);
+static void start_query(TotalsScan *scan);
+static const char *why_not_totals(TotalsScan *scan);
+static void end_query(TotalsScan *scan);
+static void end_totals(CustomScanState *node);
+static void rescan_totals(CustomScanState *node);
+static void explain_totals(CustomScanState *node, List *ancestors, ExplainState *es);
+
+static const CustomExecMethods exec_methods = {
+	.CustomName = TOTALS_NAME,
+	.BeginCustomScan = begin_totals,
+	.ExecCustomScan = exec_totals,
+	.EndCustomScan = end_totals,
+	.ReScanCustomScan = rescan_totals,
+	.ExplainCustomScan = explain_totals
+};
+
+static const ScanType scan_type = {{.CustomName = TOTALS_NAME,.CreateCustomScanState = create_scan_state}, &exec_methods, sizeof(TotalsScan)};
 
 /*
  * indextable_totals
@@ -122,4 +168,137 @@ static const char *
 column_name(IndexDef *def, AttrNumber attno)
 {
 	return NameStr(TupleDescAttr(def->desc, attno - 1)->attname);
+}
+
+void
+totals_scan_init(void)
+{
+	RegisterCustomScanMethods(&scan_type.methods);
+}
+
+/* tables: returns the OIDs of the fact table and the table of totals */
+static List *
+tables(TotalsScan *scan)
+{
+	return list_nth(((CustomScan *) scan->css.ss.ps.plan)->custom_private, TOTALS_TABLES);
+}
+
+static void
+begin_totals(CustomScanState *node, EState *estate, int eflags)
+{
+	TotalsScan *scan = (TotalsScan *) node;
+
+	scan->values = ExecInitExprList(((CustomScan *) node->ss.ps.plan)->custom_exprs, &node->ss.ps);
+	if (eflags & EXEC_FLAG_EXPLAIN_ONLY)
+		return;
+	scan->begun_at = GetCurrentCommandId(false);
+	scan->table = relation_open(linitial_oid(tables(scan)), AccessShareLock);
+	scan->def = definition_of_scan(estate, linitial_oid(tables(scan)), lsecond_oid(tables(scan)), false, &scan->fact);
+}
+
+static TupleTableSlot *
+exec_totals(CustomScanState *node)
+{
+	return ExecScan(&node->ss, next_group, any_row_passes);
+}
+
+/* next_group: returns the next row of the query, or an empty slot */
+static TupleTableSlot *
+next_group(ScanState *node)
+{
+	TotalsScan *scan = (TotalsScan *) node;
+	TupleTableSlot *slot = node->ss_ScanTupleSlot;
+	TupleTableSlot *row;
+
+	if (scan->query == NULL)
+		start_query(scan);
+	row = next_of_inner_query(scan->query);
+	ExecClearTuple(slot);
+	return TupIsNull(row) ? slot : return_columns(slot, row);
+}
+
+/* start_query: starts the query that answers, with the parameters that it has now */
+static void
+start_query(TotalsScan *scan)
+{
+	CustomScan *plan = (CustomScan *) scan->css.ss.ps.plan;
+	EState	   *estate = scan->css.ss.ps.state;
+	PlannedStmt *stmt = list_nth(plan->custom_private, TOTALS_PLAN);
+	MemoryContext old;
+
+	scan->why = why_not_totals(scan);
+	if (scan->why != NULL)
+	{
+		if (scan->fact != NULL && scan->fact->partitioned)
+			refuse_truncated(scan->fact->relid, estate->es_snapshot, scan->begun_at);
+		if (scan->fallback == NULL)
+			scan->fallback = plan_fallback(estate, list_nth(plan->custom_private, TOTALS_FALLBACK), NULL);
+		stmt = scan->fallback;
+	}
+	else if (scan->fact->partitioned)
+		note_read_by_entries(scan->fact->relid);
+	scan->cxt = AllocSetContextCreate(estate->es_query_cxt, "indextable totals", ALLOCSET_DEFAULT_SIZES);
+	old = MemoryContextSwitchTo(scan->cxt);
+	scan->query = begin_inner_query(stmt, estate->es_snapshot, parameters_of_scan(&scan->css, scan->values, 0),
+									estate->es_queryEnv);
+	MemoryContextSwitchTo(old);
+}
+
+/* why_not_totals: returns why totals cannot answer exactly, or NULL if they can */
+static const char *
+why_not_totals(TotalsScan *scan)
+{
+	Snapshot	snapshot = scan->css.ss.ps.state->es_snapshot;
+	List	   *needs = list_nth(((CustomScan *) scan->css.ss.ps.plan)->custom_private, TOTALS_NEEDS);
+	const char *why;
+
+	if (setting_planner == PLANNER_FALLBACK)
+		return "indextable.planner is fallback";
+	if (scan->def == NULL)
+		return "no index table serves";
+	if ((why = why_out_of_step(scan->def, snapshot)) != NULL)
+		return why;
+	if (!index_table_complete(scan->def, linitial_int(needs), snapshot))
+		return "values were skipped";
+	if (lsecond_int(needs) != 0 && !index_table_has_none(scan->def, lsecond_int(needs), snapshot))
+		return "some rows may have values that are read in another way";
+	return NULL;
+}
+
+static void
+end_query(TotalsScan *scan)
+{
+	if (scan->query == NULL)
+		return;
+	end_inner_query(scan->query);
+	scan->query = NULL;
+	MemoryContextDelete(scan->cxt);
+}
+
+static void
+end_totals(CustomScanState *node)
+{
+	ExecClearTuple(node->ss.ss_ScanTupleSlot);
+	end_query((TotalsScan *) node);
+	if (((TotalsScan *) node)->table != NULL)
+		relation_close(((TotalsScan *) node)->table, NoLock);
+}
+
+static void
+rescan_totals(CustomScanState *node)
+{
+	ExecClearTuple(node->ss.ss_ScanTupleSlot);
+	ExecScanReScan(&node->ss);
+	end_query((TotalsScan *) node);
+}
+
+static void
+explain_totals(CustomScanState *node, List *ancestors, ExplainState *es)
+{
+	TotalsScan *scan = (TotalsScan *) node;
+	List	   *needs = list_nth(((CustomScan *) node->ss.ps.plan)->custom_private, TOTALS_NEEDS);
+
+	explain_index_table(lthird_int(needs) != 0 ? "Totals" : "Index Table Only", lsecond_oid(tables(scan)), es);
+	if (es->analyze && scan->why != NULL)
+		ExplainPropertyText("Fallback", scan->why, es);
 }
