@@ -183,7 +183,7 @@ typedef struct KeySize
 extern bool key_fits(IndexDef *def, Datum *values, KeySize *size);
 extern void report_long_key(IndexDef *def, FactRow *row, KeySize *size);
 
-/* json_cast.c: casts JSON values to the types of fields */
+/* json_cast.c: casts JSON values to the types of fields, and writes primary keys as text, and rows as JSON */
 
 /* What became of a value. */
 typedef enum ValueResult
@@ -200,10 +200,6 @@ extern ValueResult cast_json(Field *field, JsonbValue *value, bool is_key, Datum
 extern bool key_value_cast(IndexDef *def, int keyno, JsonbValue *value, Datum *result);
 extern bool json_value_cast(Oid type, int32 typmod, Oid collation, JsonbValue *value, Datum *result);
 
-/*
- * row_text.c: writes primary keys as text, and rows as JSON, for the extension's own tables
- * and for users.
- */
 struct ArrayType;
 
 extern Datum key_texts(FactDef *def, Datum *key);

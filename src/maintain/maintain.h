@@ -56,13 +56,6 @@ extern bool batch_any_foreign(Oid fact);
 extern void batch_note_version(Oid fact, CommandId cid);
 extern bool batch_written_since(Oid fact, CommandId cid);
 
-/* create_table.c: creates the bare table of an index table, with its partitions */
-extern Oid	create_bare_index_table(Oid creator, Oid schema, const char *name, const char *columns,
-									Partitioning *partitioning, const char *tablespace, Oid owner);
-extern void make_partitions(Oid creator, Oid parent, Partitioning *p, const char *columns, List *dropped,
-							Oid owner);
-extern void drop_placeholders(Oid relid, List *names);
-
 /*
  * drain_all.c: indextable.drain(): applies all that is queued here and in the feeds of other
  * servers, and folds tables of totals.
@@ -82,12 +75,17 @@ extern List *partitions_in_bounds(FactDef *def, Relation partition);
 extern bool *settled_index_tables(FactDef *def, Relation partition, List *left_alone);
 
 /*
- * fact_table.c: opens a table that is to be a fact table, checks its partitions, and finds the
- * definition of one whose trigger has fired.
+ * make_table.c: opens a table that is to be a fact table, checks its partitions, and finds the
+ * definition of one whose trigger has fired; creates the bare table of an index table.
  */
 extern Relation open_fact(Oid relid, LOCKMODE lock);
 extern void check_partitions(Relation root);
 extern FactDef *get_trigger_definition(Relation fact);
+extern Oid	create_bare_index_table(Oid creator, Oid schema, const char *name, const char *columns,
+									Partitioning *partitioning, const char *tablespace, Oid owner);
+extern void make_partitions(Oid creator, Oid parent, Partitioning *p, const char *columns, List *dropped,
+							Oid owner);
+extern void drop_placeholders(Oid relid, List *names);
 
 /*
  * follow_ddl.c: keeps the catalog in step with fact tables and index tables that were altered,
