@@ -84,7 +84,7 @@ static bool is_zero(IndexDef *def, Datum *values, AttrNumber attno);
 static void write_delta(Deltas *deltas, Datum *values, bool *isnull, void *arg);
 static int64 fold_in_order(Deltas *deltas, Relation rel, Snapshot snapshot, int64 limit);
 static int64 fold_all(Deltas *deltas, Relation rel, Snapshot snapshot);
-static void delete_entry(Relation rel, ItemPointer tid);
+static void fold_entry(Deltas *deltas, Relation rel, TupleTableSlot *entry, ItemPointer tid);
 static void deltas_add(Deltas *deltas, Datum *values, bool *isnull, int sign);
 static void deltas_add_row(Deltas *deltas, FactRow *row, bool insert, bool report);
 
@@ -490,8 +490,7 @@ fold_in_order(Deltas *deltas, Relation rel, Snapshot snapshot, int64 limit)
 			 */
 			if (in_group == 1 && DatumGetInt64(first->tts_values[def->rows_attno - 1]) == 0)
 			{
-				deltas_add(deltas, first->tts_values, first->tts_isnull, 1);
-				delete_entry(rel, &first_tid);
+				fold_entry(deltas, rel, first, &first_tid);
 				n++;
 			}
 			in_group = 0;
@@ -508,12 +507,10 @@ fold_in_order(Deltas *deltas, Relation rel, Snapshot snapshot, int64 limit)
 		}
 		if (in_group == 2)
 		{
-			deltas_add(deltas, first->tts_values, first->tts_isnull, 1);
-			delete_entry(rel, &first_tid);
+			fold_entry(deltas, rel, first, &first_tid);
 			n++;
 		}
-		deltas_add(deltas, slot->tts_values, slot->tts_isnull, 1);
-		delete_entry(rel, &slot->tts_tid);
+		fold_entry(deltas, rel, slot, &slot->tts_tid);
 		n++;
 	} while (true);
 	ExecDropSingleTupleTableSlot(slot);
@@ -540,8 +537,7 @@ fold_all(Deltas *deltas, Relation rel, Snapshot snapshot)
 		{
 			CHECK_FOR_INTERRUPTS();
 			slot_getallattrs(slot);
-			deltas_add(deltas, slot->tts_values, slot->tts_isnull, 1);
-			delete_entry(rel, &slot->tts_tid);
+			fold_entry(deltas, rel, slot, &slot->tts_tid);
 		}
 	}
 	ExecDropSingleTupleTableSlot(slot);
@@ -549,14 +545,14 @@ fold_all(Deltas *deltas, Relation rel, Snapshot snapshot)
 	return n > 1 ? n : 0;
 }
 
-/* delete_entry: deletes an entry, which nobody else deletes or updates meanwhile */
+/* fold_entry: adds an entry to its group, and deletes it; nobody else deletes or updates it meanwhile */
 static void
-delete_entry(Relation rel, ItemPointer tid)
+fold_entry(Deltas *deltas, Relation rel, TupleTableSlot *entry, ItemPointer tid)
 {
 	TM_FailureData failure;
-	TM_Result	result = table_tuple_delete_compat(rel, tid, GetCurrentCommandId(true), true, &failure);
 
-	if (result != TM_Ok)
+	deltas_add(deltas, entry->tts_values, entry->tts_isnull, 1);
+	if (table_tuple_delete_compat(rel, tid, GetCurrentCommandId(true), true, &failure) != TM_Ok)
 		ereport(ERROR,
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 				 errmsg("could not fold totals because an entry was changed meanwhile")));

@@ -169,19 +169,7 @@ extern char *excerpt(char *text);
 extern void report_mismatch(IndexDef *def, FactRow *row, RowMismatch *mismatch);
 extern char *format_row_key(FactRow *row);
 
-/* The key and the primary key of an entry may have so many bytes of data together, before compression. */
-#define MAX_KEY_BYTES		2600
-
-/* How long the key and the primary key of an entry are. */
-typedef struct KeySize
-{
-	Size		bytes;			/* of both together */
-	Field	   *longest;		/* the key field that has most of them */
-	Size		longest_bytes;	/* how many that are */
-} KeySize;
-
-extern bool key_fits(IndexDef *def, Datum *values, KeySize *size);
-extern void report_long_key(IndexDef *def, FactRow *row, KeySize *size);
+extern bool key_fits(IndexDef *def, FactRow *row, Datum *values, bool report, int *skipped);
 
 /* json_cast.c: casts JSON values to the types of fields, and writes primary keys as text, and rows as JSON */
 

@@ -81,7 +81,6 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 	bool	   *isnull;
 	RowMismatch mismatch = {0};
 	RowMismatch element_mismatch = {0};
-	KeySize		size;
 	Elements	elements = {0};
 	int			skipped = 0;
 	int			i;
@@ -179,25 +178,17 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 		for (i = 0; i < elements.n; i++)
 		{
 			values[attno - 1] = elements.values[i];
-			if (key_fits(def, values, &size))
+			if (key_fits(def, row, values, report, &skipped))
 				add_entry(entries, values, isnull);
-			else if (report && !def->skip_mismatch)
-				report_long_key(def, row, &size);
-			else
-				skipped++;
 		}
 	}
-	else if (key_fits(def, values, &size))
+	else if (key_fits(def, row, values, report, &skipped))
 	{
 		/* Most rows have one entry, which needs no copy. */
 		entries->n = entries->max = 1;
 		entries->values = values;
 		entries->isnull = isnull;
 	}
-	else if (report && !def->skip_mismatch)
-		report_long_key(def, row, &size);
-	else
-		skipped++;
 	if (elements.json_null || (def->skip_mismatch && skipped > 0))
 		entries->lacking = LACKS_ENTRY(def->nkeys);
 	entries->lacking |= mismatch.values | (element_mismatch.values & ~NO_STRING_BIT);
@@ -246,7 +237,6 @@ extract_groups(IndexDef *def, FactRow *row, bool report, RowDelta *delta)
 	RowMismatch mismatch = {0};
 	RowMismatch element_mismatch = {0};
 	Elements	elements = {0};
-	KeySize		size;
 	int			skipped;
 	int			i;
 
@@ -279,16 +269,11 @@ extract_groups(IndexDef *def, FactRow *row, bool report, RowDelta *delta)
 	{
 		if (def->multi)
 			set_element(def, delta, elements.values[i]);
-		if (key_fits(def, delta->values, &size))
-		{
-			if (def->multi)
-				elements.values[delta->n] = elements.values[i];
-			delta->n++;
-		}
-		else if (report && !def->skip_mismatch)
-			report_long_key(def, row, &size);
-		else
-			skipped++;
+		if (!key_fits(def, row, delta->values, report, &skipped))
+			continue;
+		if (def->multi)
+			elements.values[delta->n] = elements.values[i];
+		delta->n++;
 	}
 	delta->elements = elements.values;
 	if (skipped > 0)

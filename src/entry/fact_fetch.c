@@ -30,7 +30,6 @@
 #include "entry.h"
 #include "scans.h"
 
-static HTAB *make_leaves(void);
 static void begin_leaf(LiveScan *scan, LeafScan *leaf);
 static bool choose_leaf(LiveScan *scan, Datum *key);
 static void search_leaf(LiveScan *scan, Datum *key);
@@ -71,7 +70,7 @@ live_scan_begin(LiveScan *scan, FactDef *def, Relation fact, Snapshot snapshot)
 	scan->keys = palloc(sizeof(ScanKeyData) * def->npk);
 	memcpy(scan->keys, def->pk_keys, sizeof(ScanKeyData) * def->npk);
 	if (def->partitioned)
-		scan->leaves = make_leaves();
+		scan->leaves = hash_by_oid("partitions read", 16, sizeof(LeafScan), CurrentMemoryContext);
 	else
 	{
 		scan->current = &scan->only;
@@ -87,16 +86,9 @@ live_scan_in_leaves(LiveScan *scan, Oid (*leaf_of) (void *arg, Datum *key), void
 {
 	end_leaf(scan, &scan->only);
 	scan->current = NULL;
-	scan->leaves = make_leaves();
+	scan->leaves = hash_by_oid("partitions read", 16, sizeof(LeafScan), CurrentMemoryContext);
 	scan->leaf_of = leaf_of;
 	scan->leaf_arg = arg;
-}
-
-/* make_leaves: makes the table of the leaves that are read */
-static HTAB *
-make_leaves(void)
-{
-	return hash_by_oid("partitions read", 16, sizeof(LeafScan), CurrentMemoryContext);
 }
 
 /* live_scan_is_elsewhere: returns whether a row with this primary key would be no row of this server */

@@ -25,6 +25,10 @@
 static int	errindextable(IndexDef *def, Field *field);
 static int	hint_to_skip(IndexDef *def);
 static bool may_show_row(FactRow *row);
+static void report_long_key(IndexDef *def, FactRow *row, Size bytes, Field *longest, Size longest_bytes);
+
+/* The key and the primary key of an entry may have so many bytes of data together, before compression. */
+#define MAX_KEY_BYTES		2600
 
 /*
  * errindextable
@@ -181,16 +185,18 @@ format_row_key(FactRow *row)
 /*
  * key_fits
  *		Returns whether the key and primary key of an entry fit into a btree, even if
- *		they cannot be compressed; fills in *size.  A NULL, which only totals have, is 0.
+ *		they cannot be compressed.  A NULL, which only totals have, is 0.  Otherwise, with report,
+ *		raises or notes the error unless the definition says that such entries are skipped; what is
+ *		left out without an error is counted in *skipped.
  */
 bool
-key_fits(IndexDef *def, Datum *values, KeySize *size)
+key_fits(IndexDef *def, FactRow *row, Datum *values, bool report, int *skipped)
 {
 	Size		padded = 0;
+	Size		total = 0;
+	Field	   *longest = NULL;
+	Size		longest_bytes = 0;
 
-	size->bytes = 0;
-	size->longest = NULL;
-	size->longest_bytes = 0;
 	for (int i = 0; i < def->nident; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(def->desc, def->ident[i] - 1);
@@ -199,15 +205,21 @@ key_fits(IndexDef *def, Datum *values, KeySize *size)
 			att->attlen == -1 ? toast_raw_datum_size(values[def->ident[i] - 1]) - VARHDRSZ :
 			strlen(DatumGetCString(values[def->ident[i] - 1])) + 1;
 
-		size->bytes += bytes;
-		if (i < def->nkeys && bytes >= size->longest_bytes)
+		total += bytes;
+		if (i < def->nkeys && bytes >= longest_bytes)
 		{
-			size->longest = &def->fields[i];
-			size->longest_bytes = bytes;
+			longest = &def->fields[i];
+			longest_bytes = bytes;
 		}
 		padded = att_align_nominal(padded, att->attalign) + (att->attlen == -1 ? VARHDRSZ : 0) + bytes;
 	}
-	return size->bytes <= MAX_KEY_BYTES && padded <= MAX_INDEX_DATA;
+	if (total <= MAX_KEY_BYTES && padded <= MAX_INDEX_DATA)
+		return true;
+	if (report && !def->skip_mismatch)
+		report_long_key(def, row, total, longest, longest_bytes);
+	else
+		(*skipped)++;
+	return false;
 }
 
 /*
@@ -215,11 +227,11 @@ key_fits(IndexDef *def, Datum *values, KeySize *size)
  *		Raises the error for a key that is too long, or notes it in row->rejection if that
  *		is set, as report_mismatch() does.
  */
-void
-report_long_key(IndexDef *def, FactRow *row, KeySize *size)
+static void
+report_long_key(IndexDef *def, FactRow *row, Size bytes, Field *longest, Size longest_bytes)
 {
 	char	   *detail = psprintf("Key and primary key have %zu bytes, %zu of them in field \"%s\"; at most %d are allowed.",
-								  size->bytes, size->longest_bytes, excerpt(size->longest->spec->text),
+								  bytes, longest_bytes, excerpt(longest->spec->text),
 								  MAX_KEY_BYTES);
 
 	if (row->rejection != NULL)
@@ -233,11 +245,11 @@ report_long_key(IndexDef *def, FactRow *row, KeySize *size)
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("key of a row of \"%s\" is too long for index table \"%s\"", row->fact->name, def->name),
 				 hint_to_skip(def),
-				 errindextable(def, size->longest)));
+				 errindextable(def, longest)));
 	ereport(ERROR,
 			(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 			 errmsg("key is too long for index table \"%s\"", def->name),
 			 errdetail("Row %s of \"%s\": %s", format_row_key(row), row->fact->name, detail),
 			 hint_to_skip(def),
-			 errindextable(def, size->longest)));
+			 errindextable(def, longest)));
 }

@@ -407,7 +407,6 @@ share_selectivities(PlannerInfo *root, RelOptInfo *rel)
 	double		sum = 0;
 	Selectivity *known;
 	int			n = 0;
-	int			i;
 
 	if (index == NULL || index->shared)
 		return;
@@ -425,12 +424,9 @@ share_selectivities(PlannerInfo *root, RelOptInfo *rel)
 	/* The rows of the table are asked for, but are not summed up yet. */
 	above->tuples = sum;
 	known = palloc(sizeof(Selectivity) * Max(list_length(above->baserestrictinfo), 1));
-	i = 0;
 	foreach_ptr(RestrictInfo, condition, above->baserestrictinfo)
-	{
-		known[i++] = condition->pseudoconstant || is_about_else((Node *) condition->clause, index) ? -1 :
+		known[foreach_current_index(condition)] = condition->pseudoconstant || is_about_else((Node *) condition->clause, index) ? -1 :
 			clause_selectivity(root, (Node *) condition, 0, JOIN_INNER, NULL);
-	}
 	above->tuples = tuples;
 	foreach_ptr(AppendRelInfo, other, root->append_rel_list)
 	{
@@ -439,13 +435,13 @@ share_selectivities(PlannerInfo *root, RelOptInfo *rel)
 		if (other->parent_relid != child->parent_relid || partition == NULL || has_other_statistics(partition) ||
 			list_length(partition->baserestrictinfo) != list_length(above->baserestrictinfo))
 			continue;
-		i = 0;
 		foreach_ptr(RestrictInfo, condition, partition->baserestrictinfo)
 		{
+			int			i = foreach_current_index(condition);
+
 			if (known[i] >= 0 &&
 				nodeTag(condition->clause) == nodeTag(((RestrictInfo *) list_nth(above->baserestrictinfo, i))->clause))
 				condition->norm_selec = known[i];
-			i++;
 		}
 	}
 }

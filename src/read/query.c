@@ -35,21 +35,6 @@ PG_FUNCTION_INFO_V1(indextable_query);
 
 #define MAX_PAGE_SIZE	10000
 
-/* The arguments of query(), in their order. */
-enum
-{
-	ARG_INDEX_TABLE,
-	ARG_KEY,
-	ARG_CONDITION,
-	ARG_DESCENDING,
-	ARG_PAGE_SIZE,
-	ARG_CURSOR,
-	ARG_DOCUMENT,
-	ARG_MAX_LAG,
-	ARG_TIMEOUT,
-	ARG_PREVIOUS
-};
-
 /* A query for a page, and the search for its entries. */
 typedef struct PageQuery
 {

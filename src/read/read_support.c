@@ -36,18 +36,9 @@
 #include "../entry/entry.h"
 #include "../util/fixed_settings.h"
 #include "plan.h"
+#include "scan.h"
 
 PG_FUNCTION_INFO_V1(indextable_read_support);
-
-/* The arguments of query(), in their order; those of lookup() begin in the same way. */
-enum
-{
-	ARG_KEY = 1,
-	ARG_CONDITION = 2,
-	ARG_PAGE_SIZE = 4,
-	ARG_DOCUMENT = 6,
-	NARGS_QUERY = 10
-};
 
 /* So many elements of an array are looked up in the statistics; the others are taken to be like them. */
 #define MAX_ELEMENTS	32
@@ -154,7 +145,7 @@ estimate_call(PlannerInfo *root, Node *node, Estimate *e)
 	if (!estimate_table(e))
 		return false;
 	share = share_of_key(e, estimate_expression_value(root, list_nth(args, ARG_KEY)));
-	if (list_length(args) >= NARGS_QUERY)
+	if (list_length(args) > ARG_PREVIOUS)
 	{
 		Const	   *condition = constant_argument(root, args, ARG_CONDITION);
 		Const	   *page_size = constant_argument(root, args, ARG_PAGE_SIZE);

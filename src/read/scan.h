@@ -102,6 +102,21 @@ extern void lookup_open(Lookup *lookup, Oid index_table, int64 max_lag, int64 ti
 extern void lookup_check_access(Lookup *lookup);
 extern void lookup_close(Lookup *lookup);
 
+/* The arguments of query(), in their order; those of lookup() begin in the same way. */
+enum
+{
+	ARG_INDEX_TABLE,
+	ARG_KEY,
+	ARG_CONDITION,
+	ARG_DESCENDING,
+	ARG_PAGE_SIZE,
+	ARG_CURSOR,
+	ARG_DOCUMENT,
+	ARG_MAX_LAG,
+	ARG_TIMEOUT,
+	ARG_PREVIOUS
+};
+
 /* keyed_scan.c: scans a partition for rows whose primary keys are known */
 extern void add_keyed_path(PlannerInfo *root, RelOptInfo *rel, FactDef *fact, List *keys);
 extern Expr *key_condition(Index varno, Form_pg_attribute att, List *keys, int i);
