@@ -76,12 +76,11 @@ typedef struct KeyHistory
 	bool		has;			/* a live version of the row has the key */
 	TransactionId wait;			/* another transaction that is deleting or
 								 * updating this version, if any */
-	bool		got;			/* this transaction has made a version with
-								 * the key */
-	CommandId	got_by;			/* the last command that did */
-	bool		lost;			/* this transaction has deleted or updated a
-								 * version with the key */
-	CommandId	lost_by;		/* the last command that did */
+
+	/* Of commands of this transaction, one more than their id; 0: none. */
+	uint64		got_by;			/* the last that has made a version with the
+								 * key */
+	uint64		lost_by;		/* the last that has deleted or updated one */
 } KeyHistory;
 
 static bool handed_on(KeyHistory *from, KeyHistory *to);
@@ -131,7 +130,7 @@ decide_key_owner(IndexDef *def, TupleTableSlot *existing, TupleTableSlot *new, T
 static bool
 handed_on(KeyHistory *from, KeyHistory *to)
 {
-	return !from->has && from->lost && to->got && from->lost_by < to->got_by;
+	return !from->has && from->lost_by > 0 && from->lost_by < to->got_by;
 }
 
 /* read_row_history: finds out from all versions of an entry's row what became of its key */
@@ -173,17 +172,9 @@ read_row_history(IndexDef *def, Relation fact, TupleTableSlot *entry, KeyHistory
 			history->wait = dirty.xmax;
 		}
 		if (lost)
-		{
-			history->lost_by = history->lost ? Max(history->lost_by, HeapTupleHeaderGetCmax(tuple)) :
-				HeapTupleHeaderGetCmax(tuple);
-			history->lost = true;
-		}
+			history->lost_by = Max(history->lost_by, (uint64) HeapTupleHeaderGetCmax(tuple) + 1);
 		if (got)
-		{
-			history->got_by = history->got ? Max(history->got_by, HeapTupleHeaderGetCmin(tuple)) :
-				HeapTupleHeaderGetCmin(tuple);
-			history->got = true;
-		}
+			history->got_by = Max(history->got_by, (uint64) HeapTupleHeaderGetCmin(tuple) + 1);
 	}
 	live_scan_end(&scan);
 }
