@@ -426,7 +426,7 @@ share_selectivities(PlannerInfo *root, RelOptInfo *rel)
 	known = palloc(sizeof(Selectivity) * Max(list_length(above->baserestrictinfo), 1));
 	foreach_ptr(RestrictInfo, condition, above->baserestrictinfo)
 		known[foreach_current_index(condition)] = condition->pseudoconstant || is_about_else((Node *) condition->clause, index) ? -1 :
-			clause_selectivity(root, (Node *) condition, 0, JOIN_INNER, NULL);
+		clause_selectivity(root, (Node *) condition, 0, JOIN_INNER, NULL);
 	above->tuples = tuples;
 	foreach_ptr(AppendRelInfo, other, root->append_rel_list)
 	{

@@ -118,7 +118,7 @@ unserved(Asked *asked)
 		return "the query has grouping sets";
 	foreach_ptr(RestrictInfo, rinfo, asked->clauses)
 		depends_on_more |= rinfo->pseudoconstant || contain_subplans((Node *) rinfo->clause) ||
-			contain_volatile_functions((Node *) rinfo->clause);
+		contain_volatile_functions((Node *) rinfo->clause);
 	if (depends_on_more || contain_subplans(exprs) || contain_subplans(parse->havingQual) ||
 		contain_volatile_functions(exprs) || contain_volatile_functions(parse->havingQual))
 		return "it has a condition or an aggregate with a subquery or a volatile function";
