@@ -2,7 +2,7 @@
  *
  * block_scan.c
  *	  Reads the rows of a table and its partitions, or of a sample of their blocks: all
- *	  rows of a fact table, or all entries of an index table.  Shows the live versions of a fact row.
+ *	  rows of a fact table, or all entries of an index table.
  *
  *-------------------------------------------------------------------------
  */
@@ -345,40 +345,4 @@ static int
 count_sampled_blocks(Relation rel, double percent)
 {
 	return (int) Min(ceil(RelationGetNumberOfBlocks(rel) * percent / 100), INT_MAX);
-}
-
-/*
- * visit_live_rows
- *		Calls each() with every live row that has the same primary key as the given one.
- *
- * There is at most one, unless a deferrable primary key has not been checked yet.
- */
-void
-visit_live_rows(FactDef *def, Relation fact, TupleTableSlot *row,
-				void (*each) (FactRow *row, void *arg), void *arg)
-{
-	LiveScan	scan;
-	TupleDesc	desc = CreateTupleDescCopy(def->partitioned ? def->desc : RelationGetDescr(fact));
-	Datum		key[INDEX_MAX_KEYS];
-
-	for (int i = 0; i < def->npk; i++)
-	{
-		bool		isnull;
-
-		key[i] = slot_getattr(row, def->pk_attno[i], &isnull);
-	}
-	live_scan_begin(&scan, def, fact, SnapshotSelf);
-	scan.as_writer = true;
-	for (TupleTableSlot *slot = live_scan_first(&scan, key); slot != NULL; slot = live_scan_next(&scan))
-	{
-		/* Entries that each() makes point into the row, and outlive the scan. */
-		TupleTableSlot *copy = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
-		FactRow		live;
-
-		ExecCopySlot(copy, slot);
-		copy->tts_tid = slot->tts_tid;
-		factrow_init(&live, def, copy);
-		each(&live, arg);
-	}
-	live_scan_end(&scan);
 }

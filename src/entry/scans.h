@@ -257,7 +257,5 @@ extern TupleTableSlot *live_scan_only(LiveScan *scan, Datum *key, ItemPointer pl
 extern TupleTableSlot *live_scan_next(LiveScan *scan);
 extern TupleTableSlot *live_scan_row(LiveScan *scan);
 extern void live_scan_end(LiveScan *scan);
-extern void visit_live_rows(FactDef *def, Relation fact, TupleTableSlot *row,
-							void (*each) (FactRow *row, void *arg), void *arg);
 
 #endif							/* INDEXTABLE_SCANS_H */

@@ -27,9 +27,8 @@
 #include "../util/sql.h"
 #include "writers.h"
 
-/* Whether this transaction has written entries, and the last command that did. */
-static bool have_written = false;
-static CommandId last_cid;
+/* The last command of this transaction that has written entries, or InvalidCommandId. */
+static CommandId last_cid = InvalidCommandId;
 
 /* How the entries of a new index table are written: see bulk_load_write(). */
 #define LOAD_OPTIONS		(TABLE_INSERT_SKIP_FSM | TABLE_INSERT_FROZEN)
@@ -53,7 +52,7 @@ static void flush_load(Load *load, CommandId cid);
 void
 table_writer_at_end_of_transaction(void)
 {
-	have_written = false;
+	last_cid = InvalidCommandId;
 }
 
 /*
@@ -149,7 +148,7 @@ close_writer(Writer *w)
 void
 begin_command(void)
 {
-	if (have_written && last_cid == GetCurrentCommandId(false))
+	if (last_cid == GetCurrentCommandId(false))
 		CommandCounterIncrement();
 }
 
@@ -157,7 +156,6 @@ begin_command(void)
 CommandId
 writing_command(void)
 {
-	have_written = true;
 	return last_cid = GetCurrentCommandId(true);
 }
 
@@ -175,7 +173,6 @@ command_id(Writer *w)
 {
 	if (w->cid == 0)
 		w->cid = writing_command();
-	have_written = true;
 	return last_cid = w->cid;
 }
 

@@ -64,14 +64,6 @@ typedef struct Version
 	int			few_skipped[FEW];
 } Version;
 
-/* What add_live_row() works on. */
-typedef struct LiveRows
-{
-	FactDef    *def;
-	Version    *version;		/* the entries of all rows so far */
-	int			n;				/* how many rows */
-} LiveRows;
-
 static void maintain_row(TriggerData *trigdata);
 static void maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held);
 static void enqueue(FactDef *def, Leaf *leaf, TupleTableSlot *old, TupleTableSlot *new, bool moved);
@@ -420,41 +412,51 @@ collect_differences(FactDef *def, Version *before, Version *after)
 	}
 }
 
-/* add_live_row: adds the entries of a live row to those of the rows before; called by visit_live_rows() */
-static void
-add_live_row(FactRow *row, void *arg)
-{
-	LiveRows   *live = arg;
-
-	live->n++;
-	for (int i = 0; i < live->def->nsync; i++)
-	{
-		Entries		entries;
-
-		entries_init(&entries, live->def->defs[i]);
-		live->version->skipped[i] += extract_entries(live->def->defs[i], row, true, &entries);
-		entries_merge(live->def->defs[i], &live->version->entries[i], &entries);
-	}
-}
-
 /*
  * extract_live_versions
  *		Makes the entries of the rows that are live now under the primary key of row,
  *		without those that neither the version before this step nor the one after it
- *		has.  Returns how many rows are live.
+ *		has.  Returns how many rows are live: at most one, unless a deferrable primary key has
+ *		not been checked yet.
  */
 static int
 extract_live_versions(FactDef *def, Relation fact, TupleTableSlot *row, Version *before, Version *after,
 					  Version *live)
 {
-	LiveRows	arg = {def, live, 0};
 	Relation	root = def->partitioned ? relation_open(def->relid, AccessShareLock) : fact;
+	TupleDesc	desc = CreateTupleDescCopy(def->partitioned ? def->desc : RelationGetDescr(root));
+	LiveScan	scan;
+	Datum		key[INDEX_MAX_KEYS];
+	bool		isnull;
+	int			n = 0;
 
 	no_version(def, live);
-	visit_live_rows(def, root, row, add_live_row, &arg);
+	for (int i = 0; i < def->npk; i++)
+		key[i] = slot_getattr(row, def->pk_attno[i], &isnull);
+	live_scan_begin(&scan, def, root, SnapshotSelf);
+	scan.as_writer = true;
+	for (TupleTableSlot *slot = live_scan_first(&scan, key); slot != NULL; slot = live_scan_next(&scan), n++)
+	{
+		/* Entries that are made point into the row, and outlive the scan. */
+		TupleTableSlot *copy = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
+		FactRow		version;
+
+		ExecCopySlot(copy, slot);
+		copy->tts_tid = slot->tts_tid;
+		factrow_init(&version, def, copy);
+		for (int i = 0; i < def->nsync; i++)
+		{
+			Entries		entries;
+
+			entries_init(&entries, def->defs[i]);
+			live->skipped[i] += extract_entries(def->defs[i], &version, true, &entries);
+			entries_merge(def->defs[i], &live->entries[i], &entries);
+		}
+	}
+	live_scan_end(&scan);
 	if (root != fact)
 		relation_close(root, NoLock);
 	for (int i = 0; i < def->nsync; i++)
 		entries_confine(def->defs[i], &live->entries[i], &before->entries[i], &after->entries[i]);
-	return arg.n;
+	return n;
 }

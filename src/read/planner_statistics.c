@@ -79,7 +79,6 @@ static bool find_fields(Node *node, void *context);
 static Var *column_below(Node *node);
 static bool add_if_field(Search *search, Node *node, Var *column);
 static Node *over_column(Node *node, void *context);
-static LentIndex *make_index(void);
 static void add_column(LentIndex *index, Lent *lent, Node *expr);
 static void never_scanned(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup_cost,
 						  Cost *total_cost, Selectivity *selectivity, double *correlation, double *pages);
@@ -171,7 +170,7 @@ index_of_partition(LentIndex *above, AppendRelInfo *child)
 
 	if (above == NULL)
 		return NULL;
-	index = make_index();
+	index = (LentIndex *) newNode(sizeof(LentIndex), T_IndexOptInfo);
 	forboth(cell, above->lent, expr, above->info.indexprs)
 	{
 		Var		   *document = list_nth(child->translated_vars, column_below(lfirst(expr))->varattno - 1);
@@ -287,7 +286,7 @@ add_if_field(Search *search, Node *node, Var *column)
 	if (lenders == NIL)
 		return false;
 	if (search->index == NULL)
-		search->index = make_index();
+		search->index = (LentIndex *) newNode(sizeof(LentIndex), T_IndexOptInfo);
 	if (!list_member(search->index->info.indexprs, node))
 	{
 		lent = palloc0(sizeof(Lent));
@@ -306,12 +305,6 @@ over_column(Node *node, void *context)
 	if (IsA(node, Var))
 		return context;
 	return expression_tree_mutator(node, over_column, context);
-}
-
-static LentIndex *
-make_index(void)
-{
-	return (LentIndex *) newNode(sizeof(LentIndex), T_IndexOptInfo);
 }
 
 /* add_column: adds the column for an expression over a column of the table that is planned */

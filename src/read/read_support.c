@@ -62,8 +62,7 @@ typedef struct Column
 	Oid			type;			/* the base type */
 	int32		typmod;
 	Oid			collation;
-	Oid			family;			/* its operators in an index, ... */
-	Oid			operand;		/* ... which take this type */
+	TypeCacheEntry *cache;		/* has its operators in an index */
 } Column;
 
 static bool estimate_call(PlannerInfo *root, Node *node, Estimate *e);
@@ -320,7 +319,6 @@ get_column(Estimate *e, const char *name, Column *column)
 	HeapTuple	tuple = name != NULL ? SearchSysCacheAttName(e->index_table, name) :
 		SearchSysCacheAttNum(e->index_table, 1);
 	Form_pg_attribute att;
-	TypeCacheEntry *type;
 
 	if (!HeapTupleIsValid(tuple))
 		return false;
@@ -329,10 +327,8 @@ get_column(Estimate *e, const char *name, Column *column)
 	column->typmod = att->atttypmod;
 	column->type = getBaseTypeAndTypmod(att->atttypid, &column->typmod);
 	column->collation = att->attcollation;
-	type = lookup_type_cache(column->type, TYPECACHE_BTREE_OPFAMILY);
-	column->family = type->btree_opf;
-	column->operand = type->btree_opintype;
-	if (OidIsValid(column->family) && att->attnum > 0)
+	column->cache = lookup_type_cache(column->type, TYPECACHE_BTREE_OPFAMILY);
+	if (OidIsValid(column->cache->btree_opf) && att->attnum > 0)
 		column_statistics(e->index_table, att, e->partitioned, e->tuples, &column->statistics);
 	ReleaseSysCache(tuple);
 	return column->statistics.rel != NULL;
@@ -477,5 +473,5 @@ is_readable(Oid type)
 static Oid
 operator_of(Column *column, StrategyNumber strategy)
 {
-	return get_opfamily_member(column->family, column->operand, column->operand, strategy);
+	return get_opfamily_member(column->cache->btree_opf, column->cache->btree_opintype, column->cache->btree_opintype, strategy);
 }
