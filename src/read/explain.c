@@ -22,27 +22,18 @@
 
 #include "../indextable.h"
 #include "../util/settings.h"
+#include "../util/while_set.h"
 #include "plan.h"
 #include "scan.h"
 
 PG_FUNCTION_INFO_V1(indextable_explain);
 
-/* What was thought of an index table, or of all those of a fact table. */
-typedef struct Opinion
-{
-	Oid			fact;
-	Oid			index_table;	/* InvalidOid: all */
-	bool		used;
-	const char *reason;			/* why not, or how */
-} Opinion;
-
-static List *opinions;			/* of Opinion *, ... */
-static MemoryContext opinions_cxt;	/* ... in this */
 static bool told_other_sessions;	/* that these do not use index tables */
 
 static List *join_opinions(List *found);
 static bool is_about_another(Opinion *opinion);
-static void note_reason(Oid fact, Oid index_table, const char *reason);
+static void note_opinions(const char *sql, Opinions *noted);
+static void plan_query(const char *sql);
 static bool is_preloaded(const char *setting);
 static Query *parse_query(const char *sql, int *options);
 static List *group_names(IndexTableScan *scan);
@@ -53,11 +44,8 @@ Datum
 indextable_explain(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	ReasonListener outer;
-	List	   *outer_opinions = opinions;
-	MemoryContext outer_cxt = opinions_cxt;
-	int			outer_setting = setting_planner;
-	List	   *volatile found = NIL;
+	Opinions	noted = {.cxt = CurrentMemoryContext};
+	char	   *sql;
 
 	InitMaterializedSRF(fcinfo, 0);
 	if (PG_ARGISNULL(0))
@@ -79,30 +67,12 @@ indextable_explain(PG_FUNCTION_ARGS)
 				 errhint("Have each new session run SELECT FROM indextable.explain(NULL), or a superuser ALTER DATABASE %s SET session_preload_libraries = 'indextable';",
 						 quote_identifier(get_database_name(MyDatabaseId)))));
 	}
-	opinions = NIL;
-	opinions_cxt = CurrentMemoryContext;
-	outer = listen_to_reasons(note_reason);
+	sql = TextDatumGetCString(PG_GETARG_DATUM(0));
 	if (setting_planner == PLANNER_OFF)
-		setting_planner = PLANNER_ON;
-	PG_TRY();
-	{
-		char	   *sql = TextDatumGetCString(PG_GETARG_DATUM(0));
-		int			options = CURSOR_OPT_PARALLEL_OK;
-		Query	   *query = parse_query(sql, &options);
-
-		/* Whether an index table is used tells of its values, like EXPLAIN. */
-		check_rights(pg_plan_query_compat(query, sql, options, NULL));
-		found = opinions;
-	}
-	PG_FINALLY();
-	{
-		opinions = outer_opinions;
-		opinions_cxt = outer_cxt;
-		setting_planner = outer_setting;
-		(void) listen_to_reasons(outer);
-	}
-	PG_END_TRY();
-	foreach_ptr(Opinion, opinion, join_opinions(found))
+		WHILE_SET(setting_planner, PLANNER_ON, note_opinions(sql, &noted));
+	else
+		note_opinions(sql, &noted);
+	foreach_ptr(Opinion, opinion, join_opinions(noted.list))
 	{
 		Datum		values[4] = {0};
 		bool		nulls[4] = {false, !OidIsValid(opinion->index_table), false, false};
@@ -114,6 +84,23 @@ indextable_explain(PG_FUNCTION_ARGS)
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}
 	return (Datum) 0;
+}
+
+/* note_opinions: has it noted what is thought while a query is planned */
+static void
+note_opinions(const char *sql, Opinions *noted)
+{
+	WHILE_SET(opinions, noted, plan_query(sql));
+}
+
+static void
+plan_query(const char *sql)
+{
+	int			options = CURSOR_OPT_PARALLEL_OK;
+	Query	   *query = parse_query(sql, &options);
+
+	/* Whether an index table is used tells of its values, like EXPLAIN. */
+	check_rights(pg_plan_query_compat(query, sql, options, NULL));
 }
 
 /*
@@ -171,40 +158,6 @@ is_preloaded(const char *setting)
 	const char *libraries = GetConfigOption(setting, true, false);
 
 	return libraries != NULL && strstr(libraries, IT_SCHEMA) != NULL;
-}
-
-/*
- * note_reason
- *		Notes what is thought of an index table.  A query may name its fact table several times,
- *		and each index table may be tried in several ways: what comes closest to its use counts.
- */
-static void
-note_reason(Oid fact, Oid index_table, const char *reason)
-{
-	MemoryContext old;
-	Opinion    *opinion;
-	bool		used = strcmp(reason, REASON_SEARCHED) == 0 || strcmp(reason, REASON_WHOLE) == 0;
-	ListCell   *cell;
-
-	foreach(cell, opinions)
-	{
-		opinion = lfirst(cell);
-		if (opinion->fact == fact && opinion->index_table == index_table)
-		{
-			if (!opinion->used && (used || strcmp(reason, REASON_COST) == 0))
-				opinion->reason = MemoryContextStrdup(opinions_cxt, reason);
-			opinion->used = opinion->used || used;
-			return;
-		}
-	}
-	old = MemoryContextSwitchTo(opinions_cxt);
-	opinion = palloc(sizeof(Opinion));
-	opinion->fact = fact;
-	opinion->index_table = index_table;
-	opinion->used = used;
-	opinion->reason = pstrdup(reason);
-	opinions = lappend(opinions, opinion);
-	MemoryContextSwitchTo(old);
 }
 
 /* parse_query: parses a query, which may have parameters of any type, or be that of a cursor, whose options it sets */

@@ -285,8 +285,22 @@ typedef struct Served
 #define REASON_SEARCHED	"searched"
 #define REASON_WHOLE	"read as a whole"
 
-/* Is told how index tables are used, and the reasons why others are not. */
-typedef void (*ReasonListener) (Oid fact, Oid index_table, const char *reason);
+/* What was thought of an index table, or of all those of a fact table. */
+typedef struct Opinion
+{
+	Oid			fact;
+	Oid			index_table;	/* InvalidOid: all */
+	bool		used;
+	const char *reason;			/* why not, or how */
+} Opinion;
+
+typedef struct Opinions
+{
+	List	   *list;			/* of Opinion *, ... */
+	MemoryContext cxt;			/* ... in this */
+} Opinions;
+
+extern Opinions *opinions;		/* what is thought is noted there; or NULL */
 
 extern bool may_be_served(PlannerInfo *root, Index rti);
 extern bool find_served(PlannerInfo *root, Index rti, bool totals, Served *served);
@@ -298,7 +312,6 @@ extern bool is_planned_natively(void);
 extern PlannedStmt *plan_without_index_tables(Query *query, ParamListInfo params);
 extern bool is_explained(void);
 extern void give_reason(Oid fact, Oid index_table, const char *reason);
-extern ReasonListener listen_to_reasons(ReasonListener listener);
 
 /* path.c: gives the planner paths that read index tables, of several kinds */
 extern const char *unfit_clauses(List *clauses);

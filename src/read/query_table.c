@@ -30,7 +30,7 @@
 static planner_hook_type previous_planner = NULL;
 static int	cursor_options = 0; /* of the query that is planned */
 static bool without_index_tables = false;	/* it is a fallback */
-static ReasonListener reason_listener = NULL;
+Opinions   *opinions = NULL;
 
 static PlannedStmt *note_options(PLANNER_HOOK_PARAMETERS);
 static List *conjuncts(Node *quals);
@@ -214,7 +214,7 @@ may_be_served(PlannerInfo *root, Index rti)
 {
 	RangeTblEntry *rte = planner_rt_fetch(rti, root);
 
-	return is_considered(rte) && reason_listener == NULL && unfit(root, rte, is_tested_again(root, rti)) == NULL;
+	return is_considered(rte) && opinions == NULL && unfit(root, rte, is_tested_again(root, rti)) == NULL;
 }
 
 /*
@@ -297,23 +297,42 @@ lock_served(PlannerInfo *root, Index rti, bool totals, Served *served)
 bool
 is_explained(void)
 {
-	return reason_listener != NULL;
+	return opinions != NULL;
 }
 
-/* give_reason: tells how an index table is used for a query, or why it, or all of a fact table, are not used */
+/*
+ * give_reason
+ *		Notes how an index table is used for a query, or why it, or all of a fact table, are not used.  A query may name its fact table several times,
+ *		and each index table may be tried in several ways: what comes closest to its use counts.
+ */
 void
 give_reason(Oid fact, Oid index_table, const char *reason)
 {
-	if (reason_listener != NULL)
-		reason_listener(fact, index_table, reason);
-}
+	MemoryContext old;
+	Opinion    *opinion;
+	bool		used;
+	ListCell   *cell;
 
-/* listen_to_reasons: sets who is told, and returns who was told before */
-ReasonListener
-listen_to_reasons(ReasonListener listener)
-{
-	ReasonListener before = reason_listener;
-
-	reason_listener = listener;
-	return before;
+	if (opinions == NULL)
+		return;
+	used = strcmp(reason, REASON_SEARCHED) == 0 || strcmp(reason, REASON_WHOLE) == 0;
+	foreach(cell, opinions->list)
+	{
+		opinion = lfirst(cell);
+		if (opinion->fact == fact && opinion->index_table == index_table)
+		{
+			if (!opinion->used && (used || strcmp(reason, REASON_COST) == 0))
+				opinion->reason = MemoryContextStrdup(opinions->cxt, reason);
+			opinion->used = opinion->used || used;
+			return;
+		}
+	}
+	old = MemoryContextSwitchTo(opinions->cxt);
+	opinion = palloc(sizeof(Opinion));
+	opinion->fact = fact;
+	opinion->index_table = index_table;
+	opinion->used = used;
+	opinion->reason = pstrdup(reason);
+	opinions->list = lappend(opinions->list, opinion);
+	MemoryContextSwitchTo(old);
 }
