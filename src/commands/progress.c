@@ -110,12 +110,12 @@ note_progress(Build *b, Reconciliation *r, Datum *last_key)
 	values[2] = Int64GetDatum(r->n);
 	values[3] = Float8GetDatum(Max(r->fact->rd_rel->reltuples, 0));
 	values[4] = ObjectIdGetDatum(RelationGetRelid(r->part));
-	(void) query_as(get_extension_owner(),
-					psprintf("INSERT INTO %s AS b (index_table, phase, last_table, last_key, rows_done, rows_total, started_at, updated_at)"
-							 " VALUES ($1::regclass, 'reading rows', $5::regclass, $2, $3, $4, transaction_timestamp(), clock_timestamp())"
-							 " ON CONFLICT (index_table) DO UPDATE SET phase = excluded.phase, last_table = excluded.last_table,"
-							 " last_key = excluded.last_key, rows_done = b.rows_done + excluded.rows_done, rows_total = excluded.rows_total,"
-							 " updated_at = excluded.updated_at", catalog_table("build")), 5, types, values);
+	(void) query_with(get_extension_owner(),
+					  psprintf("INSERT INTO %s AS b (index_table, phase, last_table, last_key, rows_done, rows_total, started_at, updated_at)"
+							   " VALUES ($1::regclass, 'reading rows', $5::regclass, $2, $3, $4, transaction_timestamp(), clock_timestamp())"
+							   " ON CONFLICT (index_table) DO UPDATE SET phase = excluded.phase, last_table = excluded.last_table,"
+							   " last_key = excluded.last_key, rows_done = b.rows_done + excluded.rows_done, rows_total = excluded.rows_total,"
+							   " updated_at = excluded.updated_at", catalog_table("build")), 5, types, values);
 }
 
 /*
@@ -126,10 +126,8 @@ note_progress(Build *b, Reconciliation *r, Datum *last_key)
 ArrayType *
 read_build_position(Build *b, Oid *table)
 {
-	Oid			type = OIDOID;
-	Datum		value = ObjectIdGetDatum(b->index_table);
-	Rows		rows = query_as(get_extension_owner(), psprintf("SELECT last_key, last_table FROM %s WHERE index_table = $1::regclass",
-																catalog_table("build")), 1, &type, &value);
+	Rows		rows = query_as(get_extension_owner(), "SELECT last_key, last_table FROM %s WHERE index_table = '%u'::regclass",
+								catalog_table("build"), b->index_table);
 
 	*table = rows.n > 0 ? DatumGetObjectId(row_value(&rows, 0, 2)) : InvalidOid;
 	return rows.n > 0 ? DatumGetArrayTypeP(row_value(&rows, 0, 1)) : NULL;
@@ -139,14 +137,12 @@ read_build_position(Build *b, Oid *table)
 void
 set_phase(Build *b, const char *phase)
 {
-	Oid			types[] = {OIDOID, TEXTOID};
-	Datum		values[] = {ObjectIdGetDatum(b->index_table), CStringGetTextDatum(phase)};
-
+	phase = quote_literal_cstr(phase);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	if (!OidIsValid(catalog_fact_of(b->index_table)))
 		report_build_superseded(b);
-	(void) query_as(get_extension_owner(), psprintf("UPDATE %s SET phase = $2, updated_at = clock_timestamp()"
-													" WHERE index_table = $1::regclass AND phase <> $2", catalog_table("build")), 2, types, values);
+	(void) query_as(get_extension_owner(), "UPDATE %s SET phase = %s, updated_at = clock_timestamp()"
+					" WHERE index_table = '%u'::regclass AND phase <> %s", catalog_table("build"), phase, b->index_table, phase);
 	PopActiveSnapshot();
 	SPI_commit();
 }

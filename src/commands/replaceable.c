@@ -206,12 +206,12 @@ refuse_needed(Oid relid, int column, const char *change)
 {
 	Oid			types[] = {OIDOID, INT4OID};
 	Datum		values[] = {ObjectIdGetDatum(relid), Int32GetDatum(column)};
-	Rows		rows = query_as(InvalidOid, "SELECT pg_catalog.pg_describe_object(classid, objid, 0) FROM pg_catalog.pg_depend"
-								" WHERE deptype = 'n' AND (refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass"
-								" AND refobjid = $1 AND (refobjsubid = $2 AND $2 > 0 OR $2 < 0)"
-								" OR refclassid = 'pg_catalog.pg_constraint'::pg_catalog.regclass AND $2 >= 0 AND refobjid IN"
-								" (SELECT oid FROM pg_catalog.pg_constraint WHERE conrelid = $1 AND contype = 'p'))",
-								2, types, values);
+	Rows		rows = query_with(InvalidOid, "SELECT pg_catalog.pg_describe_object(classid, objid, 0) FROM pg_catalog.pg_depend"
+								  " WHERE deptype = 'n' AND (refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass"
+								  " AND refobjid = $1 AND (refobjsubid = $2 AND $2 > 0 OR $2 < 0)"
+								  " OR refclassid = 'pg_catalog.pg_constraint'::pg_catalog.regclass AND $2 >= 0 AND refobjid IN"
+								  " (SELECT oid FROM pg_catalog.pg_constraint WHERE conrelid = $1 AND contype = 'p'))",
+								  2, types, values);
 
 	if (rows.n > 0)
 		ereport(ERROR,

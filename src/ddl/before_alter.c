@@ -166,7 +166,7 @@ refuse_again(Node *command)
 static Oid
 rewritten_table(void)
 {
-	Rows		rows = query_as(InvalidOid, "SELECT pg_catalog.pg_event_trigger_table_rewrite_oid()", 0, NULL, NULL);
+	Rows		rows = query_as(InvalidOid, "SELECT pg_catalog.pg_event_trigger_table_rewrite_oid()");
 
 	return DatumGetObjectId(row_value(&rows, 0, 1));
 }

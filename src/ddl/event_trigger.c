@@ -41,7 +41,7 @@ event_trigger_relations(const char *function, bool with_columns)
 	 * The query has no operators, and qualified names only, because any user
 	 * may have set search_path.
 	 */
-	Rows		rows = query_as(InvalidOid, psprintf("SELECT classid, objid, objsubid FROM %s", function), 0, NULL, NULL);
+	Rows		rows = query_as(InvalidOid, "SELECT classid, objid, objsubid FROM %s", function);
 
 	for (uint64 i = 0; i < rows.n; i++)
 	{

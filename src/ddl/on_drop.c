@@ -122,7 +122,7 @@ static void
 note_dropped_parts(DroppedParts *parts)
 {
 	Rows		rows = query_as(InvalidOid, "SELECT object_type, address_names[1], address_names[2], address_names[3], objid"
-								" FROM pg_catalog.pg_event_trigger_dropped_objects()", 0, NULL, NULL);
+								" FROM pg_catalog.pg_event_trigger_dropped_objects()");
 
 	for (uint64 i = 0; i < rows.n; i++)
 	{

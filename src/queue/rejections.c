@@ -78,16 +78,16 @@ reject_rows(FactDef *def, List *rejected)
 		values[3] = CStringGetTextDatum(row->why.message);
 		values[4] = BoolGetDatum(row->retry);
 		table = catalog_table("rejection");
-		if (query_as(get_extension_owner(), psprintf("UPDATE %s SET sqlstate = $3, message = $4, attempts = attempts + 1,"
-													 " last_at = clock_timestamp(),"
-													 " next_try = CASE WHEN $5 THEN clock_timestamp() + least(interval '1 hour',"
-													 " interval '" RETRY_SECONDS " seconds' * power(2, least(attempts, 12))) END"
-													 " WHERE " THIS_ROW, table), 5, types, values).n == 0)
-			(void) query_as(get_extension_owner(), psprintf("INSERT INTO %s (index_table, primary_key, sqlstate, message,"
-															" attempts, first_at, last_at, next_try)"
-															" VALUES ($1::regclass, $2, $3, $4, 1, clock_timestamp(), clock_timestamp(),"
-															" CASE WHEN $5 THEN clock_timestamp() + interval '" RETRY_SECONDS " seconds' END)",
-															table), 5, types, values);
+		if (query_with(get_extension_owner(), psprintf("UPDATE %s SET sqlstate = $3, message = $4, attempts = attempts + 1,"
+													   " last_at = clock_timestamp(),"
+													   " next_try = CASE WHEN $5 THEN clock_timestamp() + least(interval '1 hour',"
+													   " interval '" RETRY_SECONDS " seconds' * power(2, least(attempts, 12))) END"
+													   " WHERE " THIS_ROW, table), 5, types, values).n == 0)
+			(void) query_with(get_extension_owner(), psprintf("INSERT INTO %s (index_table, primary_key, sqlstate, message,"
+															  " attempts, first_at, last_at, next_try)"
+															  " VALUES ($1::regclass, $2, $3, $4, 1, clock_timestamp(), clock_timestamp(),"
+															  " CASE WHEN $5 THEN clock_timestamp() + interval '" RETRY_SECONDS " seconds' END)",
+															  table), 5, types, values);
 	}
 }
 
@@ -128,10 +128,10 @@ rejections_delete_resolved(FactDef *def, int defno, Datum *keys, int n, List *re
 	become_caller(&caller);
 	values[0] = ObjectIdGetDatum(def->defs[defno]->relid);
 	values[1] = PointerGetDatum(construct_array(resolved, nresolved, TEXTOID, -1, false, TYPALIGN_INT));
-	(void) query_as(get_extension_owner(), psprintf("DELETE FROM %s r USING (SELECT unnest($2)::text[] AS key) k"
-													" WHERE r.index_table = $1::regclass AND r.primary_key = k.key"
-													" AND hash_array_extended(r.primary_key, 0) = hash_array_extended(k.key, 0)",
-													catalog_table("rejection")), 2, types, values);
+	(void) query_with(get_extension_owner(), psprintf("DELETE FROM %s r USING (SELECT unnest($2)::text[] AS key) k"
+													  " WHERE r.index_table = $1::regclass AND r.primary_key = k.key"
+													  " AND hash_array_extended(r.primary_key, 0) = hash_array_extended(k.key, 0)",
+													  catalog_table("rejection")), 2, types, values);
 }
 
 /*
@@ -173,15 +173,11 @@ rejections_due(FactDef *def)
 void
 rejections_retry_now(Oid index_table, bool values)
 {
-	Oid			type = OIDOID;
-	Datum		value = ObjectIdGetDatum(index_table);
-
 	if (!catalog_has_rejections(index_table))
 		return;
-	(void) query_as(get_extension_owner(), psprintf("UPDATE %s SET next_try = clock_timestamp()"
-													" WHERE index_table = $1::regclass%s", catalog_table("rejection"),
-													values ? "" : " AND next_try IS NOT NULL"),
-					1, &type, &value);
+	(void) query_as(get_extension_owner(), "UPDATE %s SET next_try = clock_timestamp()"
+					" WHERE index_table = '%u'::regclass%s", catalog_table("rejection"), index_table,
+					values ? "" : " AND next_try IS NOT NULL");
 }
 
 /* rejection_of: returns the message of the error for which an index table rejects a row, or NULL */
@@ -199,7 +195,7 @@ rejection_of(FactDef *def, Oid index_table, Datum *key)
 	values[1] = key_texts(def, key);
 	become_caller(&caller);
 	values[0] = ObjectIdGetDatum(index_table);
-	rows = query_as(get_extension_owner(), psprintf("SELECT message FROM %s WHERE " THIS_ROW, catalog_table("rejection")), 2, types, values);
+	rows = query_with(get_extension_owner(), psprintf("SELECT message FROM %s WHERE " THIS_ROW, catalog_table("rejection")), 2, types, values);
 	return rows.n > 0 ? row_text(&rows, 0, 1) : NULL;
 }
 
@@ -211,15 +207,13 @@ rejection_of(FactDef *def, Oid index_table, Datum *key)
 static List *
 due_keys(Oid index_table)
 {
-	Oid			type = OIDOID;
-	Datum		value = ObjectIdGetDatum(index_table);
 	List	   *keys = NIL;
 	const char *table = catalog_table("rejection");
 	Rows		rows = query_as(get_extension_owner(),
-								psprintf("UPDATE %s r SET next_try = clock_timestamp() + interval '1 hour'"
-										 " FROM (SELECT ctid FROM %s WHERE index_table = $1::regclass"
-										 " AND next_try <= clock_timestamp() LIMIT " CppAsString2(RETRY_ROWS) ") due"
-										 " WHERE r.ctid = due.ctid RETURNING r.primary_key", table, table), 1, &type, &value);
+								"UPDATE %s r SET next_try = clock_timestamp() + interval '1 hour'"
+								" FROM (SELECT ctid FROM %s WHERE index_table = '%u'::regclass"
+								" AND next_try <= clock_timestamp() LIMIT " CppAsString2(RETRY_ROWS) ") due"
+								" WHERE r.ctid = due.ctid RETURNING r.primary_key", table, table, index_table);
 
 	for (uint64 i = 0; i < rows.n; i++)
 		keys = lappend(keys, DatumGetArrayTypeP(row_value(&rows, i, 1)));

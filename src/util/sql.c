@@ -26,7 +26,7 @@
 static int	compare_names(const ListCell *a, const ListCell *b);
 
 /*
- * run_sql
+ * run_command
  *		Runs one command as a role, or as the current user if role is InvalidOid, with
  *		a fixed search_path.
  *
@@ -34,27 +34,12 @@ static int	compare_names(const ListCell *a, const ListCell *b);
  * default_tablespace does not apply to what the command creates.
  */
 void
-run_sql(Oid role, const char *fmt,...)
+run_command(Oid role, const char *sql)
 {
-	StringInfoData sql;
 	Oid			save_user;
 	int			save_sec;
 	int			nestlevel;
 	int			result;
-
-	initStringInfo(&sql);
-	for (;;)
-	{
-		va_list		args;
-		int			needed;
-
-		va_start(args, fmt);
-		needed = appendStringInfoVA(&sql, fmt, args);
-		va_end(args);
-		if (needed == 0)
-			break;
-		enlargeStringInfo(&sql, needed);
-	}
 
 	GetUserIdAndSecContext(&save_user, &save_sec);
 	if (OidIsValid(role))
@@ -68,14 +53,13 @@ run_sql(Oid role, const char *fmt,...)
 						  GUC_ACTION_SAVE, true, 0, false);
 
 	SPI_connect();
-	result = SPI_execute(sql.data, false, 0);
+	result = SPI_execute(sql, false, 0);
 	if (result < 0)
-		elog(ERROR, "%s: %s", SPI_result_code_string(result), sql.data);
+		elog(ERROR, "%s: %s", SPI_result_code_string(result), sql);
 	SPI_finish();
 
 	AtEOXact_GUC(false, nestlevel);
 	SetUserIdAndSecContext(save_user, save_sec);
-	pfree(sql.data);
 }
 
 /*
@@ -101,12 +85,12 @@ execute_with_latest_snapshot(const char *sql, int nargs, Oid *types, Datum *valu
 }
 
 /*
- * query_as
+ * query_with
  *		Runs one statement likewise, as a role with a fixed search_path, or as it is, as the
  *		current user, if role is InvalidOid; returns its rows.
  */
 Rows
-query_as(Oid role, const char *sql, int nargs, Oid *types, Datum *values)
+query_with(Oid role, const char *sql, int nargs, Oid *types, Datum *values)
 {
 	Rows		rows = {0};
 	MemoryContext cxt = CurrentMemoryContext;

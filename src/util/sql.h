@@ -16,10 +16,13 @@
 
 #include "compat.h"
 
-extern void run_sql(Oid role, const char *fmt,...) pg_attribute_printf(2, 3);
+/* run_sql: runs run_command(), with a command that is formatted as by printf() */
+#define run_sql(role, ...)	run_command(role, psprintf(__VA_ARGS__))
+
+extern void run_command(Oid role, const char *sql);
 extern uint64 execute_with_latest_snapshot(const char *sql, int nargs, Oid *types, Datum *values);
 
-/* What query_as() has read: copies in the memory context of the caller. */
+/* What query_with() has read: copies in the memory context of the caller. */
 typedef struct Rows
 {
 	uint64		n;				/* rows that were returned, or written */
@@ -27,7 +30,10 @@ typedef struct Rows
 	HeapTuple  *tuples;
 } Rows;
 
-extern Rows query_as(Oid role, const char *sql, int nargs, Oid *types, Datum *values);
+/* query_as: runs query_with() with a statement that is formatted as by printf(), and has no parameters */
+#define query_as(role, ...) query_with(role, psprintf(__VA_ARGS__), 0, NULL, NULL)
+
+extern Rows query_with(Oid role, const char *sql, int nargs, Oid *types, Datum *values);
 extern Datum row_value(const Rows *rows, uint64 row, int column);
 extern char *row_text(const Rows *rows, uint64 row, int column);
 extern char *quoted_relation(Oid relid);

@@ -108,12 +108,10 @@ static void
 find_due(void *checks)
 {
 	Checks	   *c = checks;
-	Oid			type = FLOAT8OID;
-	Datum		seconds = Float8GetDatum(setting_check_interval);
 	Rows		rows = {0};
 
 	if (OidIsValid(catalog_relid("checked", true)) && strcmp(extension_version(), "1.1") != 0)
-		rows = query_as(get_extension_owner(), "SELECT * FROM " IT_INTERNAL ".due_for_check($1)", 1, &type, &seconds);
+		rows = query_as(get_extension_owner(), "SELECT * FROM " IT_INTERNAL ".due_for_check(%d)", setting_check_interval);
 	for (uint64 i = 0; i < rows.n; i++)
 	{
 		Oid			relid = DatumGetObjectId(row_value(&rows, i, 1));
@@ -149,15 +147,14 @@ report_check(void *checks)
 		!OidIsValid(catalog_fact_of(c->index_table)) || get_rel_name(c->index_table) == NULL)
 		return;
 	pgstat_report_activity(STATE_RUNNING, psprintf("checking %s", quoted_relation(c->index_table)));
-	found = query_as(InvalidOid, psprintf("SELECT r, r.missing + r.dangling + r.stale + r.setup > 0,"
-										  " r.example, r.missing, r.dangling, r.stale, r.rejected, r.setup FROM "
-										  IT_INTERNAL ".report_of_check(%u::regclass, %.17g, %s::text) r",
-										  c->index_table, setting_check_sample, c->error == NULL ? "NULL" : quote_literal_cstr(c->error)),
-					 0, NULL, NULL);
+	found = query_as(InvalidOid, "SELECT r, r.missing + r.dangling + r.stale + r.setup > 0,"
+					 " r.example, r.missing, r.dangling, r.stale, r.rejected, r.setup FROM "
+					 IT_INTERNAL ".report_of_check(%u::regclass, %.17g, %s::text) r",
+					 c->index_table, setting_check_sample, c->error == NULL ? "NULL" : quote_literal_cstr(c->error));
 	type = get_rel_type_id(checked);
 	report = row_value(&found, 0, 1);
 	c->mend = DatumGetBool(row_value(&found, 0, 2));
-	(void) query_as(get_extension_owner(), "SELECT " IT_INTERNAL ".keep_report($1)", 1, &type, &report);
+	(void) query_with(get_extension_owner(), "SELECT " IT_INTERNAL ".keep_report($1)", 1, &type, &report);
 	if (row_text(&found, 0, 3) != NULL)
 		ereport(LOG,
 				(errmsg("check of index table \"%s\" found discrepancies", get_rel_name(c->index_table)),

@@ -154,17 +154,15 @@ refusing_trigger(Oid relid)
 static Oid
 shared_truncate(Oid fact)
 {
-	Oid			type = OIDOID;
-	Datum		value = ObjectIdGetDatum(fact);
 	Rows		tables = query_as(get_extension_owner(),
-								  "SELECT t FROM (SELECT $1, 0 UNION SELECT relid::oid, level FROM pg_partition_tree($1)"
+								  "SELECT t FROM (SELECT oid '%u', 0 UNION SELECT relid::oid, level FROM pg_partition_tree('%u')"
 								  "               WHERE EXISTS (SELECT FROM pg_subscription_rel)) tree (t, level)"
 								  " WHERE EXISTS (SELECT FROM pg_subscription_rel WHERE srrelid = t)"
 								  " AND 1 < (SELECT count(DISTINCT srsubid) FROM pg_subscription_rel"
 								  "          WHERE srrelid = t OR srrelid IN (SELECT relid FROM pg_partition_tree(t)))"
 								  " AND NOT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = t AND tgenabled IN ('A', 'R')"
 								  "                 AND tgtype & 34 = 34 AND tgname <> 'indextable_before')"
-								  " ORDER BY level, t LIMIT 1", 1, &type, &value);
+								  " ORDER BY level, t LIMIT 1", fact, fact);
 
 	return tables.n > 0 ? DatumGetObjectId(row_value(&tables, 0, 1)) : InvalidOid;
 }

@@ -304,8 +304,8 @@ static bool
 is_active(pid_t pid)
 {
 	pgstat_clear_snapshot();
-	return query_as(InvalidOid, psprintf("SELECT FROM " IT_SCHEMA ".workers() WHERE pid OPERATOR(pg_catalog.=) %d",
-										 (int) pid), 0, NULL, NULL).n > 0;
+	return query_as(InvalidOid, "SELECT FROM " IT_SCHEMA ".workers() WHERE pid OPERATOR(pg_catalog.=) %d",
+					(int) pid).n > 0;
 }
 
 /*

@@ -73,7 +73,7 @@ indextable_lock_shards(PG_FUNCTION_ARGS)
 	Oid			type = INT8ARRAYOID;
 	Datum		value = PG_GETARG_DATUM(0);
 
-	(void) query_as(InvalidOid, "SELECT pg_catalog.lock_shard_metadata(5, $1)", 1, &type, &value);
+	(void) query_with(InvalidOid, "SELECT pg_catalog.lock_shard_metadata(5, $1)", 1, &type, &value);
 	PG_RETURN_BOOL(true);
 }
 

@@ -255,7 +255,7 @@ citus_is_installed(void)
 int
 citus_local_group(void)
 {
-	Rows		rows = query_as(InvalidOid, "SELECT groupid::pg_catalog.int4 FROM pg_catalog.pg_dist_local_group", 0, NULL, NULL);
+	Rows		rows = query_as(InvalidOid, "SELECT groupid::pg_catalog.int4 FROM pg_catalog.pg_dist_local_group");
 
 	return rows.n > 0 ? DatumGetInt32(row_value(&rows, 0, 1)) : 0;
 }
@@ -264,8 +264,6 @@ citus_local_group(void)
 void
 citus_read_table(Oid relid, CitusTable *table)
 {
-	Oid			type = OIDOID;
-	Datum		value = ObjectIdGetDatum(relid);
 	Rows		rows = query_as(InvalidOid,
 								"SELECT p.partmethod = 'h',"
 								" EXISTS (SELECT FROM pg_catalog.pg_dist_shard s JOIN pg_catalog.pg_dist_placement pl USING (shardid)"
@@ -273,8 +271,7 @@ citus_read_table(Oid relid, CitusTable *table)
 								" CASE WHEN p.partkey IS NOT NULL THEN"
 								"  pg_catalog.column_to_column_name(p.logicalrelid, p.partkey) END,"
 								" (SELECT count(*)::int4 FROM pg_catalog.pg_dist_shard s WHERE s.logicalrelid = p.logicalrelid)"
-								" FROM pg_catalog.pg_dist_partition p WHERE p.logicalrelid = $1",
-								1, &type, &value);
+								" FROM pg_catalog.pg_dist_partition p WHERE p.logicalrelid = '%u'", relid);
 
 	memset(table, 0, sizeof(CitusTable));
 	if (rows.n == 0)
@@ -289,18 +286,12 @@ citus_read_table(Oid relid, CitusTable *table)
 Oid
 citus_colocated_shard(Oid shard, Oid table, Oid other)
 {
-	Oid			types[] = {OIDOID, OIDOID, INT8OID};
-	Datum		values[3];
-	Rows		rows;
-	int64		number;
+	Rows		rows = query_as(InvalidOid, "SELECT b.shardid FROM pg_catalog.pg_dist_shard a JOIN pg_catalog.pg_dist_shard b"
+								" ON b.shardminvalue = a.shardminvalue AND b.logicalrelid = '%u'"
+								" WHERE a.logicalrelid = '%u' AND a.shardid = " INT64_FORMAT,
+								other, table, (int64) strtoll(strrchr(get_rel_name(shard), '_') + 1, NULL, 10));
+	int64		number = rows.n > 0 ? DatumGetInt64(row_value(&rows, 0, 1)) : 0;
 
-	values[0] = ObjectIdGetDatum(table);
-	values[1] = ObjectIdGetDatum(other);
-	values[2] = Int64GetDatum(strtoll(strrchr(get_rel_name(shard), '_') + 1, NULL, 10));
-	rows = query_as(InvalidOid, "SELECT b.shardid FROM pg_catalog.pg_dist_shard a JOIN pg_catalog.pg_dist_shard b"
-					" ON b.shardminvalue = a.shardminvalue AND b.logicalrelid = $2"
-					" WHERE a.logicalrelid = $1 AND a.shardid = $3", 3, types, values);
-	number = rows.n > 0 ? DatumGetInt64(row_value(&rows, 0, 1)) : 0;
 	return number == 0 ? InvalidOid : citus_shard(other, number);
 }
 
@@ -312,17 +303,15 @@ citus_colocated_shard(Oid shard, Oid table, Oid other)
 List *
 citus_local_shards(Oid fact, Oid queue)
 {
-	Oid			types[] = {OIDOID, OIDOID};
-	Datum		values[] = {ObjectIdGetDatum(fact), ObjectIdGetDatum(queue)};
 	List	   *result = NIL;
 	Rows		rows = query_as(InvalidOid,
 								"SELECT f.shardid, q.shardid, f.shardminvalue::pg_catalog.int4, f.shardmaxvalue::pg_catalog.int4"
 								" FROM pg_catalog.pg_dist_shard f JOIN pg_catalog.pg_dist_shard q"
-								"  ON q.logicalrelid = $2 AND q.shardminvalue = f.shardminvalue"
+								"  ON q.logicalrelid = '%u' AND q.shardminvalue = f.shardminvalue"
 								" JOIN pg_catalog.pg_dist_placement p ON p.shardid = f.shardid"
 								" JOIN pg_catalog.pg_dist_placement r ON r.shardid = q.shardid AND r.groupid = p.groupid"
 								" JOIN pg_catalog.pg_dist_local_group g ON g.groupid = p.groupid"
-								" WHERE f.logicalrelid = $1 ORDER BY f.shardid", 2, types, values);
+								" WHERE f.logicalrelid = '%u' ORDER BY f.shardid", queue, fact);
 
 	for (uint64 i = 0; i < rows.n; i++)
 	{
@@ -344,10 +333,8 @@ citus_local_shards(Oid fact, Oid queue)
 char *
 citus_shard_numbers(Oid relid)
 {
-	Oid			type = OIDOID;
-	Datum		value = ObjectIdGetDatum(relid);
 	Rows		rows = query_as(InvalidOid, "SELECT coalesce(pg_catalog.array_agg(shardid ORDER BY shardid)::pg_catalog.text, '{}')"
-								" FROM pg_catalog.pg_dist_shard WHERE logicalrelid = $1", 1, &type, &value);
+								" FROM pg_catalog.pg_dist_shard WHERE logicalrelid = '%u'", relid);
 
 	return row_text(&rows, 0, 1);
 }
@@ -373,7 +360,7 @@ citus_lock_shards(List *pairs)
 		numbers[n++] = Int64GetDatum(pair->queue_shard);
 	}
 	value = PointerGetDatum(construct_array(numbers, n, INT8OID, sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
-	(void) query_as(InvalidOid, "SELECT pg_catalog.lock_shard_metadata(5, $1)", 1, &type, &value);
+	(void) query_with(InvalidOid, "SELECT pg_catalog.lock_shard_metadata(5, $1)", 1, &type, &value);
 }
 
 /*

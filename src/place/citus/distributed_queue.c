@@ -188,9 +188,8 @@ indextable_drain_shards(PG_FUNCTION_ARGS)
 static int64
 drain_round(const char *fact, int limit)
 {
-	Oid			type = TEXTOID;
-	Datum		value = CStringGetTextDatum(psprintf("SELECT " IT_INTERNAL ".drain_shards(%s, %d)", quote_literal_cstr(fact), limit));
-	Rows		rows = query_as(InvalidOid, "SELECT success, result FROM pg_catalog.run_command_on_all_nodes($1)", 1, &type, &value);
+	Rows		rows = query_as(InvalidOid, "SELECT success, result FROM pg_catalog.run_command_on_all_nodes(%s)",
+								quote_literal_cstr(psprintf("SELECT " IT_INTERNAL ".drain_shards(%s, %d)", quote_literal_cstr(fact), limit)));
 	int64		changes = 0;
 
 	for (uint64 i = 0; i < rows.n; i++)
@@ -247,17 +246,15 @@ adopt_distributed(void)
 	owner = get_extension_owner();
 	query = psprintf(UNKNOWN_INDEX_TABLES, catalog_table("definition"), IT_INTERNAL, fact_triggers[0].name,
 					 catalog_table("fact"));
-	if (query_as(owner, psprintf("%sSELECT FROM unknown", query), 0, NULL, NULL).n == 0)
+	if (query_as(owner, "%sSELECT FROM unknown", query).n == 0)
 		return;
-	(void) query_as(owner, psprintf("%sINSERT INTO %s (fact_table, queue)"
-									" SELECT DISTINCT fact_table::pg_catalog.regclass, queue::pg_catalog.regclass FROM unknown"
-									" ON CONFLICT (fact_table) DO UPDATE SET queue = excluded.queue", query, catalog_table("fact")),
-					0, NULL, NULL);
-	(void) query_as(owner, psprintf("%sINSERT INTO %s SELECT n.* FROM unknown,"
-									" pg_catalog.jsonb_populate_record(NULL::%s, definition || pg_catalog.jsonb_build_object("
-									"'index_table', index_table, 'fact_table', fact_table, 'fact_oid', 0)) n"
-									" ON CONFLICT (index_table) DO NOTHING", query, catalog_table("definition"), catalog_table("definition")),
-					0, NULL, NULL);
+	(void) query_as(owner, "%sINSERT INTO %s (fact_table, queue)"
+					" SELECT DISTINCT fact_table::pg_catalog.regclass, queue::pg_catalog.regclass FROM unknown"
+					" ON CONFLICT (fact_table) DO UPDATE SET queue = excluded.queue", query, catalog_table("fact"));
+	(void) query_as(owner, "%sINSERT INTO %s SELECT n.* FROM unknown,"
+					" pg_catalog.jsonb_populate_record(NULL::%s, definition || pg_catalog.jsonb_build_object("
+					"'index_table', index_table, 'fact_table', fact_table, 'fact_oid', 0)) n"
+					" ON CONFLICT (index_table) DO NOTHING", query, catalog_table("definition"), catalog_table("definition"));
 }
 
 /*-------------------------------------------------------------------------
@@ -446,8 +443,8 @@ numbers_queued(Oid queue, TimestampTz before)
 	StringInfoData numbers;
 	Oid			type = TIMESTAMPTZOID;
 	Datum		value = TimestampTzGetDatum(before);
-	Rows		rows = query_as(InvalidOid, psprintf("SELECT pg_catalog.min(number), pg_catalog.max(number) FROM %s WHERE changed_at <= $1 GROUP BY number >> 48",
-													 quoted_relation(queue)), 1, &type, &value);
+	Rows		rows = query_with(InvalidOid, psprintf("SELECT pg_catalog.min(number), pg_catalog.max(number) FROM %s WHERE changed_at <= $1 GROUP BY number >> 48",
+													   quoted_relation(queue)), 1, &type, &value);
 
 	initStringInfo(&numbers);
 	for (uint64 i = 0; i < rows.n; i++)
@@ -547,7 +544,7 @@ static void
 run_question(void *arg)
 {
 	Question   *question = arg;
-	Rows		rows = query_as(get_extension_owner(), question->sql, 0, NULL, NULL);
+	Rows		rows = query_with(get_extension_owner(), question->sql, 0, NULL, NULL);
 
 	for (int i = 0; rows.n == 1 && i < 3; i++)
 		question->values[i] = heap_getattr(rows.tuples[0], i + 1, rows.desc, &question->isnull[i]);

@@ -296,8 +296,6 @@ List *
 prepared_transactions(FactDef *def, bool all_nodes)
 {
 	StringInfoData query;
-	Oid			type = TEXTOID;
-	Datum		value;
 	List	   *result = NIL;
 	Rows		rows;
 
@@ -320,8 +318,7 @@ prepared_transactions(FactDef *def, bool all_nodes)
 						 quote_literal_cstr(pnstrdup(name, pg_mbcliplen(name, strlen(name), SHARD_PREFIX))));
 	}
 	appendStringInfoChar(&query, ')');
-	value = CStringGetTextDatum(query.data);
-	rows = query_as(InvalidOid, "SELECT success, result FROM pg_catalog.run_command_on_all_nodes($1)", 1, &type, &value);
+	rows = query_as(InvalidOid, "SELECT success, result FROM pg_catalog.run_command_on_all_nodes(%s)", quote_literal_cstr(query.data));
 	for (uint64 row = 0; row < rows.n; row++)
 	{
 		char	   *text = row_text(&rows, row, 2);
@@ -443,8 +440,8 @@ use_two_phases(FactDef *def, Datum *key, int column)
 	Oid			type = TupleDescAttr(def->queue_desc, QUEUE_KEY - 1 + column)->atttypid;
 
 	/* No row has this number. */
-	(void) query_as(InvalidOid, psprintf("DELETE FROM %s WHERE key%d = $1 AND number = 0", quoted_relation(def->queue), column + 1),
-					1, &type, &key[column]);
+	(void) query_with(InvalidOid, psprintf("DELETE FROM %s WHERE key%d = $1 AND number = 0", quoted_relation(def->queue), column + 1),
+					  1, &type, &key[column]);
 }
 
 /*
@@ -486,12 +483,9 @@ static bool
 is_applied(FactDef *def, int64 number)
 {
 	bool		applied;
-	Oid			type = INT8OID;
-	Datum		value = Int64GetDatum(number);
 
 	wait_for_prepared(def, true);
-	applied = query_as(InvalidOid, psprintf("SELECT FROM %s WHERE number = $1 LIMIT 1", quoted_relation(def->queue)),
-					   1, &type, &value).n == 0;
+	applied = query_as(InvalidOid, "SELECT FROM %s WHERE number = " INT64_FORMAT " LIMIT 1", quoted_relation(def->queue), number).n == 0;
 	if (applied)
 		wait_for_prepared(def, true);
 	return applied;

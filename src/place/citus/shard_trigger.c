@@ -189,12 +189,9 @@ distributed_install_guard(Oid index_table)
 void
 install_guard_with(Oid index_table, int64 number)
 {
-	Oid			type = OIDOID;
-	Datum		value = ObjectIdGetDatum(index_table);
 	Rows		rows = query_as(get_extension_owner(),
-								psprintf("SELECT (pg_catalog.to_jsonb(d) - 'index_table' - 'fact_table' - 'fact_oid')::pg_catalog.text"
-										 " FROM %s d WHERE d.index_table = $1::pg_catalog.regclass", catalog_table("definition")),
-								1, &type, &value);
+								"SELECT (pg_catalog.to_jsonb(d) - 'index_table' - 'fact_table' - 'fact_oid')::pg_catalog.text"
+								" FROM %s d WHERE d.index_table = '%u'::pg_catalog.regclass", catalog_table("definition"), index_table);
 	int			nestlevel;
 
 	if (rows.n == 0)
