@@ -114,12 +114,10 @@ next_rows(Build *b, Reconciliation *r, Datum *last_key)
 	List	   *leaves = lock_leaves_to_read(r->def->relid, r->snapshot);
 	bool		shared = false;
 	bool		more = false;
-	ListCell   *cell;
 
 	list_sort(leaves, list_oid_cmp);
-	foreach(cell, leaves)
+	foreach_oid(relid, leaves)
 	{
-		Oid			relid = lfirst_oid(cell);
 		bool		alone = get_rel_relkind(relid) == RELKIND_FOREIGN_TABLE;	/* in its batches */
 		int			n = r->n;
 		Relation	part;
@@ -143,7 +141,7 @@ next_rows(Build *b, Reconciliation *r, Datum *last_key)
 			relation_close(r->part, NoLock);
 		r->part = part;
 		shared |= n > 0;
-		more = r->n >= b->batch_size || (alone && lnext(leaves, cell) != NULL);
+		more = r->n >= b->batch_size || (alone && relid != llast_oid(leaves));
 		if (more || alone)
 			break;
 	}

@@ -113,7 +113,6 @@ indextable_repair(PG_FUNCTION_ARGS)
 	int			batch_size = PG_ARGISNULL(1) ? 1000 : PG_GETARG_INT32(1);
 	MemoryContext outer;
 	List	   *index_tables;
-	ListCell   *cell;
 	int64		remaining = 0;
 	TupleDesc	desc;
 	Datum		values[4];
@@ -135,8 +134,8 @@ indextable_repair(PG_FUNCTION_ARGS)
 	r.cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable repair", ALLOCSET_DEFAULT_SIZES);
 	MemoryContextSwitchTo(outer);
 	require_owner(relid);
-	foreach(cell, index_tables)
-		place_check_index_table(lfirst_oid(cell));
+	foreach_oid(index_table, index_tables)
+		place_check_index_table(index_table);
 	forget_orphaned_rows(InvalidOid);
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
@@ -148,9 +147,9 @@ indextable_repair(PG_FUNCTION_ARGS)
 				 errmsg("repair() cannot run inside a transaction block if the fact table has foreign partitions"),
 				 errdetail("It locks rows and then reads them again, but other servers show them as of the beginning of the transaction.")));
 	SPI_connect_ext(r.nonatomic ? SPI_OPT_NONATOMIC : 0);
-	foreach(cell, index_tables)
+	foreach_oid(index_table, index_tables)
 	{
-		r.index_table = lfirst_oid(cell);
+		r.index_table = index_table;
 		/* Of a fact table, one may have been dropped meanwhile. */
 		if (r.index_table != relid && !OidIsValid(catalog_fact_of(r.index_table)))
 			continue;
@@ -187,7 +186,6 @@ repair_index_table(Repair *r, int batch_size)
 	int			idle = 0;
 	int64		before = -1;	/* what remained in the round before */
 	const IndexTableMethods *methods = place_of(catalog_fact_of(r->index_table))->index_tables;
-	ListCell   *cell;
 
 	r->problems = NIL;
 	r->first_round = true;
@@ -212,11 +210,11 @@ repair_index_table(Repair *r, int batch_size)
 			if (idle > 0)
 				sleep_interruptibly(PAUSE);
 		}
-	foreach(cell, r->problems)
+	foreach_ptr(char, problem, r->problems)
 		ereport(WARNING,
 				(errcode(ERRCODE_WARNING),
 				 errmsg("setup of index table \"%s\" cannot be mended by repair()", get_rel_name(r->index_table)),
-				 errdetail("%s", (char *) lfirst(cell))));
+				 errdetail("%s", problem)));
 	if (r->remaining == 0 && r->rejected == 0)
 		activate(r->index_table);
 }

@@ -116,11 +116,9 @@ check_setup(IndexDef *def, Relation fact, Relation index_table, discrepancy_hand
 static char *
 subscription_names(List *relids)
 {
-	ListCell   *cell;
-
-	foreach(cell, relids)
+	foreach_oid(relid, relids)
 	{
-		List	   *writers = subscriptions_of(lfirst_oid(cell));
+		List	   *writers = subscriptions_of(relid);
 
 		if (writers != NIL)
 			return (char *) quote_identifier(get_subscription_name(linitial_oid(writers), false));
@@ -261,11 +259,9 @@ Oid
 lacks_primary_key(Oid index_table)
 {
 	Oid			fact = catalog_fact_of(index_table);
-	ListCell   *cell;
 
-	foreach(cell, OidIsValid(fact) && catalog_has_fact(fact) ? catalog_read_definitions(fact, InvalidOid) : NIL)
+	foreach_ptr(DefinitionRow, row, OidIsValid(fact) && catalog_has_fact(fact) ? catalog_read_definitions(fact, InvalidOid) : NIL)
 	{
-		DefinitionRow *row = lfirst(cell);
 		Relation	rel = keeps_totals(row) ? NULL : try_relation_open(row->index_table, AccessShareLock);
 		Relation	index;
 
@@ -369,16 +365,15 @@ static void
 restore_owners(Oid fact_table)
 {
 	Relation	fact = open_existing(fact_table, AccessShareLock);
-	ListCell   *cell;
 
-	foreach(cell, index_tables_of(fact_table))
+	foreach_oid(index_table, index_tables_of(fact_table))
 	{
-		Oid			owner = table_owner(lfirst_oid(cell));
+		Oid			owner = table_owner(index_table);
 
 		if (!OidIsValid(owner) || owner == fact->rd_rel->relowner)
 			continue;
 		lock_tree(fact_table, ShareRowExclusiveLock);
-		(void) sync_index_table_owner(lfirst_oid(cell), fact, true);
+		(void) sync_index_table_owner(index_table, fact, true);
 		CommandCounterIncrement();
 	}
 	relation_close(fact, NoLock);

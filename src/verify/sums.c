@@ -431,15 +431,14 @@ note_fed_rows(Verify *v)
 {
 	static const bool none_null[INDEX_MAX_KEYS] = {0};
 	MemoryContext cxt = MemoryContextGetParent(v->cxt);
-	ListCell   *cell;
 
 	if (!v->def->async || !v->def->fact->has_feeds)
 		return;
 	if (v->fed_rows == NULL)
 		v->fed_rows = new_set(v, "rows in feeds");
-	foreach(cell, feed_servers(v->def->fact->relid))
+	foreach_oid(server, feed_servers(v->def->fact->relid))
 	{
-		TakeChanges take = {v->def->fact, {.server = lfirst_oid(cell),.limit = PG_INT64_MAX},
+		TakeChanges take = {v->def->fact, {.server = server,.limit = PG_INT64_MAX},
 		AllocSetContextCreate(cxt, "indextable changes", ALLOCSET_DEFAULT_SIZES)};
 		ErrorData  *error = run_catching_errors(take_changes, &take);
 

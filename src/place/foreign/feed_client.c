@@ -414,14 +414,13 @@ bool
 feeds_wait(Oid fact, int64 max_lag, TimestampTz until)
 {
 	List	   *servers = feed_servers(fact);
-	ListCell   *server;
 
 	if (servers == NIL)
 		return true;
 	(void) feed_ack_applied();
-	foreach(server, servers)
+	foreach_oid(server, servers)
 	{
-		foreach_oid(relid, leaves_on(fact, lfirst_oid(server)))
+		foreach_oid(relid, leaves_on(fact, server))
 		{
 			RemoteTable *table = remote_table(relid);
 			Answer		answer = {.cxt = CurrentMemoryContext};
