@@ -189,7 +189,7 @@ advise_on_new(DefinitionRow *row, IndexDef *def)
 	if (!setting_advice || index_calls_users_code(def) || !may_read(row->fact_table) ||
 		foreign_leaves(row->fact_table) != NIL)
 		return;
-	if (def->is_unique || !OidIsValid(profile_row_type(true)))
+	if (def->is_unique || catalog_is_old())
 		return;
 	error = run_catching_row_errors(evaluate_new_index_table, &notice);
 	if (error == NULL && notice.reason != NULL)
@@ -267,7 +267,6 @@ profile_of_arguments(FunctionCallInfo fcinfo)
 	int			rows = sample_rows(fcinfo);
 	Relation	fact;
 	List	   *same = NIL;
-	ListCell   *cell;
 
 	if (PG_ARGISNULL(ARG_FACT_TABLE) || PG_ARGISNULL(ARG_KEY))
 		ereport(ERROR,
@@ -283,10 +282,8 @@ profile_of_arguments(FunctionCallInfo fcinfo)
 	p->row = row;
 	judge_key(p, fact, rows, SAMPLE_BYTES);
 	relation_close(fact, NoLock);
-	foreach(cell, catalog_read_definitions(row->fact_table, InvalidOid))
+	foreach_ptr(DefinitionRow, existing, catalog_read_definitions(row->fact_table, InvalidOid))
 	{
-		DefinitionRow *existing = lfirst(cell);
-
 		if (!OidIsValid(existing->replaces) && same_strings(existing->key, row->key))
 			same = lappend(same, quoted_relation(existing->index_table));
 	}
@@ -395,7 +392,6 @@ judge_key(Profile *p, Relation fact, int rows, double bytes)
 static void
 check_reader(Relation fact, DefinitionRow *row)
 {
-	ListCell   *cell;
 	bool		brings_code = row->filter != NULL;
 
 	if (check_enable_rls(RelationGetRelid(fact), InvalidOid, true) == RLS_ENABLED)
@@ -406,9 +402,9 @@ check_reader(Relation fact, DefinitionRow *row)
 				 errhint("Call the function as a user who may see all rows.")));
 	if (owns_relation(RelationGetRelid(fact), GetUserId()))
 		return;
-	foreach(cell, list_concat_copy(row->key, row->include))
+	foreach_ptr(char, field, list_concat_copy(row->key, row->include))
 	{
-		FieldSpec  *spec = parse_field_spec(lfirst(cell), true);
+		FieldSpec  *spec = parse_field_spec(field, true);
 
 		brings_code |= spec->expression != NULL || (spec->column != NULL && OidIsValid(spec->type));
 	}
@@ -483,11 +479,10 @@ char *
 path_text(List *steps)
 {
 	StringInfoData text;
-	ListCell   *cell;
 
 	initStringInfo(&text);
-	foreach(cell, steps)
-		append_path_step(&text, lfirst(cell), false);
+	foreach_ptr(char, step, steps)
+		append_path_step(&text, step, false);
 	return text.data;
 }
 

@@ -104,7 +104,6 @@ extern void sample_stop(Sample *sample);
 extern void sample_end(Sample *sample);
 
 /* profile_row.c: gives SQL the numbers of a key, as a row */
-extern Oid	profile_row_type(bool missing_ok);
 extern Datum profile_row(Profile *p, List *same);
 
 #endif							/* INDEXTABLE_ADVISE_H */

@@ -38,18 +38,6 @@ static char *plain_path(Field *field);
 static bool all_immutable(Profile *p);
 static bool has_posting_lists(IndexDef *def);
 
-/* profile_row_type: returns the type of the row; InvalidOid if missing_ok, else an error: the catalog is of a version before it */
-Oid
-profile_row_type(bool missing_ok)
-{
-	Oid			type = GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid, CStringGetDatum("key_profile"),
-									   ObjectIdGetDatum(catalog_schema()));
-
-	if (!OidIsValid(type) && !missing_ok)
-		report_other_version();
-	return type;
-}
-
 /* profile_row: returns the numbers as a row; same has the index tables of the same key (char *) */
 Datum
 profile_row(Profile *p, List *same)

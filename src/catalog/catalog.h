@@ -172,7 +172,8 @@ extern List *catalog_rows(const char *table, const char *index, AttrNumber colum
 extern List *array_strings(Datum array, Oid type);
 extern Oid	catalog_index(Relation rel, const char *name);
 extern bool catalog_table_has_columns(const char *table, int natts);
-extern const char *extension_version(void);
+extern Oid	profile_row_type(bool missing_ok);
+extern bool catalog_is_old(void);
 extern void check_version(TupleDesc desc, int natts);
 pg_noreturn extern void report_other_version(void);
 extern bool delete_by_oid(const char *table, const char *index, AttrNumber column, Oid value);

@@ -493,7 +493,7 @@ completeness_begin(Oid index_table)
 	(void) delete_by_oid("completeness", "completeness_index_table", 1, index_table);
 	insert_record(index_table, -1);
 	/* A session that has the library of 1.1 records no arrays and objects. */
-	if (strcmp(extension_version(), "1.1") != 0)
+	if (!catalog_is_old())
 		insert_record(index_table, 31);
 }
 

@@ -18,7 +18,6 @@
 #include "catalog/dependency.h"
 #include "catalog/indexing.h"
 #include "catalog/namespace.h"
-#include "catalog/pg_extension.h"
 #include "catalog/pg_type.h"
 #include "commands/extension.h"
 #include "storage/bufmgr.h"
@@ -27,6 +26,7 @@
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 
 #include "../indextable.h"
 #include "catalog.h"
@@ -227,28 +227,25 @@ array_strings(Datum array, Oid type)
 	return result;
 }
 
-/* extension_version: returns the version of the catalog; "" if there is none */
-const char *
-extension_version(void)
+/* profile_row_type: returns the row type key_profile; InvalidOid if missing_ok, else an error: the catalog is of a version before it */
+Oid
+profile_row_type(bool missing_ok)
 {
-	Relation	rel = table_open(ExtensionRelationId, AccessShareLock);
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-	const char *version = "";
+	Oid			type = GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid, CStringGetDatum("key_profile"),
+									   ObjectIdGetDatum(get_namespace_oid(IT_INTERNAL, true)));
 
-	ScanKeyInit(&key, Anum_pg_extension_extname, BTEqualStrategyNumber, F_NAMEEQ, CStringGetDatum("indextable"));
-	scan = systable_beginscan(rel, ExtensionNameIndexId, true, NULL, 1, &key);
-	if (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		bool		isnull;
-		Datum		value = heap_getattr(tuple, Anum_pg_extension_extversion, RelationGetDescr(rel), &isnull);
+	if (OidIsValid(type) && is_extension_member(TypeRelationId, type))
+		return type;
+	if (!missing_ok)
+		report_other_version();
+	return InvalidOid;
+}
 
-		version = TextDatumGetCString(value);
-	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	return version;
+/* catalog_is_old: returns whether the catalog is of version 1.1, which has no such type, as long as it is not updated */
+bool
+catalog_is_old(void)
+{
+	return !OidIsValid(profile_row_type(true));
 }
 
 /* check_version: raises an error unless a table of the catalog has natts columns, as in this version */

@@ -144,7 +144,7 @@ may_remove_records(Verify *v)
 	return v->sample >= 100 && v->def->active && v->def->misplaced == NULL && !v->def->fact->place->in_parts &&
 		(!v->def->fact->partitioned || OidIsValid(v->def->fact->pk_index)) &&
 		!RecoveryInProgress() && !XactReadOnly && !IsolationUsesXactSnapshot() && !written_by_us(v->def->fact) &&
-		strcmp(extension_version(), "1.1") != 0;
+		!catalog_is_old();
 }
 
 /*
@@ -157,12 +157,10 @@ may_remove_records(Verify *v)
 static void
 lock_partitions(Oid fact)
 {
-	ListCell   *cell;
-
-	foreach(cell, list_with_partitions(fact))
+	foreach_oid(relid, list_with_partitions(fact))
 	{
-		if (lfirst_oid(cell) != fact && get_rel_relkind(lfirst_oid(cell)) != RELKIND_FOREIGN_TABLE)
-			(void) lock_if_exists(lfirst_oid(cell), AccessShareLock);
+		if (relid != fact && get_rel_relkind(relid) != RELKIND_FOREIGN_TABLE)
+			(void) lock_if_exists(relid, AccessShareLock);
 	}
 }
 
@@ -396,7 +394,6 @@ Datum
 indextable_verify(PG_FUNCTION_ARGS)
 {
 	VerifyResult result = {(ReturnSetInfo *) fcinfo->resultinfo, InvalidOid};
-	ListCell   *cell;
 	Oid			relid = PG_ARGISNULL(0) ? InvalidOid : PG_GETARG_OID(0);
 	double		sample = PG_ARGISNULL(1) ? 100 : PG_GETARG_FLOAT8(1);
 
@@ -410,10 +407,10 @@ indextable_verify(PG_FUNCTION_ARGS)
 				 errdetail("It is a percentage of both tables.")));
 	verify_require_owner(relid);
 	forget_orphaned_rows(InvalidOid);
-	foreach(cell, index_tables_of(relid))
+	foreach_oid(index_table, index_tables_of(relid))
 	{
-		result.index_table = lfirst_oid(cell);
-		verify_index_table(result.index_table, sample, put_discrepancy, &result);
+		result.index_table = index_table;
+		verify_index_table(index_table, sample, put_discrepancy, &result);
 	}
 	return (Datum) 0;
 }

@@ -110,7 +110,7 @@ find_due(void *checks)
 	Checks	   *c = checks;
 	Rows		rows = {0};
 
-	if (OidIsValid(catalog_relid("checked", true)) && strcmp(extension_version(), "1.1") != 0)
+	if (OidIsValid(catalog_relid("checked", true)) && !catalog_is_old())
 		rows = query_as(get_extension_owner(), "SELECT * FROM " IT_INTERNAL ".due_for_check(%d)", setting_check_interval);
 	for (uint64 i = 0; i < rows.n; i++)
 	{
