@@ -72,7 +72,6 @@ enum
 static List *row_key(FunctionCallInfo fcinfo, Relation fact);
 static Oid	target_schema(const char *index_table, Relation fact, char **name);
 static Oid	make_table(DefinitionRow *row, IndexDef *def, Relation fact, Oid schema, const char *name);
-static void record_dependencies(IndexDef *def, Oid fact);
 
 /* After how many rows the progress is shown again. */
 #define PROGRESS_ROWS		1000
@@ -278,10 +277,13 @@ register_index_table(DefinitionRow *row, IndexDef *def, Relation fact, Relation 
 		queues_restore(row->fact_table);
 
 	/*
-	 * The dependencies come first: without them the definition is not
-	 * believed, see validity.c.
+	 * The index table is dropped together with its fact table, as an index
+	 * would be.  That dependency is on the table, and not on its columns,
+	 * which would make ALTER TABLE fail with an obscure message.  It comes
+	 * first: without it the definition is not believed, see validity.c.
 	 */
-	record_dependencies(def, row->fact_table);
+	record_table_dependency(def->relid, row->fact_table);
+	record_code_dependencies(def->relid, definition_expressions(def));
 	catalog_insert(row, fact);
 	if (!OidIsValid(row->replaces))
 		usage_from_now(row->index_table);
@@ -404,21 +406,6 @@ make_table(DefinitionRow *row, IndexDef *def, Relation fact, Oid schema, const c
 
 	grant_default_select(relid, fact);
 	return relid;
-}
-
-/*
- * record_dependencies
- *		Has the index table dropped together with its fact table, as an index
- *		would be.
- *
- * The dependency is on the table, and not on its columns, which would make ALTER
- * TABLE fail with an obscure message.
- */
-static void
-record_dependencies(IndexDef *def, Oid fact)
-{
-	record_table_dependency(def->relid, fact);
-	record_code_dependencies(def->relid, definition_expressions(def));
 }
 
 /*

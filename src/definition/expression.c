@@ -67,7 +67,6 @@ struct RowExpr_
 static bool eval(RowExpression *expr, TupleTableSlot *row, Datum *result);
 static bool eval_fixed(RowExpression *expr, TupleTableSlot *row, Datum *result);
 static bool eval_as_owner(RowExpression *expr, TupleTableSlot *row, Datum *result);
-static List *without_columns(RowExpression *expr);
 static Node *replace_vars(Node *node, void *context);
 static Node *parse_over_fact(Relation fact, const char *text, Oid type, int32 typmod,
 							 const char **column_names);
@@ -282,7 +281,13 @@ expression_code(RowExpression *expr)
 	return expr->code;
 }
 
-/* record_code_dependencies: records that an index table depends on what expressions, RowExpression * or NULL, call */
+/*
+ * record_code_dependencies
+ *		Records that an index table depends on what expressions, RowExpression * or NULL, call.
+ *
+ * Without their columns, only dependencies on functions and types follow from them.  A dependency on
+ * a column would make ALTER TABLE fail with an internal error.
+ */
 void
 record_code_dependencies(Oid index_table, List *expressions)
 {
@@ -291,20 +296,8 @@ record_code_dependencies(Oid index_table, List *expressions)
 	ObjectAddressSet(object, RelationRelationId, index_table);
 	foreach_ptr(RowExpression, expr, expressions)
 		if (expr != NULL)
-		recordDependencyOnExpr(&object, (Node *) without_columns(expr), NIL,
+		recordDependencyOnExpr(&object, (Node *) list_make1(replace_vars((Node *) expr->parsed, NULL)), NIL,
 							   DEPENDENCY_NORMAL);
-}
-
-/*
- * without_columns
- *		Returns an expression without its columns, from which only dependencies on
- *		functions and types follow.  A dependency on a column would make ALTER TABLE fail
- *		with an internal error.
- */
-static List *
-without_columns(RowExpression *expr)
-{
-	return list_make1(replace_vars((Node *) expr->parsed, NULL));
 }
 
 /* replace_vars: returns an expression with NULLs in the place of columns */

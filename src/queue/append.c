@@ -85,7 +85,6 @@ static void write_level(Level *level, bool keep);
 static Relation open_queue(FactDef *def);
 static void append(FactDef *def, Relation queue, HeapTuple *tuples, int n);
 static void get_slots(FactDef *def, int n);
-static void write_all(void);
 static void merge_level(Collected *c);
 
 /* queue_init: prepares this file's data; called once, when the library is loaded */
@@ -424,23 +423,13 @@ queue_pending(Oid fact)
 	return false;
 }
 
-/* write_all: writes what all subtransactions have collected, and empties their levels */
-static void
-write_all(void)
-{
-	Collected  *c;
-	Level	   *level;
-
-	for (c = touched; c != NULL; c = c->next)
-		for (level = c->level; level != NULL; level = level->parent)
-			write_level(level, false);
-}
-
-/* queue_before_commit: writes what was collected before the transaction is committed or prepared */
+/* queue_before_commit: writes what all subtransactions have collected before the transaction is committed or prepared */
 void
 queue_before_commit(void)
 {
-	write_all();
+	for (Collected *c = touched; c != NULL; c = c->next)
+		for (Level *level = c->level; level != NULL; level = level->parent)
+			write_level(level, false);
 	committing = true;
 }
 

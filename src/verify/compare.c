@@ -63,7 +63,6 @@ static void read_and_compare(Verify *v);
 static bool next_entry(Verify *v, Tuplesortstate *sort, TupleTableSlot *slot);
 static void compare_differing_buckets(Verify *v);
 static int	compare_slots(IndexDef *def, TupleTableSlot *a, TupleTableSlot *b);
-static bool same_entry(IndexDef *def, TupleTableSlot *a, TupleTableSlot *b);
 static void report_discrepancy(Verify *v, TupleTableSlot *expected, TupleTableSlot *found);
 static int	payload_columns(IndexDef *def, AttrNumber *columns);
 
@@ -314,7 +313,7 @@ compare_differing_buckets(Verify *v)
 
 			v->handler(&d, v->arg);
 		}
-		else if (c != 0 || !same_entry(v->def, expected, found))
+		else if (c != 0 || !entry_equal(v->def, expected->tts_values, expected->tts_isnull, found->tts_values, found->tts_isnull))
 			report_discrepancy(v, c <= 0 ? expected : NULL, c >= 0 ? found : NULL);
 		if (c <= 0)
 		{
@@ -336,12 +335,6 @@ compare_slots(IndexDef *def, TupleTableSlot *a, TupleTableSlot *b)
 	slot_getallattrs(a);
 	slot_getallattrs(b);
 	return compare_identity(def, a->tts_values, b->tts_values);
-}
-
-static bool
-same_entry(IndexDef *def, TupleTableSlot *a, TupleTableSlot *b)
-{
-	return entry_equal(def, a->tts_values, a->tts_isnull, b->tts_values, b->tts_isnull);
 }
 
 /*

@@ -57,11 +57,11 @@ enum
 	KEYS
 };
 
-typedef struct Shared
+typedef struct SharedSums
 {
 	Oid			index_table;
 	Sums		sums[FLEXIBLE_ARRAY_MEMBER];	/* those of each worker */
-} Shared;
+} SharedSums;
 
 /* The server finds it by its name. */
 PGDLLEXPORT void indextable_sum_up(dsm_segment *seg, shm_toc *toc);
@@ -104,7 +104,7 @@ sum_up_in_parallel(Verify *v)
 void
 indextable_sum_up(dsm_segment *seg, shm_toc *toc)
 {
-	Shared	   *shared = shm_toc_lookup(toc, KEY_SHARED, false);
+	SharedSums *shared = shm_toc_lookup(toc, KEY_SHARED, false);
 	Verify		v = {.sample = 100,.reading = READ_SUMS,.sums = &shared->sums[ParallelWorkerNumber]};
 	int			nestlevel = NewGUCNestLevel();
 
@@ -186,8 +186,8 @@ sum_up_with_workers(void *verify)
 	ParallelContext *pcxt;
 	Size		fact_size = shared_block_scan_init(NULL, v->fact, v->snapshot);
 	Size		index_size = shared_block_scan_init(NULL, v->index_table, v->snapshot);
-	Size		size = add_size(offsetof(Shared, sums), mul_size(sizeof(Sums), v->nworkers));
-	Shared	   *shared;
+	Size		size = add_size(offsetof(SharedSums, sums), mul_size(sizeof(Sums), v->nworkers));
+	SharedSums *shared;
 
 	EnterParallelMode();
 	pcxt = CreateParallelContext("indextable", "indextable_sum_up", v->nworkers);

@@ -365,7 +365,7 @@ citus_lock_shards(List *pairs)
 
 /*
  * begin_citus_settings
- *		Sets what commands on distributed tables need, until end_citus_settings(): triggers
+ *		Sets what commands on distributed tables need, until AtEOXact_GUC() of the result: triggers
  *		are allowed, and a node runs all commands of the transaction in one session, so that
  *		each sees what the one before it has done.
  */
@@ -386,9 +386,13 @@ begin_citus_settings(void)
 	return nestlevel;
 }
 
+/* run_with_citus_settings: runs such a command as the owner of the extension */
 void
-end_citus_settings(int nestlevel)
+run_with_citus_settings(const char *sql)
 {
+	int			nestlevel = begin_citus_settings();
+
+	run_command(get_extension_owner(), sql);
 	AtEOXact_GUC(false, nestlevel);
 }
 

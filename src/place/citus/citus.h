@@ -63,7 +63,7 @@ extern ShardPair *shard_of_key(List *shards, FactDef *def, Datum *key);
 extern int64 guard_number(Oid index_table);
 extern Trigger *find_guard(Relation rel);
 extern int	begin_citus_settings(void);
-extern void end_citus_settings(int nestlevel);
+extern void run_with_citus_settings(const char *sql);
 
 /* entries */
 extern void *distributed_scan_start(EntryScan *search);

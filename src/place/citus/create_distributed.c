@@ -140,11 +140,8 @@ register_distributed(DefinitionRow *row, IndexDef *def, Relation fact, Relation 
 static void
 distribute(Oid index_table, const char *column, int nshards)
 {
-	int			nestlevel = begin_citus_settings();
-
-	run_sql(get_extension_owner(), "SELECT pg_catalog.create_distributed_table(%s, %s, colocate_with => 'none', shard_count => %d)",
-			quote_literal_cstr(quoted_relation(index_table)), quote_literal_cstr(column), nshards);
-	end_citus_settings(nestlevel);
+	run_with_citus_settings(psprintf("SELECT pg_catalog.create_distributed_table(%s, %s, colocate_with => 'none', shard_count => %d)",
+									 quote_literal_cstr(quoted_relation(index_table)), quote_literal_cstr(column), nshards));
 }
 
 /*-------------------------------------------------------------------------

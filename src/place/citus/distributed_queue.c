@@ -97,7 +97,6 @@ static Oid	sequence = InvalidOid;
 void
 distribute_queue(FactDef *def, Oid queue)
 {
-	int			nestlevel;
 	CitusTable	table;
 	int			i;
 
@@ -105,10 +104,8 @@ distribute_queue(FactDef *def, Oid queue)
 	for (i = 0; i < def->npk; i++)
 		if (strcmp(get_attname(def->relid, def->pk_attno[i], false), table.column) == 0)
 			break;
-	nestlevel = begin_citus_settings();
-	run_sql(get_extension_owner(), "SELECT pg_catalog.create_distributed_table(%s, 'key%d', colocate_with => %s)",
-			quote_literal_cstr(quoted_relation(queue)), i + 1, quote_literal_cstr(quoted_relation(def->relid)));
-	end_citus_settings(nestlevel);
+	run_with_citus_settings(psprintf("SELECT pg_catalog.create_distributed_table(%s, 'key%d', colocate_with => %s)",
+									 quote_literal_cstr(quoted_relation(queue)), i + 1, quote_literal_cstr(quoted_relation(def->relid))));
 }
 
 /* queue_all_rows: queues the keys of all rows of a distributed table under one number */
@@ -118,17 +115,14 @@ queue_all_rows(Oid fact, int64 number)
 	List	   *key = ((DefinitionRow *) linitial(catalog_read_definitions(fact, InvalidOid)))->primary_key;
 	StringInfoData columns;
 	FactTableRow row;
-	int			nestlevel;
 
 	if (!catalog_read_fact(fact, &row))
 		elog(ERROR, "table \"%s\" is not registered", get_rel_name(fact));
 	initStringInfo(&columns);
 	foreach_ptr(char, column, key)
 		appendStringInfo(&columns, ", %s", quote_identifier(column));
-	nestlevel = begin_citus_settings();
-	run_sql(get_extension_owner(), "INSERT INTO %s SELECT pg_catalog.statement_timestamp()%s, " INT64_FORMAT "::pg_catalog.int8 FROM %s",
-			quoted_relation(row.queue), columns.data, number, quoted_relation(fact));
-	end_citus_settings(nestlevel);
+	run_with_citus_settings(psprintf("INSERT INTO %s SELECT pg_catalog.statement_timestamp()%s, " INT64_FORMAT "::pg_catalog.int8 FROM %s",
+									 quoted_relation(row.queue), columns.data, number, quoted_relation(fact)));
 }
 
 /*

@@ -160,12 +160,8 @@ table_of_shard(Oid shard)
 void
 distributed_install_fact(Oid fact, const char *trigger, const char *event, const char *level)
 {
-	int			nestlevel = begin_citus_settings();
-
-	run_sql(get_extension_owner(), "CREATE OR REPLACE TRIGGER %s %s ON %s FOR EACH %s EXECUTE FUNCTION " IT_INTERNAL ".maintain(%s)",
-			trigger, event, quoted_relation(fact), level,
-			quote_literal_cstr(queue_name(fact)));
-	end_citus_settings(nestlevel);
+	run_with_citus_settings(psprintf("CREATE OR REPLACE TRIGGER %s %s ON %s FOR EACH %s EXECUTE FUNCTION " IT_INTERNAL ".maintain(%s)",
+									 trigger, event, quoted_relation(fact), level, quote_literal_cstr(queue_name(fact))));
 }
 
 /* distributed_remove_triggers: drops our triggers on a distributed fact table, on all nodes */
@@ -175,7 +171,7 @@ distributed_remove_triggers(Oid fact)
 	int			nestlevel = begin_citus_settings();
 
 	triggers_remove_from(fact);
-	end_citus_settings(nestlevel);
+	AtEOXact_GUC(false, nestlevel);
 }
 
 /* distributed_install_guard: has a distributed index table refuse TRUNCATE, and carry its definition */
@@ -192,16 +188,13 @@ install_guard_with(Oid index_table, int64 number)
 	Rows		rows = query_as(get_extension_owner(),
 								"SELECT (pg_catalog.to_jsonb(d) - 'index_table' - 'fact_table' - 'fact_oid')::pg_catalog.text"
 								" FROM %s d WHERE d.index_table = '%u'::pg_catalog.regclass", catalog_table("definition"), index_table);
-	int			nestlevel;
 
 	if (rows.n == 0)
 		report_not_index_table(index_table);
-	nestlevel = begin_citus_settings();
-	run_sql(get_extension_owner(), "CREATE OR REPLACE TRIGGER " GUARD " BEFORE TRUNCATE ON %s"
-			" FOR EACH STATEMENT EXECUTE FUNCTION " IT_INTERNAL ".guard(%s, '" INT64_FORMAT "', %s)",
-			quoted_relation(index_table),
-			quote_literal_cstr(queue_name(catalog_fact_of(index_table))), number, quote_literal_cstr(row_text(&rows, 0, 1)));
-	end_citus_settings(nestlevel);
+	run_with_citus_settings(psprintf("CREATE OR REPLACE TRIGGER " GUARD " BEFORE TRUNCATE ON %s"
+									 " FOR EACH STATEMENT EXECUTE FUNCTION " IT_INTERNAL ".guard(%s, '" INT64_FORMAT "', %s)",
+									 quoted_relation(index_table), quote_literal_cstr(queue_name(catalog_fact_of(index_table))),
+									 number, quote_literal_cstr(row_text(&rows, 0, 1))));
 }
 
 /*
