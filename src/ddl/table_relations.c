@@ -18,7 +18,6 @@
 #include "../indextable.h"
 #include "ddl.h"
 
-static void refuse_relations_of_new(CreateStmt *stmt);
 static void refuse_child_of(RangeVar *parent);
 static void refuse_parent_of(RangeVar *child, bool inherits);
 static void refuse_own_index_tables(Oid parent, RangeVar *child);
@@ -34,14 +33,21 @@ refuse_relations(Node *command)
 {
 	/* The statement of CREATE FOREIGN TABLE begins with that of CREATE TABLE. */
 	if (IsA(command, CreateStmt) || IsA(command, CreateForeignTableStmt))
-		refuse_relations_of_new((CreateStmt *) command);
+	{
+		CreateStmt *stmt = (CreateStmt *) command;
+
+		foreach_ptr(RangeVar, parent, stmt->inhRelations)
+		{
+			if (stmt->partbound == NULL ||
+				(IsA(stmt, CreateForeignTableStmt) && OidIsValid(index_table_of(RangeVarGetRelid(parent, NoLock, true)))))
+				refuse_child_of(parent);
+		}
+		refuse_references(stmt->tableElts);
+	}
 	else if (IsA(command, CreateSchemaStmt))
 	{
-		foreach_ptr(void, element, ((CreateSchemaStmt *) command)->schemaElts)
-		{
-			if (IsA(element, CreateStmt))
-				refuse_relations_of_new(element);
-		}
+		foreach_ptr(Node, element, ((CreateSchemaStmt *) command)->schemaElts)
+			refuse_relations(element);
 	}
 	else if (IsA(command, AlterTableStmt))
 	{
@@ -63,19 +69,6 @@ refuse_relations(Node *command)
 				refuse_references(list_make1(cmd->def));
 		}
 	}
-}
-
-/* refuse_relations_of_new: does that for a table that is created */
-static void
-refuse_relations_of_new(CreateStmt *stmt)
-{
-	foreach_ptr(RangeVar, parent, stmt->inhRelations)
-	{
-		if (stmt->partbound == NULL ||
-			(IsA(stmt, CreateForeignTableStmt) && OidIsValid(index_table_of(RangeVarGetRelid(parent, NoLock, true)))))
-			refuse_child_of(parent);
-	}
-	refuse_references(stmt->tableElts);
 }
 
 /*
@@ -165,9 +158,7 @@ refuse_references(List *elements)
 		if (IsA(element, ColumnDef))
 			refuse_references(((ColumnDef *) element)->constraints);
 		else if (IsA(element, Constraint) && ((Constraint *) element)->pktable != NULL)
-		{
 			report_reference(index_table_of(RangeVarGetRelid(((Constraint *) element)->pktable, NoLock, true)));
-		}
 	}
 }
 
