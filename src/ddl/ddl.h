@@ -16,9 +16,7 @@
 #include "../indextable.h"
 
 /* before_alter.c: refuses commands that would make index tables wrong */
-struct Node;
-
-extern void refuse_again(struct Node *command);
+extern void refuse_again(Node *command);
 
 /* column_type.c: has index tables follow a change of a fact table's column to another type */
 extern bool can_follow_type(FactDef *fact, const char *column);
@@ -67,46 +65,32 @@ extern void begin_notes(CommandNotes **innermost, Node *command);
 extern List *take_notes(CommandNotes **innermost, Node *command);
 
 /* filter_rename.c: rewrites the filters of index tables when something that they use is renamed */
-struct Node;
-
-extern bool may_affect_filters(struct Node *command);
-extern void parse_filters_before_rename(struct Node *command);
-extern void rewrite_filters_after_rename(struct Node *command);
+extern bool may_affect_filters(Node *command);
+extern void parse_filters_before_rename(Node *command);
+extern void rewrite_filters_after_rename(Node *command);
 
 /* on_drop.c: deletes the entries of partitions that are about to be dropped */
-struct DropStmt;
-struct Node;
-
-extern bool names_tables(struct Node *command);
-extern void prepare_drop(struct DropStmt *stmt);
+extern bool names_tables(Node *command);
+extern void prepare_drop(DropStmt *stmt);
 
 /* own_objects.c: refuses to alter or drop what the extension itself needs */
-struct Node;
-
-extern void check_extension_object_change(struct Node *command);
+extern void check_extension_object_change(Node *command);
 extern void check_extension_object_drop(const char *type, const char *schema, const char *name, const char *subobject);
 extern void refuse_drop_of_queue(Oid relid, const char *name);
 extern void refuse_drop_of_row_index(Oid schema);
 extern void refuse_forged_trigger(const char *name, bool has_arguments);
 
 /* partition_ddl.c: keeps index tables in step when partitions are created, attached or detached */
-struct AlterTableStmt;
-struct AlterTableCmd;
-struct CreateStmt;
-
-extern void note_attach_detach(struct AlterTableStmt *stmt, struct AlterTableCmd *cmd);
-extern void handle_attach_detach(struct AlterTableStmt *stmt);
-extern void prepare_detach(struct AlterTableStmt *stmt, struct AlterTableCmd *cmd);
-extern void handle_new_partition(struct CreateStmt *stmt, char *schema);
+extern void note_attach_detach(AlterTableStmt *stmt, AlterTableCmd *cmd);
+extern void handle_attach_detach(AlterTableStmt *stmt);
+extern void prepare_detach(AlterTableStmt *stmt, AlterTableCmd *cmd);
+extern void handle_new_partition(CreateStmt *stmt, char *schema);
 
 /*
  * table_relations.c: refuses relations that fact tables and index tables cannot have with
  * other tables.
  */
-struct CreateStmt;
-struct Node;
-
-extern void refuse_relations(struct Node *command);
-extern void refuse_foreign_keys_of(struct CreateStmt *stmt);
+extern void refuse_relations(Node *command);
+extern void refuse_foreign_keys_of(CreateStmt *stmt);
 
 #endif							/* INDEXTABLE_DDL_H */

@@ -9,7 +9,6 @@
 #ifndef INDEXTABLE_VERIFY_H
 #define INDEXTABLE_VERIFY_H
 
-
 #include "../entry/scans.h"
 #include "../indextable.h"
 

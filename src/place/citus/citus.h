@@ -8,7 +8,6 @@
 #ifndef INDEXTABLE_CITUS_H
 #define INDEXTABLE_CITUS_H
 
-
 #include "../../catalog/catalog.h"
 #include "../../entry/entry.h"
 #include "../../entry/scans.h"

@@ -8,7 +8,6 @@
 #ifndef INDEXTABLE_FOREIGN_H
 #define INDEXTABLE_FOREIGN_H
 
-
 #include "../../indextable.h"
 #include "../../queue/queue.h"
 
