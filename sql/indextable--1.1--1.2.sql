@@ -581,7 +581,8 @@ RETURN array_to_string(names[1:10], ', ') || CASE WHEN cardinality(names) > 10 T
 COMMENT ON FUNCTION indextable_internal.names_text(text[]) IS 'Some names, for people to read';
 
 -- Fields are those by which queries have filtered without an index table, as the planner counts them, and those that a sample of
--- the documents has. The 15 that seem to be of most use are judged, what queries filter by most often first, and ten are shown.
+-- the documents has. Of the types that queries give a field, the one that serves the others, too, stands for them: integers serve
+-- other numbers, a numeric serves doubles, and any type the equality of texts and of JSON. The 15 that seem to be of most use are judged, what queries filter by most often first, and ten are shown.
 -- How useful a field may be, its score, only says what to judge first: what most documents have and what tells them apart.
 -- A text that is longer than 100 bytes is there to be read, not to be searched for; with fewer than ten different values a
 -- look-up finds too much, unless others are rare; and if nearly all differ, a native index is as good.
@@ -592,10 +593,20 @@ BEGIN ATOMIC
     sample AS MATERIALIZED (
         SELECT *, indextable_internal.too_few(documents, document_bytes) AS few FROM place WHERE ordinality = 1),
     missed AS MATERIALIZED (SELECT m.* FROM indextable.missed m, sample WHERE m.fact_table = advise_fields.fact_table AND few IS NULL),
+    spelled AS MATERIALIZED (
+        SELECT m.field, p.path, sum(m.planned) AS planned, bool_and(m.condition <> 'range') AS equal,
+               coalesce(array_position('{smallint,integer,bigint,numeric,double precision,real}', p.type), CASE p.type WHEN 'text'::regtype THEN 8 WHEN 'jsonb'::regtype THEN 9 ELSE 7 END) AS place
+        FROM missed m, LATERAL indextable_internal.field_parts(m.field, true) p
+        WHERE m.document = coalesce(advise_fields.document, m.document) GROUP BY 1, 2, p.type),
     asked AS MATERIALIZED (
         SELECT m.n, m.planned, f.*
-        FROM (SELECT field, sum(planned) AS planned, row_number() OVER (ORDER BY field) - 10000 AS n FROM missed
-              WHERE missed.document = coalesce(advise_fields.document, missed.document) GROUP BY field) m, sample s,
+        FROM (SELECT by.field, sum(x.planned) AS planned, row_number() OVER (ORDER BY by.field) - 10000 AS n
+              FROM spelled x, LATERAL (
+                  SELECT y.field FROM spelled y
+                  WHERE y.field = x.field OR (y.path = x.path AND y.place < x.place AND (
+                      (y.place <= 3 AND x.place <= 6) OR (y.field LIKE '%::numeric' AND x.place = 5) OR (x.place >= 8 AND x.equal AND strpos(x.path, '[*]') = 0)))
+                  ORDER BY y.place, y.field LIMIT 1) by
+              GROUP BY 1) m, sample s,
              LATERAL indextable_internal.field_at(s.document_column, s.primary_key, m.field) f WHERE f.path IS NOT NULL),
     candidate AS MATERIALIZED (
         SELECT a.*, indextable_internal.served_by(fact_table, sample.document_column, a.field_as, a.planned > 0) AS served,

@@ -81,6 +81,10 @@ sql(q(SELECT indextable.drop('o_town'), indextable.drop('o_n')));
 # ---- advise() goes by it
 
 sql($forget);
+sql("EXPLAIN $_") for query(q((doc ->> 'n')::bigint = 5), q((doc ->> 'n')::int > 5), q((doc ->> 'n')::float8 < 5), q(doc ->> 'n' = '5'), q(doc -> 'n' = '5'),
+	q((doc ->> 'never')::numeric = 5), q((doc ->> 'never')::float8 = 5), q((doc ->> 'town')::varchar > 'x'), q(doc -> 'town' = '"x"'));
+is(advice(q(advice ~ '^(n|never|town)\y')), join("\n", '1|n::int: an index table, normalized, transactional', '2|town: an index table, normalized, transactional', 'without|never::numeric: 14 % of the documents have the value "1".'), 'of several types the one that serves the others');
+sql($forget);
 sql(q(SELECT FROM "Order" WHERE doc ->> 'kind' = 'x')) for 1 .. 3;
 sql(q(SELECT FROM "Order" WHERE (doc ->> 'n')::int = 5 AND doc ->> 'Town' = 'x'));
 is(advice(q(topic = 'queries')), 'queries|conditions on fields without an index table: planned 5 times since then', 'advise() tells of them');
