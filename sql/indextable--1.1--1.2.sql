@@ -553,15 +553,17 @@ COMMENT ON FUNCTION indextable_internal.served_by(regclass, name, text, boolean)
 'The index table or index that has a field as its first, for people to read; its type is to be as given, or any';
 
 -- A column cannot have every name that a member has: none, one that is too long, that of a system column, or of one of the primary key.
+-- Then it is named after what the member is in, too.
 CREATE FUNCTION indextable_internal.field_at(document name, primary_key name[], field text, OUT path text, OUT field_as text, OUT text_as text)
 LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
     SELECT f.path, f.path || CASE f.spelled WHEN 'text' THEN '' ELSE '::' || f.spelled END || n.as, f.path || n.as
-    FROM indextable_internal.field_parts(field, true) f,
-         LATERAL (SELECT CASE WHEN f.name <> '' AND octet_length(f.name) <= current_setting('max_identifier_length')::integer AND f.name <> ALL (primary_key)
+    FROM indextable_internal.field_parts(field, true) f
+         CROSS JOIN LATERAL indextable_internal.field_parts(substring(f.path FROM '^(.+)\.[^."]+$'), false) above
+         CROSS JOIN LATERAL (SELECT CASE WHEN f.name <> '' AND octet_length(f.name) <= current_setting('max_identifier_length')::integer AND f.name <> ALL (primary_key)
                                    AND NOT EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = 'pg_class'::regclass AND a.attnum < 0 AND a.attname = f.name) THEN ''
                          ELSE (SELECT ' AS ' || quote_ident(o.name::name)
-                               FROM generate_series(0, cardinality(primary_key)) i, LATERAL (SELECT repeat('field_', i) || document || '_' || coalesce(nullif(f.name, ''), 'value')) o(name)
+                               FROM generate_series(0, cardinality(primary_key)) i, LATERAL (SELECT repeat('field_', i) || coalesce(nullif(above.name, ''), document) || '_' || coalesce(nullif(f.name, ''), 'value')) o(name)
                                WHERE o.name <> ALL (primary_key) ORDER BY i LIMIT 1) END) n("as");
 END;
 COMMENT ON FUNCTION indextable_internal.field_at(name, name[], text) IS

@@ -181,6 +181,7 @@ DROP INDEX page_section, page_email, page_tags;
 CREATE INDEX ON parted ((doc ->> 'section'));
 SELECT * FROM fields('parted') WHERE what IN ('documents', 'served') OR says ~ '(email|met twice)';
 -- names that have to be quoted, that columns cannot have, or that the primary key has
+SELECT field, f.field_as FROM unnest(ARRAY['user.id::int', 'id', 'a.b.id', '"o.d".id', 'items[*].id', '"user.i.d"', 'user.name']) field, indextable_internal.field_at('doc', '{id}', field) f;
 CREATE TABLE "Odd names" (id int PRIMARY KEY, doc_id int, "do c" jsonb, other jsonb);
 INSERT INTO "Odd names"
 SELECT i, i, jsonb_build_object('id', i % 40, '', i % 41, 'xmin', i % 42, 'a.b[1],"c"', i % 43, $$it's$$, i % 44, '\$$', i % 45, U&'\00E9t\00E9', i % 46,
