@@ -85,12 +85,20 @@ searches_check(Candidate *c, RestrictInfo *rinfo, uint32 *told)
 		predicate_implied_by(list_make1(rinfo->clause), c->filter, false);
 }
 
-/* is_key_not_null: returns whether a clause says of a key field, or of its text, that it is there, as it is wherever there is an entry */
+/*
+ * is_key_not_null
+ *		Returns whether a clause says of a key field, its text or its number that it is there, as it
+ *		is wherever there is an entry.
+ *
+ * To check the number may be an error.  min() and max() add such a condition before others.
+ */
 static bool
 is_key_not_null(Candidate *c, Node *clause)
 {
 	IndexDef   *def = c->def;
 	Node	   *arg;
+	int			bits;
+	bool		lossy;
 
 	if (!IsA(clause, NullTest) || ((NullTest *) clause)->nulltesttype != IS_NOT_NULL || ((NullTest *) clause)->argisrow)
 		return false;
@@ -100,7 +108,9 @@ is_key_not_null(Candidate *c, Node *clause)
 		Field	   *field = &def->fields[i];
 
 		if (expression_is_field(def, field, arg, c->varno) ||
-			(field->fact_attno == 0 && !field->spec->multi && is_text_of_field(def, field, arg, c->varno)))
+			(field->fact_attno == 0 && !field->spec->multi &&
+			 (is_text_of_field(def, field, arg, c->varno) || number_of_field(def, field, arg, c->varno, &bits, &lossy) ||
+			  double_of_field(def, field, arg, c->varno, &lossy))))
 			return true;
 	}
 	return false;

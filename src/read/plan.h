@@ -99,6 +99,8 @@ extern bool contains_value(PlannerInfo *root, Field *field, int nsteps, Node *js
 extern bool only_string(const char *text, int len);
 extern List *constant_values(Node *array, int max);
 extern Node *without_length(Node *expr, Node *value);
+extern int	index_position_of(IndexDef *def, Node *operand, Index varno);
+extern int	position_of_text(IndexDef *def, Node **expr, Node *value, Index varno);
 extern int	count_only_texts(IndexDef *def, Field *field, Node *value, uint32 *unless);
 
 /* search_condition.c: the comparisons that an index table can be searched by */

@@ -302,8 +302,9 @@ is_explained(void)
 
 /*
  * give_reason
- *		Notes how an index table is used for a query, or why it, or all of a fact table, are not used.  A query may name its fact table several times,
- *		and each index table may be tried in several ways: what comes closest to its use counts.
+ *		Notes how an index table is used for a query, or why it, or all of a fact table, are not
+ *		used.  A query may name its fact table several times, and each index table may be tried in
+ *		several ways: what comes closest to its use counts.
  */
 void
 give_reason(Oid fact, Oid index_table, const char *reason)

@@ -27,7 +27,6 @@
 
 static List *implied_by_operator(IndexDef *def, Oid operator, Oid collation, Node *expr, Node *value, bool array,
 								 Index varno);
-static int	index_position_of(IndexDef *def, Node *operand, Index varno);
 static Condition *comparison(IndexDef *def, int position, Oid operator, Oid collation, Node *value, bool array);
 static Condition *conversion(IndexDef *def, int position, StrategyNumber strategy, Taking taking, int detail, Node *value,
 							 bool array);
@@ -132,9 +131,8 @@ implied_by_operator(IndexDef *def, Oid operator, Oid collation, Node *expr, Node
 
 	if (!OidIsValid(operator))
 		return NIL;
-	if (operator == TextEqualOperator && OidIsValid(collation) && get_collation_isdeterministic(collation))
-		expr = without_length(expr, value);
-	position = index_position_of(def, expr, varno);
+	position = operator == TextEqualOperator && OidIsValid(collation) && get_collation_isdeterministic(collation) ?
+		position_of_text(def, &expr, value, varno) : index_position_of(def, expr, varno);
 	if (position >= 0)
 	{
 		Condition  *condition = comparison(def, position, operator, collation, value, array);
@@ -235,33 +233,6 @@ boolean_condition(IndexDef *def, Node *expr, bool value, Index varno)
 		return condition;
 	}
 	return NULL;
-}
-
-/* index_position_of: returns the position in the index of the column that has the value of an operand, or -1 */
-static int
-index_position_of(IndexDef *def, Node *operand, Index varno)
-{
-	AttrNumber	attno = column_of_expression(def, operand, varno);
-
-	/* The same bytes, called another type: a varchar is compared as text. */
-	if (attno == 0 && IsA(operand, RelabelType))
-		attno = column_of_expression(def, (Node *) ((RelabelType *) operand)->arg, varno);
-
-	/*
-	 * An element is a value of the field, too, where a search is for any
-	 * element.
-	 */
-	if (attno == 0 && def->multi_field >= 0 && def->multi_field < def->nsearch &&
-		expression_is_element(def, &def->fields[def->multi_field], operand, varno))
-		return def->multi_field;
-	if (attno == 0)
-		return -1;
-	for (int i = 0; i < def->nsearch; i++)
-	{
-		if (def->ident[i] == attno)
-			return i;
-	}
-	return -1;
 }
 
 /*
@@ -409,11 +380,12 @@ row_comparison_start(IndexDef *def, RowCompareExpr *clause, Index varno)
 	return condition;
 }
 
-/* pattern_range: returns the range that follows from doc ->> 'name' LIKE 'Ann%' and the like */
+/* pattern_range: returns the range that follows from doc ->> 'name' LIKE 'Ann%' and the like; a pattern may be shorter than what it finds: a{10} */
 static List *
 pattern_range(IndexDef *def, Node *clause, Oid function, List *args, Index varno)
 {
-	int			position = index_position_of(def, without_length(linitial(args), lsecond(args)), varno);
+	Node	   *expr = linitial(args);
+	int			position = position_of_text(def, &expr, lsecond(args), varno);
 	List	   *result = NIL;
 
 	if (position < 0 || function >= FirstNormalObjectId || !IsA(lsecond(args), Const))
@@ -422,7 +394,7 @@ pattern_range(IndexDef *def, Node *clause, Oid function, List *args, Index varno
 	{
 		Condition  *condition = comparison(def, position, op->opno, op->inputcollid, lsecond(op->args), false);
 
-		if (condition != NULL)
+		if (condition != NULL && (expr == linitial(args) || expr == without_length(linitial(args), lsecond(op->args))))
 		{
 			condition->lossy = true;
 			result = lappend(result, condition);

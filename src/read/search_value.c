@@ -369,6 +369,45 @@ without_length(Node *expr, Node *value)
 	return bare_value(linitial(cast->args));
 }
 
+/* index_position_of: returns the position in the index of the column that has the value of an operand, or -1 */
+int
+index_position_of(IndexDef *def, Node *operand, Index varno)
+{
+	AttrNumber	attno = column_of_expression(def, operand, varno);
+
+	/* The same bytes, called another type: a varchar is compared as text. */
+	if (attno == 0 && IsA(operand, RelabelType))
+		attno = column_of_expression(def, (Node *) ((RelabelType *) operand)->arg, varno);
+
+	/*
+	 * An element is a value of the field, too, where a search is for any
+	 * element.
+	 */
+	if (attno == 0 && def->multi_field >= 0 && def->multi_field < def->nsearch &&
+		expression_is_element(def, &def->fields[def->multi_field], operand, varno))
+		return def->multi_field;
+	if (attno == 0)
+		return -1;
+	for (int i = 0; i < def->nsearch; i++)
+	{
+		if (def->ident[i] == attno)
+			return i;
+	}
+	return -1;
+}
+
+/* position_of_text: returns where in the index a text is that is compared with a value, or else the text below *expr without its length */
+int
+position_of_text(IndexDef *def, Node **expr, Node *value, Index varno)
+{
+	int			position = index_position_of(def, *expr, varno);
+	Node	   *bare = position < 0 ? without_length(*expr, value) : *expr;
+
+	if (bare != *expr)
+		position = index_position_of(def, *expr = bare, varno);
+	return position;
+}
+
 /*
  * count_only_texts
  *		Returns of how many texts of a field a value consists with which a document is compared, if it

@@ -94,8 +94,8 @@ List *
 lenders_of(FactDef *fact, Node *expr, Index varno)
 {
 	List	   *result = NIL;
+	Node	   *bare = without_length(expr, NULL);
 
-	expr = without_length(expr, NULL);
 	for (int i = 0; i < fact->ndefs; i++)
 	{
 		IndexDef   *def = fact->defs[i];
@@ -104,10 +104,11 @@ lenders_of(FactDef *fact, Node *expr, Index varno)
 			continue;
 		for (int j = 0; j < def->nkeys + def->nincludes; j++)
 		{
-			if (expression_resembles_field(def, &def->fields[j], expr, varno))
+			if (expression_resembles_field(def, &def->fields[j], expr, varno) ||
+				(bare != expr && expression_resembles_field(def, &def->fields[j], bare, varno)))
 				add_lender(&result, fact, def, j, InvalidOid);
-			else if (is_cast_of_field(def, &def->fields[j], expr, varno))
-				add_lender(&result, fact, def, j, exprType(bare_value(expr)));
+			else if (is_cast_of_field(def, &def->fields[j], bare, varno))
+				add_lender(&result, fact, def, j, exprType(bare_value(bare)));
 		}
 	}
 	list_sort(result, compare_lenders);
@@ -297,17 +298,18 @@ values_as_type(AttStatsSlot *slot, Oid type)
 {
 	Datum	   *values = palloc(sizeof(Datum) * slot->nvalues);
 	Oid			function = InvalidOid;
+	bool		is_output = type == TEXTOID && slot->valuetype != BOOLOID;	/* true, not t */
 	bool		is_varlena;
 	int16		len;
 	bool		byval;
 	char		align;
 
-	if (type == TEXTOID)
+	if (is_output)
 		getTypeOutputInfo(slot->valuetype, &function, &is_varlena);
 	else if (slot->valuetype != NUMERICOID)
 		(void) find_coercion_pathway(type, slot->valuetype, COERCION_EXPLICIT, &function);
 	for (int i = 0; i < slot->nvalues; i++)
-		values[i] = type == TEXTOID ? CStringGetTextDatum(OidOutputFunctionCall(function, slot->values[i])) :
+		values[i] = is_output ? CStringGetTextDatum(OidOutputFunctionCall(function, slot->values[i])) :
 			slot->valuetype == NUMERICOID ? DirectFunctionCall1(numeric_float8_no_overflow, slot->values[i]) :
 			OidFunctionCall1(function, slot->values[i]);
 	get_typlenbyvalalign(type, &len, &byval, &align);

@@ -116,7 +116,7 @@ BEGIN
 	SET LOCAL enable_sort = off;
 	SET LOCAL indextable.planner = force;
 	EXECUTE 'EXPLAIN (COSTS off, FORMAT json) ' || query INTO plan;
-	scan := concat_ws(' ', substring(plan::text FROM '"Index Table":? ?(?:Only)?"?: "([^"]+)"'), substring(plan::text FROM 'Incremental Sort'));
+	scan := concat_ws(' ', substring(plan::text FROM '"Index Table(?: Only)?": "([^"]+)"'), substring(plan::text FROM 'Incremental Sort'));
 	EXECUTE 'SELECT string_agg(id::text, '','') FROM (' || query || ') q' INTO rows;
 	SET LOCAL indextable.planner = off;
 	EXECUTE 'SELECT string_agg(id::text, '','') FROM (' || query || ') q' INTO native;
@@ -124,6 +124,15 @@ BEGIN
 END $$;
 SELECT s.*, query FROM (VALUES ($$SELECT id FROM near ORDER BY (doc ->> 'n')::float8, id$$), ($$SELECT id FROM near ORDER BY (doc ->> 'n')::float8 DESC, id LIMIT 5$$), ($$SELECT id FROM near ORDER BY (doc ->> 'i')::bigint, (doc ->> 'n')$$),
 	($$SELECT id FROM near ORDER BY (doc ->> 'i')::real, id$$), ($$SELECT id FROM near WHERE (doc ->> 'n')::float8 >= 0.1 ORDER BY (doc ->> 'n')::float8, id$$)) q (query), pg_temp.sorted(query) s;
+-- min() and max() do not fail at a number of a row that a condition leaves out.
+INSERT INTO near SELECT 10 + i, jsonb_build_object('n', n, 'i', i) FROM unnest(ARRAY['1e400', '-1e400', '1e-400']) WITH ORDINALITY t (n, i);
+SELECT s.*, query FROM (VALUES ($$SELECT min((doc ->> 'n')::float8) AS id FROM near WHERE lower(upper(doc ->> 'i')) || '' LIKE '1677%'$$), ($$SELECT max((doc ->> 'i')::numeric(4,2)) AS id FROM near WHERE lower(upper(doc ->> 'n')) || '' LIKE '%1e%400'$$)) q (query), pg_temp.sorted(query) s;
+-- What a pattern shorter than n finds may be cut off.
+CREATE TABLE cut (id int PRIMARY KEY, doc jsonb NOT NULL);
+INSERT INTO cut SELECT i, jsonb_build_object('a', repeat('x', i), 'b', repeat('x', i)) FROM generate_series(1, 12) i;
+SELECT indextable.create('cut_a', 'cut', ARRAY['a COLLATE "C"']), indextable.create('cut_b', 'cut', ARRAY['b::varchar(10) COLLATE "C"']);
+SELECT s.*, query FROM (SELECT format('SELECT id FROM cut WHERE (doc ->> %L)::varchar(10) %s', field, condition) AS query
+	FROM unnest(ARRAY['a', 'b']) field, unnest(ARRAY['= ''xxx''', 'LIKE ''xxx%''', '~ ''^x{10}$''', '~ ''^x{9}''']) condition) q, pg_temp.sorted(query) s;
 
 SET client_min_messages = warning;
 DROP SCHEMA clean CASCADE;

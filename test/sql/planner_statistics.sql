@@ -24,7 +24,7 @@ CREATE FUNCTION "right"(query text) RETURNS boolean LANGUAGE sql AS $$ SELECT q_
 
 -- 20,000 rows, all of which ANALYZE reads; 5 % have opt, 90 % have a town
 CREATE TABLE person (id int PRIMARY KEY, doc jsonb NOT NULL) WITH (autovacuum_enabled = off);
-INSERT INTO person SELECT i, jsonb_build_object('last_name', 'name' || i % 200, 'rank', i % 250, 'age', i * 37 % 1000, 'code', 'x' || i % 50 || '-' || i, 'a', jsonb_build_object('b', 'v' || i % 8),
+INSERT INTO person SELECT i, jsonb_build_object('last_name', 'name' || i % 200, 'rank', i % 250, 'even', i % 2 = 0, 'age', i * 37 % 1000, 'code', 'x' || i % 50 || '-' || i, 'a', jsonb_build_object('b', 'v' || i % 8),
 		'list', jsonb_build_array('e' || i % 3))
 	|| CASE WHEN i % 10 = 0 THEN '{}' ELSE jsonb_build_object('town', CASE WHEN i % 2 = 0 THEN 'common' WHEN i % 1001 = 0 THEN 'rare' ELSE 'town' || i % 180 END) END
 	|| CASE WHEN i % 20 = 0 THEN jsonb_build_object('opt', 'o' || i / 20 % 500) ELSE '{}' END
@@ -97,12 +97,12 @@ SELECT expr, estimated('SELECT 1 FROM person WHERE ' || expr) FROM unnest(ARRAY[
 	$$doc -> 'list' ->> 0 = 'e1'$$, $$doc -> 'list' ->> '0' = 'e1'$$, $$doc #>> '{list,00}' = 'e1'$$, $$(doc -> 'age')::numeric = 7$$,
 	$$doc #>> '{a,b,c}' = 'v3'$$, $$doc #>> '{a,NULL}' = 'v3'$$, $$doc #>> '{a}' = 'v3'$$, $$doc -> 'a' #>> '{}' = 'v3'$$]) expr;
 -- a number as another type, and what is a text at last, have those of the field
-SELECT indextable.create('by_rank', 'person', '{rank::int}') \gset
-SELECT indextable.create('part_rank', 'part', '{rank::int}', include => '{age::numeric}') \gset
+SELECT indextable.create('by_rank', 'person', '{rank::int}', include => '{even::boolean}') \gset
+SELECT indextable.create('part_rank', 'part', '{rank::int}', include => '{age::numeric, even::boolean}') \gset
 ANALYZE by_rank, part_rank;
 SELECT "right"('SELECT 1 FROM person WHERE ' || expr), "right"('SELECT 1 FROM part WHERE ' || expr), expr FROM unnest(ARRAY[
 	$$(doc ->> 'rank')::bigint = 7$$, $$(doc ->> 'rank')::bigint > 195$$, $$(doc ->> 'rank')::numeric BETWEEN 20 AND 30$$, $$(doc ->> 'rank')::float8 < 3$$, $$(doc ->> 'rank')::real IN (1, 2)$$,
-	$$(doc ->> 'rank')::int::bigint <> 7$$, $$(doc ->> 'rank')::bigint IS NOT NULL$$, $$doc ->> 'rank' = '7'$$, $$(doc ->> 'age')::float8 > 990$$, $$(doc ->> 'town')::varchar(100) = 'common'$$]) expr;
+	$$(doc ->> 'rank')::int::bigint <> 7$$, $$(doc ->> 'rank')::bigint IS NOT NULL$$, $$doc ->> 'rank' = '7'$$, $$doc ->> 'even' = 'true'$$, $$(doc ->> 'age')::float8 > 990$$, $$(doc ->> 'town')::varchar(100) = 'common'$$]) expr;
 SELECT "right"($$SELECT (doc ->> 'rank')::bigint FROM person GROUP BY 1$$) AS grouped;
 -- all spellings of a path are one
 SELECT expr, "right"('SELECT 1 FROM person WHERE ' || expr) FROM unnest(ARRAY[
