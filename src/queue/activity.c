@@ -210,11 +210,23 @@ note(Oid fact_table, Oid server, bool waiting, const char *message, int max_back
 	uint32		hash;
 	bool		anew;
 	bool		log;
+	bool		others = shared != NULL && count_workers(MyDatabaseId, false) > 1;
 
 	strlcpy(text, message, pg_mbcliplen(message, strlen(message), sizeof(text) - 1) + 1);
 	hash = hash_bytes((const unsigned char *) text, strlen(text)) | 1;
 	activity_lock(LW_EXCLUSIVE);
 	trouble = &activity_of(fact_table, server, true)->trouble;
+
+	/*
+	 * An error is not over because a worker waits: it may be for the batch of
+	 * another one, which tries again.
+	 */
+	if (waiting && others && trouble->since != 0 && !trouble->waiting)
+	{
+		trouble->next_try = TimestampTzPlusMilliseconds(now, MAX_WAIT);
+		activity_unlock();
+		return false;
+	}
 	anew = trouble->since == 0 || trouble->waiting != waiting;
 	if (trouble->since == 0)
 		trouble->logged = 0;

@@ -245,6 +245,19 @@ like(substr(slurp_file($node->logfile), $log), qr/ERROR:  x[^\n]*\n[^\n]*CONTEXT
 sql('CREATE OR REPLACE FUNCTION answer() RETURNS int LANGUAGE plpgsql AS $$ BEGIN RETURN 1; END $$');
 goes_on('a long message');
 
+# Another worker of the database, which waits for the batch that fails, does not know that this is over.
+sql('ALTER SYSTEM SET indextable.workers_per_database = 2');
+$node->reload;
+ok(becomes_true($node, 'SELECT count(*) = 2 FROM indextable.workers()'), 'there are two workers');
+sql(q(CREATE OR REPLACE FUNCTION answer() RETURNS int LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_catalog.pg_sleep(0.4); RAISE disk_full; END $$));
+sql('UPDATE f SET doc = d(pk + ' . ++$changes . ')');
+ok(becomes_true($node, q(SELECT worker_state = 'failing' AND next_try - last_error_at > interval '5 s' FROM indextable.queues WHERE fact_table = 'f'::regclass)), 'two workers fail, and try again later and later')
+  or diag sql('SELECT * FROM indextable.queues');
+sql('CREATE OR REPLACE FUNCTION answer() RETURNS int LANGUAGE plpgsql AS $$ BEGIN RETURN 1; END $$');
+goes_on('two workers');
+sql('ALTER SYSTEM RESET indextable.workers_per_database');
+$node->reload;
+
 # ---- more databases than workers
 
 sql('ALTER SYSTEM SET indextable.max_workers = 1');
