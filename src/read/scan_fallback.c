@@ -34,7 +34,7 @@ begin_fallback(IndexTableScan *scan)
 	params = parameters_of_scan(&scan->css, scan->values, scan->plan.nconditions);
 	if (scan->fallback_plan == NULL)
 		scan->fallback_plan = plan_fallback(estate, scan->plan.fallback, scan->fell_back ? NULL : params);
-	/* To compile it for each of the rows that it is joined with takes longer than to run it. */
+	/* Compiling it for each outer row takes longer than running it. */
 	if (scan->fell_back)
 		scan->fallback_plan->jitFlags = PGJIT_NONE;
 	scan->fallback = begin_inner_query(scan->fallback_plan, estate->es_snapshot, params, estate->es_queryEnv);
