@@ -91,7 +91,13 @@ static const CustomExecMethods exec_methods = {
 	.ExplainCustomScan = explain_keys
 };
 
-const ScanType keyed_scan = {{.CustomName = KEYED_SCAN_NAME,.CreateCustomScanState = create_scan_state}, &exec_methods, sizeof(KeyedScan)};
+static const ScanType scan_type = {{.CustomName = KEYED_SCAN_NAME,.CreateCustomScanState = create_scan_state}, &exec_methods, sizeof(KeyedScan)};
+
+void
+keyed_scan_init(void)
+{
+	RegisterCustomScanMethods(&scan_type.methods);
+}
 
 /*
  * add_keyed_path
@@ -308,7 +314,7 @@ keyed_scan_of(PlannedStmt *plan)
 {
 	Plan	   *node = plan->planTree;
 
-	while (node != NULL && (!IsA(node, CustomScan) || ((CustomScan *) node)->methods != &keyed_scan.methods))
+	while (node != NULL && (!IsA(node, CustomScan) || ((CustomScan *) node)->methods != &scan_type.methods))
 		node = node->righttree != NULL ? NULL : node->lefttree;
 	return (CustomScan *) node;
 }
@@ -355,7 +361,7 @@ make_keyed_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlis
 	scan->scan.plan.qual = extract_actual_clauses(in_safe_order(root, rel, clauses), false);
 	scan->scan.scanrelid = rel->relid;
 	scan->flags = path->flags;
-	scan->methods = &keyed_scan.methods;
+	scan->methods = &scan_type.methods;
 	scan->custom_private = path->custom_private;
 	return &scan->scan.plan;
 }
