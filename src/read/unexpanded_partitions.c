@@ -208,6 +208,7 @@ forget_dummy_path(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 	set_baserel_size_estimates(root, rel);
 	rel->pathlist = NIL;
 	rel->partial_pathlist = NIL;
+	rel->fdw_private = NULL;	/* from now on it is for path_cost.c */
 }
 
 /*
