@@ -17,6 +17,7 @@
 #include "place/citus/citus.h"
 #include "queue/queue.h"
 #include "read/plan.h"
+#include "read/scan.h"
 #include "util/settings.h"
 #include "worker/worker.h"
 
@@ -51,9 +52,9 @@ _PG_init(void)
 	unexpanded_init();
 	path_init();
 	aggregate_path_init();
-	scan_node_init();
-	totals_scan_init();
-	keyed_scan_init();
+	RegisterCustomScanMethods(&index_table_scan.methods);
+	RegisterCustomScanMethods(&totals_scan.methods);
+	RegisterCustomScanMethods(&keyed_scan.methods);
 	queue_init();
 	batch_init();
 	at_commit_init();

@@ -67,7 +67,6 @@ typedef struct Found
 
 static planner_hook_type previous_planner = NULL;
 static ExecutorStart_hook_type previous_start = NULL;
-static set_rel_pathlist_hook_type previous_paths = NULL;
 static Found *found = NULL;
 
 static PlannedStmt *plan_statement(PLANNER_HOOK_PARAMETERS);
@@ -84,7 +83,6 @@ static Oid	only_leaf(Found *rows);
 static bool find_rows(QueryDesc *query, PlannedStmt *search, Found *rows);
 static bool add_row(Found *rows, FactDef *fact, Relation rel, TupleTableSlot *row);
 static void add_key_conditions(Found *rows);
-static void replace_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte);
 static void begin_nothing(CustomScanState *node, EState *estate, int eflags);
 static TupleTableSlot *return_nothing(CustomScanState *node);
 static void end_nothing(CustomScanState *node);
@@ -108,8 +106,6 @@ found_rows_init(void)
 	planner_hook = plan_statement;
 	previous_start = ExecutorStart_hook;
 	ExecutorStart_hook = executor_start;
-	previous_paths = set_rel_pathlist_hook;
-	set_rel_pathlist_hook = replace_paths;
 	RegisterCustomScanMethods(&late_type.methods);
 }
 
@@ -465,16 +461,14 @@ add_key_conditions(Found *rows)
  * The conditions on keys are taken away, as a native plan does not check them for newer versions
  * of the rows.  They are also what tells the statement from others that are planned meanwhile.
  */
-static void
-replace_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
+void
+replace_paths(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 {
 	List	   *conditions = NIL;
 	List	   *keys = NIL;
 	ListCell   *cell;
 	ListCell   *leaf;
 
-	if (previous_paths)
-		previous_paths(root, rel, rti, rte);
 	if (found == NULL || rel->reloptkind != RELOPT_OTHER_MEMBER_REL || IS_DUMMY_REL(rel) ||
 		rte->rtekind != RTE_RELATION || rte->relkind != RELKIND_RELATION)
 		return;

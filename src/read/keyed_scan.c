@@ -91,13 +91,7 @@ static const CustomExecMethods exec_methods = {
 	.ExplainCustomScan = explain_keys
 };
 
-static const ScanType scan_type = {{.CustomName = KEYED_SCAN_NAME,.CreateCustomScanState = create_scan_state}, &exec_methods, sizeof(KeyedScan)};
-
-void
-keyed_scan_init(void)
-{
-	RegisterCustomScanMethods(&scan_type.methods);
-}
+const ScanType keyed_scan = {{.CustomName = KEYED_SCAN_NAME,.CreateCustomScanState = create_scan_state}, &exec_methods, sizeof(KeyedScan)};
 
 /*
  * add_keyed_path
@@ -314,7 +308,7 @@ keyed_scan_of(PlannedStmt *plan)
 {
 	Plan	   *node = plan->planTree;
 
-	while (node != NULL && (!IsA(node, CustomScan) || ((CustomScan *) node)->methods != &scan_type.methods))
+	while (node != NULL && (!IsA(node, CustomScan) || ((CustomScan *) node)->methods != &keyed_scan.methods))
 		node = node->righttree != NULL ? NULL : node->lefttree;
 	return (CustomScan *) node;
 }
@@ -361,7 +355,7 @@ make_keyed_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlis
 	scan->scan.plan.qual = extract_actual_clauses(in_safe_order(root, rel, clauses), false);
 	scan->scan.scanrelid = rel->relid;
 	scan->flags = path->flags;
-	scan->methods = &scan_type.methods;
+	scan->methods = &keyed_scan.methods;
 	scan->custom_private = path->custom_private;
 	return &scan->scan.plan;
 }

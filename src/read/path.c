@@ -60,6 +60,7 @@ add_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 
 	if (previous_hook)
 		previous_hook(root, rel, rti, rte);
+	replace_paths(root, rel, rte);
 	if (rel->reloptkind != RELOPT_BASEREL || (!alone && IS_DUMMY_REL(rel)))
 		return;
 	if (alone)

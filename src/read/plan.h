@@ -244,18 +244,13 @@ extern Node *without_casts(Node *expr);
 
 /* Has the planner and the executor know what this folder adds to them */
 
-/* Each is called once, when the library is loaded: those of the planner ... */
+/* Each is called once, when the library is loaded; the kinds of scans are registered, too. */
 extern void served_init(void);
 extern void planner_statistics_init(void);
 extern void unexpanded_init(void);
 extern void path_init(void);
 extern void aggregate_path_init(void);
 extern void found_rows_init(void);
-
-/* ... and those of nodes. */
-extern void scan_node_init(void);
-extern void totals_scan_init(void);
-extern void keyed_scan_init(void);
 
 /*
  * missed.c: counts the conditions on fields of documents for which the planner has found no
@@ -362,6 +357,12 @@ extern double equal_share(VariableStatData *column, Oid operator, Oid collation,
 #define MAX_ATTEMPTS	5
 
 extern FactDef *soft_definition(Oid relid);
+
+/* planner_statistics.c: lends the statistics of index tables to queries of their fact tables */
+extern void lend_index(PlannerInfo *root, RelOptInfo *rel);
+
+/* found_rows.c: the rows of statements that write or lock those of a partitioned fact table */
+extern void replace_paths(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte);
 
 /*
  * statistics_source.c: the columns of index tables whose statistics are those of expressions

@@ -70,10 +70,8 @@ typedef struct Search
 	LentIndex  *index;			/* NULL: nothing was found */
 } Search;
 
-static relation_hook_type previous_relation_hook = NULL;
 static get_index_stats_hook_type previous_stats_hook = NULL;
 
-static void lend_index(RELATION_HOOK_PARAMETERS);
 static LentIndex *index_of_partition(LentIndex *above, AppendRelInfo *child);
 static bool find_fields(Node *node, void *context);
 static Var *column_below(Node *node);
@@ -92,12 +90,9 @@ static bool has_own_statistics(PlannerInfo *root, RelOptInfo *rel, Node *expr);
 static void ask_for_statistics(PlannerInfo *root, RelOptInfo *rel, Lent *lent, AttrNumber document);
 static bool may_read_all(PlannerInfo *root, RelOptInfo *rel, AttrNumber attno);
 
-/* planner_statistics_init: installs the hooks of the planner, once, when the library is loaded */
 void
 planner_statistics_init(void)
 {
-	previous_relation_hook = relation_hook;
-	relation_hook = lend_index;
 	previous_stats_hook = get_index_stats_hook;
 	get_index_stats_hook = lend_statistics;
 }
@@ -113,15 +108,13 @@ planner_statistics_init(void)
  * have.  Such rows are not counted here: the planner asks once for all rows together, and then
  * for the table itself, which is served.
  */
-static void
-lend_index(RELATION_HOOK_PARAMETERS)
+void
+lend_index(PlannerInfo *root, RelOptInfo *rel)
 {
 	RangeTblEntry *table = planner_rt_fetch(rel->relid, root);
 	AppendRelInfo *child = root->append_rel_array == NULL ? NULL : root->append_rel_array[rel->relid];
 	LentIndex  *index = NULL;
 
-	if (previous_relation_hook)
-		previous_relation_hook(RELATION_HOOK_ARGUMENTS);
 	/* CLUSTER and CREATE INDEX ask, too, with a query that has nothing in it. */
 	if (setting_planner == PLANNER_OFF || table->rtekind != RTE_RELATION || root->parse->jointree == NULL ||
 		(table->inh && table->relkind != RELKIND_PARTITIONED_TABLE))

@@ -183,6 +183,10 @@ typedef struct ScanType
 	Size		size;			/* of the state */
 } ScanType;
 
+extern const ScanType index_table_scan;
+extern const ScanType totals_scan;
+extern const ScanType keyed_scan;
+
 /* What EXPLAIN calls the node. */
 #define SCAN_NAME	"IndexTable"
 

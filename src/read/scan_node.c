@@ -81,13 +81,7 @@ static const CustomExecMethods exec_methods = {
 	.ExplainCustomScan = explain_scan
 };
 
-static const ScanType scan_type = {{.CustomName = SCAN_NAME,.CreateCustomScanState = create_scan_state}, &exec_methods, sizeof(IndexTableScan)};
-
-void
-scan_node_init(void)
-{
-	RegisterCustomScanMethods(&scan_type.methods);
-}
+const ScanType index_table_scan = {{.CustomName = SCAN_NAME,.CreateCustomScanState = create_scan_state}, &exec_methods, sizeof(IndexTableScan)};
 
 static void
 begin_scan(CustomScanState *node, EState *estate, int eflags)

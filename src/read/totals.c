@@ -66,7 +66,7 @@ static const CustomExecMethods exec_methods = {
 	.ExplainCustomScan = explain_totals
 };
 
-static const ScanType scan_type = {{.CustomName = TOTALS_NAME,.CreateCustomScanState = create_scan_state}, &exec_methods, sizeof(TotalsScan)};
+const ScanType totals_scan = {{.CustomName = TOTALS_NAME,.CreateCustomScanState = create_scan_state}, &exec_methods, sizeof(TotalsScan)};
 
 /*
  * indextable_totals
@@ -168,12 +168,6 @@ static const char *
 column_name(IndexDef *def, AttrNumber attno)
 {
 	return NameStr(TupleDescAttr(def->desc, attno - 1)->attname);
-}
-
-void
-totals_scan_init(void)
-{
-	RegisterCustomScanMethods(&scan_type.methods);
 }
 
 /* tables: returns the OIDs of the fact table and the table of totals */

@@ -86,6 +86,7 @@ consider_not_expanding(RELATION_HOOK_PARAMETERS)
 
 	if (previous_hook)
 		previous_hook(RELATION_HOOK_ARGUMENTS);
+	lend_index(root, rel);
 	if (table->rtekind != RTE_RELATION || table->relkind != RELKIND_PARTITIONED_TABLE)
 		return;
 
