@@ -123,7 +123,7 @@ is_cast_of_field(IndexDef *def, Field *field, Node *expr, Index varno)
 	bool		lossy;
 
 	return number_of_field(def, field, expr, varno, &bits, &lossy) || double_of_field(def, field, expr, varno, &lossy) ||
-		(is_castable_field(field) && is_text_of_field(def, field, bare_value(expr), varno));
+		(field->type != TEXTOID && is_castable_field(field) && is_text_of_field(def, field, bare_value(expr), varno));
 }
 
 /*
@@ -264,9 +264,10 @@ adapt(HeapTuple statistics, Lender *lender)
 		AttStatsSlot slot;
 		Datum	   *shares;
 
-		if ((kind != STATISTIC_KIND_MCV && kind != STATISTIC_KIND_HISTOGRAM) ||
-			!get_attstatsslot(&slot, statistics, kind, InvalidOid,
-							  kind == STATISTIC_KIND_MCV ? ATTSTATSSLOT_VALUES | ATTSTATSSLOT_NUMBERS : ATTSTATSSLOT_VALUES))
+		/* Values are read only if they are cast. */
+		if ((kind != STATISTIC_KIND_MCV && (kind != STATISTIC_KIND_HISTOGRAM || !OidIsValid(lender->cast_to))) ||
+			!get_attstatsslot(&slot, statistics, kind, InvalidOid, (kind == STATISTIC_KIND_MCV ? ATTSTATSSLOT_NUMBERS : 0) |
+							  (OidIsValid(lender->cast_to) ? ATTSTATSSLOT_VALUES : 0)))
 			continue;
 		if (kind == STATISTIC_KIND_MCV)
 		{
