@@ -286,8 +286,7 @@ position_of(Candidate *c, Node *expr, Oid operator, StrategyNumber strategy, Oid
 	{
 		Form_pg_attribute att = TupleDescAttr(c->def->desc, c->def->ident[i] - 1);
 
-		if (column_of_candidate(c, expr) == att->attnum || (IsA(expr, RelabelType) &&
-															column_of_candidate(c, (Node *) ((RelabelType *) expr)->arg) == att->attnum))
+		if (has_column_value(c, expr, att->attnum))
 			return get_op_opfamily_strategy(operator, lookup_type_cache(att->atttypid, TYPECACHE_BTREE_OPFAMILY)->btree_opf) == strategy &&
 				(!OidIsValid(att->attcollation) || att->attcollation == collation) ? i : -1;
 	}

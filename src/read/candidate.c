@@ -338,6 +338,14 @@ column_of_candidate(Candidate *c, Node *expr)
 	return attno;
 }
 
+/* has_column_value: returns whether an expression has the value of a column, or the same bytes called another type */
+bool
+has_column_value(Candidate *c, Node *expr, AttrNumber attno)
+{
+	return column_of_candidate(c, expr) == attno ||
+		(IsA(expr, RelabelType) && column_of_candidate(c, (Node *) ((RelabelType *) expr)->arg) == attno);
+}
+
 /*
  * is_null_in_array
  *		Returns whether an entry may have NULL in a column where jsonb_path_query_first() finds a
@@ -537,7 +545,7 @@ sort_expression(Candidate *c, RelOptInfo *rel, PathKey *key, int position, bool 
 	EquivalenceClass *ec = key->pk_eclass;
 	bool		same_order = key->pk_opfamily == lookup_type_cache(att->atttypid, TYPECACHE_BTREE_OPFAMILY)->btree_opf &&
 		(!OidIsValid(att->attcollation) || ec->ec_collation == att->attcollation);
-	int			bits = 0;
+	bool		rounded;
 	bool		lossy;
 
 	foreach_ptr(EquivalenceMember, em, ec->ec_members)
@@ -546,17 +554,14 @@ sort_expression(Candidate *c, RelOptInfo *rel, PathKey *key, int position, bool 
 
 		if (em->em_is_const || !bms_equal(em->em_relids, rel->relids))
 			continue;
-		if (same_order && (column_of_candidate(c, expr) == att->attnum ||
-						   (IsA(expr, RelabelType) &&
-							column_of_candidate(c, (Node *) ((RelabelType *) expr)->arg) == att->attnum)))
+		if (same_order && has_column_value(c, expr, att->attnum))
 			return expr;
 		/* Not a cast of JSON, which is an error for strings. */
 		if (field == NULL || field->spec->multi ||
 			key->pk_opfamily != lookup_type_cache(exprType(expr), TYPECACHE_BTREE_OPFAMILY)->btree_opf ||
-			(!number_of_field(c->def, field, expr, c->varno, &bits, &lossy) &&
-			 !double_of_field(c->def, field, expr, c->varno, &lossy)) || lossy)
+			!is_number_cast(c->def, field, expr, c->varno, &rounded, &lossy) || lossy)
 			continue;
-		*last = bits > 0 || field->type == NUMERICOID;
+		*last = rounded;
 		return expr;
 	}
 	return NULL;

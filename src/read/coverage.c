@@ -97,7 +97,7 @@ is_key_not_null(Candidate *c, Node *clause)
 {
 	IndexDef   *def = c->def;
 	Node	   *arg;
-	int			bits;
+	bool		rounded;
 	bool		lossy;
 
 	if (!IsA(clause, NullTest) || ((NullTest *) clause)->nulltesttype != IS_NOT_NULL || ((NullTest *) clause)->argisrow)
@@ -109,8 +109,7 @@ is_key_not_null(Candidate *c, Node *clause)
 
 		if (expression_is_field(def, field, arg, c->varno) ||
 			(field->fact_attno == 0 && !field->spec->multi &&
-			 (is_text_of_field(def, field, arg, c->varno) || number_of_field(def, field, arg, c->varno, &bits, &lossy) ||
-			  double_of_field(def, field, arg, c->varno, &lossy))))
+			 (is_text_of_field(def, field, arg, c->varno) || is_number_cast(def, field, arg, c->varno, &rounded, &lossy))))
 			return true;
 	}
 	return false;

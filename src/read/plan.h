@@ -50,6 +50,7 @@ extern Taken take_bound(StrategyNumber strategy, double value, Datum *result);
 extern Taken take_numeric(Field *field, StrategyNumber strategy, Numeric value, Datum *result);
 extern bool number_of_field(IndexDef *def, Field *field, Node *expr, Index varno, int *bits, bool *lossy);
 extern bool double_of_field(IndexDef *def, Field *field, Node *expr, Index varno, bool *lossy);
+extern bool is_number_cast(IndexDef *def, Field *field, Node *expr, Index varno, bool *rounded, bool *lossy);
 extern StrategyNumber number_strategy(Oid operator);
 
 /* search_value.c: what entries are searched by, made of what a condition compares with */
@@ -186,6 +187,7 @@ extern bool is_used(Condition *condition, List *used);
 extern bool are_of_query(List *conditions);
 extern Candidate *consider_totals(IndexDef *def, List *clauses, Index varno);
 extern AttrNumber column_of_candidate(Candidate *c, Node *expr);
+extern bool has_column_value(Candidate *c, Node *expr, AttrNumber attno);
 extern bool is_left_to_scan(Node *clause);
 extern void set_order(PlannerInfo *root, RelOptInfo *rel, Candidate *c);
 extern Node *sort_expression(Candidate *c, RelOptInfo *rel, PathKey *key, int position, bool *last);

@@ -292,8 +292,7 @@ number_of_field(IndexDef *def, Field *field, Node *expr, Index varno, int *bits,
 /*
  * double_of_field
  *		Returns whether an expression is the double that a field of type numeric is rounded to, if
- *		that is no error, and sets *lossy as number_of_field() does.  The order of numbers stays the
- *		same, but several may become one.
+ *		that is no error, in the same order, and sets *lossy as number_of_field() does.
  */
 bool
 double_of_field(IndexDef *def, Field *field, Node *expr, Index varno, bool *lossy)
@@ -307,6 +306,17 @@ double_of_field(IndexDef *def, Field *field, Node *expr, Index varno, bool *loss
 		return is_text_of_field(def, field, bare_value((Node *) ((CoerceViaIO *) expr)->arg), varno);
 	return *lossy ? is_value_after(def, field, field->spec->nsteps, linitial(call->args), varno) :
 		IsA(expr, FuncExpr) && call->funcid == F_FLOAT8_NUMERIC && expression_is_field(def, field, linitial(call->args), varno);
+}
+
+/* is_number_cast: returns whether number_of_field() or double_of_field() is true; sets *rounded if several numbers may become one */
+bool
+is_number_cast(IndexDef *def, Field *field, Node *expr, Index varno, bool *rounded, bool *lossy)
+{
+	int			bits;
+	bool		result = number_of_field(def, field, expr, varno, &bits, lossy) || double_of_field(def, field, expr, varno, lossy);
+
+	*rounded = bits > 0 || field->type == NUMERICOID;
+	return result;
 }
 
 /* accepts: returns whether a type has all values of a type of integers, if perhaps rounded */

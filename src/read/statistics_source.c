@@ -44,8 +44,7 @@ typedef struct Lender
 	Oid			index_table;
 	AttrNumber	attno;
 	Oid			type;
-	Oid			cast_to;		/* of the expression, if that is another one,
-								 * else InvalidOid */
+	Oid			cast_to;		/* the expression's, if another one */
 	bool		partitioned;	/* the index table is */
 
 	/*
@@ -69,7 +68,6 @@ typedef struct Count
 
 static HTAB *counts = NULL;
 
-static bool is_cast_of_field(IndexDef *def, Field *field, Node *expr, Index varno);
 static void add_lender(List **lenders, FactDef *fact, IndexDef *def, int i, Oid cast_to);
 static HeapTuple statistics_of(Lender *lender);
 static bool are_of_type(HeapTuple statistics, Oid type);
@@ -94,7 +92,9 @@ List *
 lenders_of(FactDef *fact, Node *expr, Index varno)
 {
 	List	   *result = NIL;
-	Node	   *bare = without_length(expr, NULL);
+	Node	   *bare = bare_value(without_length(expr, NULL));
+	bool		rounded;
+	bool		lossy;
 
 	for (int i = 0; i < fact->ndefs; i++)
 	{
@@ -107,23 +107,14 @@ lenders_of(FactDef *fact, Node *expr, Index varno)
 			if (expression_resembles_field(def, &def->fields[j], expr, varno) ||
 				(bare != expr && expression_resembles_field(def, &def->fields[j], bare, varno)))
 				add_lender(&result, fact, def, j, InvalidOid);
-			else if (is_cast_of_field(def, &def->fields[j], bare, varno))
-				add_lender(&result, fact, def, j, exprType(bare_value(bare)));
+			/* Another type of numbers has the values, too, and so has text. */
+			else if (is_number_cast(def, &def->fields[j], bare, varno, &rounded, &lossy) ||
+					 (def->fields[j].type != TEXTOID && is_castable_field(&def->fields[j]) && is_text_of_field(def, &def->fields[j], bare, varno)))
+				add_lender(&result, fact, def, j, exprType(bare));
 		}
 	}
 	list_sort(result, compare_lenders);
 	return result;
-}
-
-/* is_cast_of_field: returns whether an expression has the values of a field as another type: another one of numbers, or text */
-static bool
-is_cast_of_field(IndexDef *def, Field *field, Node *expr, Index varno)
-{
-	int			bits;
-	bool		lossy;
-
-	return number_of_field(def, field, expr, varno, &bits, &lossy) || double_of_field(def, field, expr, varno, &lossy) ||
-		(field->type != TEXTOID && is_castable_field(field) && is_text_of_field(def, field, bare_value(expr), varno));
 }
 
 /*
@@ -247,8 +238,6 @@ adapt(HeapTuple statistics, Lender *lender)
 {
 	Form_pg_statistic form = (Form_pg_statistic) GETSTRUCT(statistics);
 	Relation	catalog = table_open(StatisticRelationId, AccessShareLock);
-	TypeCacheEntry *type = lookup_type_cache(OidIsValid(lender->cast_to) ? lender->cast_to : lender->type,
-											 TYPECACHE_EQ_OPR | TYPECACHE_LT_OPR);
 	Datum		values[Natts_pg_statistic] = {0};
 	bool		isnull[Natts_pg_statistic] = {0};
 	bool		replace[Natts_pg_statistic] = {0};
@@ -261,13 +250,12 @@ adapt(HeapTuple statistics, Lender *lender)
 	for (int i = 0; i < STATISTIC_NUM_SLOTS; i++)
 	{
 		int			kind = (&form->stakind1)[i];
+		int			parts = (kind == STATISTIC_KIND_MCV ? ATTSTATSSLOT_NUMBERS : 0) | (OidIsValid(lender->cast_to) ? ATTSTATSSLOT_VALUES : 0);
 		AttStatsSlot slot;
 		Datum	   *shares;
 
-		/* Values are read only if they are cast. */
-		if ((kind != STATISTIC_KIND_MCV && (kind != STATISTIC_KIND_HISTOGRAM || !OidIsValid(lender->cast_to))) ||
-			!get_attstatsslot(&slot, statistics, kind, InvalidOid, (kind == STATISTIC_KIND_MCV ? ATTSTATSSLOT_NUMBERS : 0) |
-							  (OidIsValid(lender->cast_to) ? ATTSTATSSLOT_VALUES : 0)))
+		if ((kind != STATISTIC_KIND_MCV && kind != STATISTIC_KIND_HISTOGRAM) || parts == 0 ||
+			!get_attstatsslot(&slot, statistics, kind, InvalidOid, parts))
 			continue;
 		if (kind == STATISTIC_KIND_MCV)
 		{
@@ -279,6 +267,8 @@ adapt(HeapTuple statistics, Lender *lender)
 		}
 		if (OidIsValid(lender->cast_to))
 		{
+			TypeCacheEntry *type = lookup_type_cache(lender->cast_to, TYPECACHE_EQ_OPR | TYPECACHE_LT_OPR);
+
 			REPLACE(Anum_pg_statistic_staop1 + i, ObjectIdGetDatum(kind == STATISTIC_KIND_MCV ? type->eq_opr : type->lt_opr));
 			REPLACE(Anum_pg_statistic_stavalues1 + i, values_as_type(&slot, type->type_id));
 			/* Texts are in another order than what they were made into. */
