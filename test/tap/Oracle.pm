@@ -107,11 +107,17 @@ sub drift_free
 	return is($drift, '', $name);
 }
 
-# becomes_true: waits until a query says true; false if that takes too long
+# becomes_true: waits until a query says true; false if that takes too long. A server that has just crashed may not even
+# let psql read the query, which is an error of the poll.
 sub becomes_true
 {
 	my ($node, $query, $database) = @_;
-	return $node->poll_query_until($database // 'postgres', $query);
+	foreach (1 .. 10)
+	{
+		my $result = eval { $node->poll_query_until($database // 'postgres', $query) };
+		return $result if defined $result;
+	}
+	return 0;
 }
 
 # drained: waits until no change is queued, for somebody else to apply

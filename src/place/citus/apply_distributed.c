@@ -16,6 +16,7 @@
 #include "access/htup_details.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
+#include "storage/proc.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -66,6 +67,9 @@ bool		writing_distributed = false;
  *
  * It is declared to be stable, so that the query of a shard that it is a condition of calls it once,
  * whether or not there are rows.
+ *
+ * A move locks the coordinator first, and then waits for the node of the drain.  So that they do not wait
+ * for each other, and Citus does not end the move, the drain gives up before Citus looks for deadlocks.
  */
 Datum
 indextable_lock_shards(PG_FUNCTION_ARGS)
@@ -73,7 +77,8 @@ indextable_lock_shards(PG_FUNCTION_ARGS)
 	Oid			type = INT8ARRAYOID;
 	Datum		value = PG_GETARG_DATUM(0);
 
-	(void) query_with(InvalidOid, "SELECT pg_catalog.lock_shard_metadata(5, $1)", 1, &type, &value);
+	WHILE_SET(LockTimeout, Max(DeadlockTimeout / 2, 1),
+			  (void) query_with(InvalidOid, "SELECT pg_catalog.lock_shard_metadata(5, $1)", 1, &type, &value));
 	PG_RETURN_BOOL(true);
 }
 
@@ -322,19 +327,12 @@ static int
 compare_tuples(const void *a, const void *b, void *arg)
 {
 	FetchedEntries *fetched = arg;
-	HeapTuple	x = *(HeapTuple *) a;
-	HeapTuple	y = *(HeapTuple *) b;
-	int			c = 0;
+	Datum		key[INDEX_MAX_KEYS];
+	bool		null;
 
-	for (int i = 0; i < fetched->def->fact->npk && c == 0; i++)
-	{
-		bool		null;
-
-		c = ApplySortComparator(heap_getattr(x, fetched->def->pk_attno[i], fetched->def->desc, &null), false,
-								heap_getattr(y, fetched->def->pk_attno[i], fetched->def->desc, &null), false,
-								&fetched->order[i]);
-	}
-	return c;
+	for (int i = 0; i < fetched->def->fact->npk; i++)
+		key[i] = heap_getattr(*(HeapTuple *) b, fetched->def->pk_attno[i], fetched->def->desc, &null);
+	return compare_to_key(fetched, *(HeapTuple *) a, key);
 }
 
 /* compare_to_key: compares the row of an entry with a key */

@@ -182,17 +182,13 @@ static int64
 shard_number(const char *name)
 {
 	const char *digits = strrchr(name, '_');
-	int64		number = 0;
+	int64		number;
 
-	if (digits == NULL)
+	if (digits == NULL || strspn(digits + 1, "0123456789") != strlen(digits + 1))
 		return 0;
-	for (digits++; *digits != '\0'; digits++)
-	{
-		if (*digits < '0' || *digits > '9' || number > (PG_INT64_MAX - 9) / 10)
-			return 0;
-		number = number * 10 + (*digits - '0');
-	}
-	return number;
+	errno = 0;
+	number = strtoll(digits + 1, NULL, 10);
+	return errno == 0 ? number : 0;
 }
 
 /*
@@ -347,20 +343,27 @@ citus_shard_numbers(Oid relid)
 void
 citus_lock_shards(List *pairs)
 {
-	Oid			type = INT8ARRAYOID;
-	Datum	   *numbers = palloc(sizeof(Datum) * 2 * Max(list_length(pairs), 1));
-	Datum		value;
-	int			n = 0;
+	StringInfoData numbers;
 
-	if (pairs == NIL)
-		return;
+	initStringInfo(&numbers);
 	foreach_ptr(ShardPair, pair, pairs)
+		appendStringInfo(&numbers, "," INT64_FORMAT "," INT64_FORMAT, pair->fact_shard, pair->queue_shard);
+	if (pairs != NIL)
+		(void) query_as(InvalidOid, "SELECT pg_catalog.lock_shard_metadata(5, '{%s}')", numbers.data + 1);
+}
+
+/* citus_lock_table: locks all shards of a distributed table likewise, also those into which some were split meanwhile */
+void
+citus_lock_table(Oid relid)
+{
+	char	   *numbers = citus_shard_numbers(relid);
+	char	   *locked;
+
+	do
 	{
-		numbers[n++] = Int64GetDatum(pair->fact_shard);
-		numbers[n++] = Int64GetDatum(pair->queue_shard);
-	}
-	value = PointerGetDatum(construct_array(numbers, n, INT8OID, sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
-	(void) query_with(InvalidOid, "SELECT pg_catalog.lock_shard_metadata(5, $1)", 1, &type, &value);
+		(void) query_as(InvalidOid, "SELECT pg_catalog.lock_shard_metadata(5, '%s')", locked = numbers);
+		numbers = citus_shard_numbers(relid);
+	} while (strcmp(numbers, locked) != 0);
 }
 
 /*

@@ -58,6 +58,7 @@ extern Oid	citus_colocated_shard(Oid shard, Oid table, Oid other);
 extern List *citus_local_shards(Oid fact, Oid queue);
 extern char *citus_shard_numbers(Oid relid);
 extern void citus_lock_shards(List *pairs);
+extern void citus_lock_table(Oid relid);
 extern ShardPair *shard_of_key(List *shards, FactDef *def, Datum *key);
 extern int64 guard_number(Oid index_table);
 extern Trigger *find_guard(Relation rel);

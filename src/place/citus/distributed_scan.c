@@ -34,6 +34,9 @@
 #include "../../util/sql.h"
 #include "citus.h"
 
+/* The comparisons of two rows with as many columns as an index can have, each written out, and a prefix have no more parameters. */
+#define MAX_PARAMS			(2 * (INDEX_MAX_KEYS + 1) * INDEX_MAX_KEYS)
+
 typedef struct DistributedScan
 {
 	Tuplestorestate *rows;		/* what the statement has returned */
@@ -50,7 +53,6 @@ typedef struct Statement
 {
 	StringInfoData sql;
 	int			nparams;
-	int			max_params;		/* for which there is memory */
 	Datum	   *values;
 	Oid		   *types;
 	AttrNumber *columns;		/* as in DistributedScan */
@@ -58,7 +60,6 @@ typedef struct Statement
 } Statement;
 
 static void make_statement(EntryScan *search, Statement *statement);
-static void add_comparison(EntryScan *search, Statement *statement, Relation index, ScanKey key);
 static void add_row_comparison(EntryScan *search, Statement *statement, Relation index, ScanKey header);
 static void add_columns_comparison(EntryScan *search, Statement *statement, Relation index, ScanKey first,
 								   int n, StrategyNumber strategy);
@@ -135,9 +136,8 @@ make_statement(EntryScan *search, Statement *statement)
 
 	initStringInfo(&statement->sql);
 	statement->nparams = 0;
-	statement->max_params = INDEX_MAX_KEYS;
-	statement->values = palloc(sizeof(Datum) * statement->max_params);
-	statement->types = palloc(sizeof(Oid) * statement->max_params);
+	statement->values = palloc(sizeof(Datum) * MAX_PARAMS);
+	statement->types = palloc(sizeof(Oid) * MAX_PARAMS);
 	statement->columns = palloc(sizeof(AttrNumber) * def->desc->natts);
 	statement->ncolumns = 0;
 	for (int i = 0; i < def->desc->natts; i++)
@@ -157,7 +157,7 @@ make_statement(EntryScan *search, Statement *statement)
 		if (search->keys[i].sk_flags & SK_ROW_HEADER)
 			add_row_comparison(search, statement, index, &search->keys[i]);
 		else
-			add_comparison(search, statement, index, &search->keys[i]);
+			add_columns_comparison(search, statement, index, &search->keys[i], 1, search->keys[i].sk_strategy);
 	}
 	if (filter->prefix != NULL)
 		appendStringInfo(&statement->sql, "%s pg_catalog.starts_with(e.%s::pg_catalog.text, $%d)",
@@ -178,13 +178,6 @@ make_statement(EntryScan *search, Statement *statement)
 			appendStringInfo(&statement->sql, " LIMIT %d", filter->limit);
 	}
 	index_close(index, NoLock);
-}
-
-/* add_comparison: adds the comparison of a column with a value */
-static void
-add_comparison(EntryScan *search, Statement *statement, Relation index, ScanKey key)
-{
-	add_columns_comparison(search, statement, index, key, 1, key->sk_strategy);
 }
 
 /*
@@ -307,12 +300,8 @@ attribute_of(EntryScan *search, ScanKey key)
 static int
 add_param(Statement *statement, Oid type, Datum value)
 {
-	if (statement->nparams == statement->max_params)
-	{
-		statement->max_params *= 2;
-		statement->values = repalloc(statement->values, sizeof(Datum) * statement->max_params);
-		statement->types = repalloc(statement->types, sizeof(Oid) * statement->max_params);
-	}
+	if (statement->nparams == MAX_PARAMS)
+		elog(ERROR, "too many search keys");
 	statement->values[statement->nparams] = value;
 	statement->types[statement->nparams] = type;
 	return ++statement->nparams;
@@ -320,8 +309,7 @@ add_param(Statement *statement, Oid type, Datum value)
 
 /*
  * run_statement
- *		Runs a statement with the search's snapshot, and sends its rows to dest; without dest
- *		the caller, who has connected SPI, finds them in SPI_tuptable.
+ *		Runs a statement with the search's snapshot, and sends its rows to dest.  The caller has connected SPI.
  *
  * Names in it are qualified, and so are operators, whatever the search_path is.
  */
@@ -329,7 +317,7 @@ static void
 run_statement(EntryScan *search, Statement *statement, DestReceiver *dest)
 {
 	ParamListInfo params = makeParamList(statement->nparams);
-	SPIExecuteOptions options = {.dest = dest};
+	SPIExecuteOptions options = {.dest = dest,.read_only = true};
 	int			result;
 
 	for (int i = 0; i < statement->nparams; i++)
@@ -340,7 +328,6 @@ run_statement(EntryScan *search, Statement *statement, DestReceiver *dest)
 		params->params[i].ptype = statement->types[i];
 	}
 	/* Citus crashes on a list without parameters. */
-	options.read_only = dest != NULL;	/* EXPLAIN is not one of these */
 	if (statement->nparams > 0)
 		options.params = params;
 	PushActiveSnapshot(search->snapshot);

@@ -208,7 +208,6 @@ queue_and_put(Discrepancy *d, void *arg)
 		Oid			types[INDEX_MAX_KEYS + 1];
 		Datum		values[INDEX_MAX_KEYS + 1];
 		StringInfoData sql;
-		Caller		caller;
 		int			i;
 
 		initStringInfo(&sql);
@@ -224,12 +223,7 @@ queue_and_put(Discrepancy *d, void *arg)
 		types[i] = INT8OID;
 		values[i] = Int64GetDatum(task->number);
 		appendStringInfo(&sql, ", $%d) ON CONFLICT DO NOTHING", i + 1);
-		become_owner(&caller, get_extension_owner());
-		SPI_connect();
-		if (SPI_execute_with_args(sql.data, i + 1, types, values, NULL, false, 0) != SPI_OK_INSERT)
-			elog(ERROR, "could not write to the queue of table \"%s\"", fact->name);
-		SPI_finish();
-		become_caller(&caller);
+		(void) query_with(get_extension_owner(), sql.data, i + 1, types, values);
 	}
 	put_discrepancy(d, &task->result);
 }

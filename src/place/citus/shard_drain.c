@@ -52,6 +52,11 @@
  *	  that has written.  So the transactions on other nodes lock the metadata of these shards, too, as long
  *	  as they are in doubt: see fetch_distributed_entries().
  *
+ * 6. A transaction that has read a shard on another node goes on to write there after a move has ended, as
+ *	  Citus keeps the connection by the number of the placement, which a move leaves as it is on all nodes
+ *	  but the coordinator.  What it writes is lost with the old copy.  So a drain locks the shards of the
+ *	  index tables on its own node before it reads any of them.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -138,6 +143,11 @@ shard_drain_begin(Drain *drain)
 	become_caller(&caller);
 	if (shards == NIL)
 		return false;
+	become_owner(&caller, r->def->owner);
+	for (int i = r->from; i < r->to; i++)
+		if (!guard_is_left_out("the lock of the index tables' shards"))
+			citus_lock_table(r->def->defs[i]->relid);
+	become_caller(&caller);
 	r->leaf_of = shard_with_key;
 	r->leaves = shards;
 	r->snapshot = RegisterSnapshot(GetLatestSnapshot());
