@@ -82,8 +82,7 @@ static void take_away_table(Deltas *deltas, Relation rel, Snapshot snapshot, Del
 static void add(Deltas *deltas, DeltaGroup *group, AttrNumber attno, Datum *values, int sign);
 static bool is_zero(IndexDef *def, Datum *values, AttrNumber attno);
 static void write_delta(Deltas *deltas, Datum *values, bool *isnull, void *arg);
-static int64 fold_in_order(Deltas *deltas, Relation rel, Snapshot snapshot, int64 limit);
-static int64 fold_all(Deltas *deltas, Relation rel, Snapshot snapshot);
+static int64 fold_entries(Deltas *deltas, Relation rel, Snapshot snapshot, int64 limit);
 static void fold_entry(Deltas *deltas, Relation rel, TupleTableSlot *entry, ItemPointer tid);
 static void deltas_add(Deltas *deltas, Datum *values, bool *isnull, int sign);
 static void deltas_add_row(Deltas *deltas, FactRow *row, bool insert, bool report);
@@ -449,8 +448,7 @@ fold_totals(IndexDef *def, Relation rel, int64 limit)
 	MemoryContext old = MemoryContextSwitchTo(cxt);
 	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	Deltas	   *deltas = deltas_begin(def, cxt);
-	int64		n = OidIsValid(def->primary_index) ? fold_in_order(deltas, rel, snapshot, limit) :
-		fold_all(deltas, rel, snapshot);
+	int64		n = fold_entries(deltas, rel, snapshot, limit);
 
 	deltas_write(deltas);
 	UnregisterSnapshot(snapshot);
@@ -459,13 +457,18 @@ fold_totals(IndexDef *def, Relation rel, int64 limit)
 	return n;
 }
 
-/* fold_in_order: does so in the order of the index, where the entries of a group are side by side */
+/*
+ * fold_entries
+ *		Does so in the order of the index, where the entries of a group are side by side.  Where
+ *		there is none, all entries are replaced, unless there is but one.
+ */
 static int64
-fold_in_order(Deltas *deltas, Relation rel, Snapshot snapshot, int64 limit)
+fold_entries(Deltas *deltas, Relation rel, Snapshot snapshot, int64 limit)
 {
 	IndexDef   *def = deltas->def;
-	Relation	index = index_open(def->primary_index, AccessShareLock);
-	IndexScanDesc scan = index_beginscan_compat(rel, index, snapshot, 0);
+	Relation	index = OidIsValid(def->primary_index) ? index_open(def->primary_index, AccessShareLock) : NULL;
+	IndexScanDesc in_order = index == NULL ? NULL : index_beginscan_compat(rel, index, snapshot, 0);
+	TableScanDesc scan = index != NULL ? NULL : table_beginscan_compat(rel, snapshot);
 	TupleTableSlot *slot = table_slot_create(rel, NULL);
 	TupleTableSlot *first = MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsVirtual);
 	Delta		a = {first->tts_values, first->tts_isnull};
@@ -475,14 +478,16 @@ fold_in_order(Deltas *deltas, Relation rel, Snapshot snapshot, int64 limit)
 	int64		n = 0;
 	bool		more;
 
-	index_rescan(scan, NULL, 0, NULL, 0);
+	if (index != NULL)
+		index_rescan(in_order, NULL, 0, NULL, 0);
 	do
 	{
-		more = index_getnext_slot(scan, ForwardScanDirection, slot);
+		more = index != NULL ? index_getnext_slot(in_order, ForwardScanDirection, slot) :
+			table_scan_getnextslot(scan, ForwardScanDirection, slot);
 		CHECK_FOR_INTERRUPTS();
 		if (more)
 			slot_getallattrs(slot);
-		if (in_group > 0 && (!more || !same_key(def, &a, &b)))
+		if (in_group > 0 && (!more || (index != NULL && !same_key(def, &a, &b))))
 		{
 			/*
 			 * A group of one entry is as it should be, unless no row is in
@@ -515,34 +520,14 @@ fold_in_order(Deltas *deltas, Relation rel, Snapshot snapshot, int64 limit)
 	} while (true);
 	ExecDropSingleTupleTableSlot(slot);
 	ExecDropSingleTupleTableSlot(first);
-	index_endscan(scan);
-	index_close(index, NoLock);
-	return n;
-}
-
-/* fold_all: does so where there is no index on the key: all entries are replaced, unless there is but one */
-static int64
-fold_all(Deltas *deltas, Relation rel, Snapshot snapshot)
-{
-	TableScanDesc scan = table_beginscan_compat(rel, snapshot);
-	TupleTableSlot *slot = table_slot_create(rel, NULL);
-	int64		n = 0;
-
-	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
-		n++;
-	if (n > 1)
+	if (index != NULL)
 	{
-		table_rescan(scan, NULL);
-		while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
-		{
-			CHECK_FOR_INTERRUPTS();
-			slot_getallattrs(slot);
-			fold_entry(deltas, rel, slot, &slot->tts_tid);
-		}
+		index_endscan(in_order);
+		index_close(index, NoLock);
 	}
-	ExecDropSingleTupleTableSlot(slot);
-	table_endscan(scan);
-	return n > 1 ? n : 0;
+	else
+		table_endscan(scan);
+	return n;
 }
 
 /* fold_entry: adds an entry to its group, and deletes it; nobody else deletes or updates it meanwhile */
