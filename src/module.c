@@ -48,7 +48,6 @@ _PG_init(void)
 {
 	define_gucs();
 	planner_statistics_init();
-	served_init();
 	unexpanded_init();
 	path_init();
 	aggregate_path_init();

@@ -109,9 +109,11 @@ found_rows_init(void)
 	RegisterCustomScanMethods(&late_type.methods);
 }
 
+/* plan_statement: plans a statement for later, or as it would be, and then it is known meanwhile with what options */
 static PlannedStmt *
 plan_statement(PLANNER_HOOK_PARAMETERS)
 {
+	PlannedStmt *result;
 	bool		served = setting_planner != PLANNER_OFF && !is_planned_natively() && (cursorOptions & CURSOR_OPT_FAST_PLAN) == 0;
 
 	foreach_int(varno, served ? targets_of(parse) : NIL)
@@ -125,7 +127,9 @@ plan_statement(PLANNER_HOOK_PARAMETERS)
 		give_reason(rt_fetch(varno, parse->rtable)->relid, InvalidOid,
 					"the query locks or writes rows of a partitioned table, of which no index table finds few");
 	}
-	return previous_planner ? previous_planner(PLANNER_HOOK_ARGUMENTS) : standard_planner(PLANNER_HOOK_ARGUMENTS);
+	WHILE_SET(cursor_options, cursorOptions,
+			  result = previous_planner ? previous_planner(PLANNER_HOOK_ARGUMENTS) : standard_planner(PLANNER_HOOK_ARGUMENTS));
+	return result;
 }
 
 /* targets_of: returns the numbers of the tables whose rows a statement writes or locks */

@@ -247,7 +247,6 @@ extern Node *without_casts(Node *expr);
 /* Has the planner and the executor know what this folder adds to them */
 
 /* Each is called once, when the library is loaded; the kinds of scans are registered, too. */
-extern void served_init(void);
 extern void planner_statistics_init(void);
 extern void unexpanded_init(void);
 extern void path_init(void);
@@ -305,6 +304,7 @@ typedef struct Opinions
 } Opinions;
 
 extern Opinions *opinions;		/* what is thought is noted there; or NULL */
+extern int	cursor_options;		/* of the query that is planned */
 
 extern bool may_be_served(PlannerInfo *root, Index rti);
 extern bool find_served(PlannerInfo *root, Index rti, bool totals, Served *served);

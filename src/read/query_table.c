@@ -27,35 +27,15 @@
 #include "../util/while_set.h"
 #include "plan.h"
 
-static planner_hook_type previous_planner = NULL;
-static int	cursor_options = 0; /* of the query that is planned */
+int			cursor_options = 0;
 static bool without_index_tables = false;	/* it is a fallback */
 Opinions   *opinions = NULL;
 
-static PlannedStmt *note_options(PLANNER_HOOK_PARAMETERS);
 static List *conjuncts(Node *quals);
 static bool is_considered(RangeTblEntry *rte);
 static bool lock_served(PlannerInfo *root, Index rti, bool totals, Served *served);
 static const char *unfit(PlannerInfo *root, RangeTblEntry *rte, bool tested_again);
 static bool is_tested_again(PlannerInfo *root, Index rti);
-
-void
-served_init(void)
-{
-	previous_planner = planner_hook;
-	planner_hook = note_options;
-}
-
-/* note_options: plans a query as it would be, and meanwhile knows its cursor options */
-static PlannedStmt *
-note_options(PLANNER_HOOK_PARAMETERS)
-{
-	PlannedStmt *result;
-
-	WHILE_SET(cursor_options, cursorOptions,
-			  result = previous_planner ? previous_planner(PLANNER_HOOK_ARGUMENTS) : standard_planner(PLANNER_HOOK_ARGUMENTS));
-	return result;
-}
 
 /* query_of_table: returns a query of one table; what is to be checked of rights is yet to be set */
 Query *
