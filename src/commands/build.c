@@ -30,8 +30,6 @@
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "storage/lmgr.h"
-#include "storage/proc.h"
-#include "storage/procarray.h"
 #include "utils/builtins.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -73,7 +71,6 @@ static void drain_in_batches(Build *b, int few);
 static void look(Build *b, bool worked);
 static void rest(Build *b, bool reading);
 static Build *check_build_request(FunctionCallInfo fcinfo, const char *function, DefinitionRow **stored);
-static void wait_for_older_snapshots(void);
 static bool lock_to_finish(Build *b);
 static bool lock_without_delaying_others(Oid relid);
 static void finish_build(Build *b);
@@ -213,6 +210,7 @@ static void
 run_build(Build *b)
 {
 	int64		pause = MIN_REST;
+	TransactionId oldest;
 
 	do
 	{
@@ -232,7 +230,16 @@ run_build(Build *b)
 
 	pgstat_progress_end_command();
 	set_phase(b, "waiting for old snapshots");
-	wait_for_older_snapshots();
+
+	/*
+	 * No transaction is to have a snapshot that sees the index table half
+	 * full.  This one commits first: another build may wait for the end of
+	 * its snapshot.
+	 */
+	oldest = GetLatestSnapshot()->xmin;
+	SPI_commit();
+	WaitForOlderSnapshots(oldest, false);
+	AcceptInvalidationMessages();
 	set_phase(b, "catching up");
 	for (;;)
 	{
@@ -355,40 +362,6 @@ check_build_request(FunctionCallInfo fcinfo, const char *function, DefinitionRow
 				 errmsg("%s cannot run inside a transaction block", function),
 				 errdetail("It commits after every batch.")));
 	return b;
-}
-
-/*
- * wait_for_older_snapshots
- *		Waits until no transaction has a snapshot that sees the index table half
- *		full.
- *
- * It commits first, because another build might be waiting for the end of a snapshot
- * of this session.
- */
-static void
-wait_for_older_snapshots(void)
-{
-	TransactionId limit = GetLatestSnapshot()->xmin;
-	VirtualTransactionId *others;
-	VirtualTransactionId *still;
-	int			n;
-	int			nstill;
-	int			k;
-
-	SPI_commit();
-	others = GetCurrentVirtualXIDs(limit, true, false, PROC_IS_AUTOVACUUM | PROC_IN_VACUUM, &n);
-	for (int i = 0; i < n; i++)
-	{
-		/* The transaction may have taken a newer snapshot meanwhile. */
-		still = GetCurrentVirtualXIDs(limit, true, false, PROC_IS_AUTOVACUUM | PROC_IN_VACUUM, &nstill);
-		for (k = 0; k < nstill && !VirtualTransactionIdEquals(others[i], still[k]); k++)
-			;
-		pfree(still);
-		if (k < nstill)
-			VirtualXactLock(others[i], true);
-	}
-	pfree(others);
-	AcceptInvalidationMessages();
 }
 
 /*
