@@ -14,8 +14,6 @@
  */
 #include "postgres.h"
 
-#include <limits.h>
-
 #include "access/attmap.h"
 #include "access/relation.h"
 #include "access/table.h"
@@ -46,8 +44,6 @@ static List *match_partitions(Oid old, Oid new);
 static PartSpec *find_bound(Partitioning *p, const char *bound);
 static void copy_layout(Oid old, Oid new, bool async, bool was_async);
 static void check_same_layout(Oid old, Oid new);
-static char *column_name_in_old(Relation old, Relation new, AttrNumber attno);
-static char *primary_key_clause(Relation old, Relation new);
 static bool is_filter_dependency(Form_pg_depend form, Oid unused);
 
 /*
@@ -297,27 +293,23 @@ match_partitions(Oid old, Oid new)
 	Relation	new_rel = relation_open(new, NoLock);
 	Partitioning *have = partitioning_of(old_rel);
 	Partitioning *want = partitioning_of(new_rel);
+	Partitioning *copy = partitioning_of(new_rel);
 	List	   *pairs = NIL;
-	List	   *missing = NIL;
-	List	   *dropped = NIL;
-	char	   *columns = layout_like(NULL, NULL, old_rel, INT_MAX, INT_MAX, &dropped);
-	Oid			owner = old_rel->rd_rel->relowner;
+	bool		same;
 
 	relation_close(new_rel, NoLock);
 	relation_close(old_rel, NoLock);
 	if (want == NULL)
 		return list_make1(list_make2_oid(old, new));
+	same = list_length(have->parts) == list_length(want->parts);
 	foreach_ptr(PartSpec, part, want->parts)
-	{
-		if (find_bound(have, part->bound) == NULL)
-			missing = lappend(missing, part);
-	}
+		same &= find_bound(have, part->bound) != NULL;
 
 	/*
 	 * If any bounds differ, all partitions are made anew: one that stayed
 	 * might overlap with a new one.
 	 */
-	if (missing != NIL || list_length(have->parts) != list_length(want->parts))
+	if (!same)
 	{
 		foreach_ptr(PartSpec, part, have->parts)
 		{
@@ -327,15 +319,8 @@ match_partitions(Oid old, Oid new)
 			performDeletion(&object, DROP_RESTRICT, PERFORM_DELETION_INTERNAL);
 		}
 		CommandCounterIncrement();
-		have = palloc0(sizeof(Partitioning));
-		foreach_ptr(PartSpec, part, want->parts)
-		{
-			PartSpec   *spec = palloc(sizeof(PartSpec));
-
-			*spec = *part;
-			have->parts = lappend(have->parts, spec);
-		}
-		make_partitions(get_extension_owner(), old, have, columns, dropped, owner);
+		have = copy;
+		make_partitions(get_extension_owner(), old, have);
 		usage_from_now(old);	/* the counters of the dropped ones are lost */
 	}
 	foreach_ptr(PartSpec, spec, want->parts)
@@ -375,12 +360,14 @@ copy_layout(Oid old, Oid new, bool async, bool was_async)
 	Oid			owner = old_rel->rd_rel->relowner;
 	List	   *old_keys = NIL;
 	char	   *constraint = NULL;
-	char	   *new_key = NULL;
-	char	   *row_index = NULL;
+	bool		lacks_key;
+	bool		lacks_row_index = false;
 	bool		clustered = false;
 	bool		identity = false;
-	IndexDef   *def;
+	IndexDef	def = *get_definition(new); /* with the same columns */
 
+	definition_hold(def.fact, CurrentMemoryContext);
+	def.relid = old;
 	initStringInfo(&columns);
 	for (int i = 0; i < a->natts && i < b->natts; i++)
 		if (!TupleDescAttr(a, i)->attisdropped && TupleDescAttr(b, i)->attisdropped)
@@ -388,37 +375,21 @@ copy_layout(Oid old, Oid new, bool async, bool was_async)
 	for (int i = a->natts; i < b->natts; i++)
 		appendStringInfo(&columns, ", ADD COLUMN %s", layout_column(TupleDescAttr(b, i)));
 	primary_key = open_primary_key(old_rel);
-	if (primary_key == NULL || !OidIsValid(find_matching_index(primary_key, new_rel)))
+	lacks_key = primary_key == NULL || !OidIsValid(find_matching_index(primary_key, new_rel));
+	if (lacks_key && primary_key != NULL)
 	{
-		if (primary_key != NULL)
-		{
-			old_keys = usage_keys(old);
-			constraint = pstrdup(RelationGetRelationName(primary_key));
-			clustered = primary_key->rd_index->indisclustered;
-			identity = primary_key->rd_index->indisreplident;
-		}
-		new_key = psprintf("%s%s %s", constraint != NULL ? "CONSTRAINT " : "",
-						   constraint != NULL ? quote_identifier(constraint) : "",
-						   primary_key_clause(old_rel, new_rel));
+		old_keys = usage_keys(old);
+		constraint = pstrdup(RelationGetRelationName(primary_key));
+		clustered = primary_key->rd_index->indisclustered;
+		identity = primary_key->rd_index->indisreplident;
 	}
 	if (primary_key != NULL)
 		index_close(primary_key, NoLock);
-
-	def = definition_of_index_table(new);
-	if (async && OidIsValid(def->row_index))
+	if (async && OidIsValid(def.row_index))
 	{
-		Relation	index = index_open(def->row_index, AccessShareLock);
+		Relation	index = index_open(def.row_index, AccessShareLock);
 
-		if (!OidIsValid(find_matching_index(index, old_rel)))
-		{
-			StringInfoData list;
-
-			initStringInfo(&list);
-			for (int i = 0; i < def->fact->npk; i++)
-				appendStringInfo(&list, "%s%s", i > 0 ? ", " : "",
-								 quote_identifier(column_name_in_old(old_rel, new_rel, def->pk_attno[i])));
-			row_index = list.data;
-		}
+		lacks_row_index = !OidIsValid(find_matching_index(index, old_rel));
 		index_close(index, AccessShareLock);
 	}
 	table_close(new_rel, NoLock);
@@ -438,14 +409,16 @@ copy_layout(Oid old, Oid new, bool async, bool was_async)
 	 */
 	if (columns.len > 0)
 		run_sql(owner, "ALTER TABLE %s %s", quoted_relation(old), columns.data + 2);
-	if (new_key != NULL)
+	if (lacks_key)
 	{
-		run_sql(get_extension_owner(), "ALTER TABLE %s ADD %s", quoted_relation(old), new_key);
+		run_sql(get_extension_owner(), "ALTER TABLE %s ADD %s%s %s", quoted_relation(old),
+				constraint != NULL ? "CONSTRAINT " : "", constraint != NULL ? quote_identifier(constraint) : "",
+				primary_key_constraint(&def, def.covering));
 		usage_follows(old, old_keys);
 	}
 	primary_key_mark(old, constraint, clustered, identity);
-	if (row_index != NULL)
-		row_index_make(old, row_index);
+	if (lacks_row_index)
+		row_index_make(old, row_index_columns(&def));
 	if (was_async && !async)
 		row_index_drop(old);
 }
@@ -471,40 +444,6 @@ check_same_layout(Oid old, Oid new)
 				 errhint("Check the event triggers of the database.")));
 	table_close(new_rel, NoLock);
 	table_close(old_rel, NoLock);
-}
-
-/*
- * column_name_in_old
- *		Returns the name that a column of the replacement has in the old one, or
- *		is going to have.
- */
-static char *
-column_name_in_old(Relation old, Relation new, AttrNumber attno)
-{
-	TupleDesc	desc = RelationGetDescr(attno <= RelationGetNumberOfAttributes(old) ? old : new);
-
-	return NameStr(TupleDescAttr(desc, attno - 1)->attname);
-}
-
-/*
- * primary_key_clause
- *		Returns the constraint that gives the old table the same primary key as
- *		the replacement.
- */
-static char *
-primary_key_clause(Relation old, Relation new)
-{
-	Relation	index = open_primary_key(new);
-	int			nkeys = IndexRelationGetNumberOfKeyAttributes(index);
-	StringInfoData sql;
-
-	initStringInfo(&sql);
-	for (int i = 0; i < IndexRelationGetNumberOfAttributes(index); i++)
-		appendStringInfo(&sql, "%s%s", i == 0 ? "PRIMARY KEY (" : i == nkeys ? ") INCLUDE (" : ", ",
-						 quote_identifier(column_name_in_old(old, new, index->rd_index->indkey.values[i])));
-	appendStringInfoChar(&sql, ')');
-	index_close(index, AccessShareLock);
-	return sql.data;
 }
 
 /* replace_code_dependencies: has an index table depend on what the expressions of its new definition use, and no more on others */

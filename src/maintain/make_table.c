@@ -8,6 +8,8 @@
  */
 #include "postgres.h"
 
+#include <limits.h>
+
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/table.h"
@@ -208,7 +210,7 @@ create_bare_index_table(Oid creator, Oid schema, const char *name, const char *c
 	place_check_created(relid);
 	revoke_all(relid, owner);
 	if (partitioning != NULL)
-		make_partitions(creator, relid, partitioning, columns, NIL, owner);
+		make_partitions(creator, relid, partitioning);
 	return relid;
 }
 
@@ -217,16 +219,18 @@ create_bare_index_table(Oid creator, Oid schema, const char *name, const char *c
  *		Creates the partitions of an index table, with its columns, and attaches
  *		them.
  *
- * They are created by the role creator (InvalidOid: the caller) for the role owner.
- * 'dropped' has the names of those columns that are dropped again, because they are
- * dropped in the parent, too.  The owner attaches the partitions, because the bounds
- * are values of types whose functions may be the owner's.
+ * They are created by the role creator (InvalidOid: the caller) for the owner of the index
+ * table, who attaches them, because the bounds are values of types whose functions may be
+ * the owner's.
  */
 void
-make_partitions(Oid creator, Oid parent, Partitioning *p, const char *columns, List *dropped, Oid owner)
+make_partitions(Oid creator, Oid parent, Partitioning *p)
 {
 	Oid			schema = get_rel_namespace(parent);
 	Relation	rel = relation_open(parent, NoLock);
+	List	   *dropped = NIL;
+	char	   *columns = layout_like(NULL, NULL, rel, INT_MAX, INT_MAX, &dropped);
+	Oid			owner = rel->rd_rel->relowner;
 	char	   *tablespace = tablespace_of(rel);
 	int			uncounted = begin_uncounted();
 

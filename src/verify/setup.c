@@ -338,9 +338,6 @@ restore_partitions(Oid index_table, Oid fact_table)
 	Relation	rel = open_existing(index_table, AccessShareLock);
 	bool		lacks = partitioning_lacking(rel) != NULL;
 	Partitioning *lacking;
-	List	   *dropped = NIL;
-	char	   *columns;
-	Oid			owner;
 
 	relation_close(rel, AccessShareLock);
 	if (!lacks)
@@ -349,13 +346,11 @@ restore_partitions(Oid index_table, Oid fact_table)
 	lock_tree(index_table, AccessExclusiveLock);
 	rel = open_existing(index_table, NoLock);
 	lacking = partitioning_lacking(rel);
-	columns = layout_like(NULL, NULL, rel, INT_MAX, INT_MAX, &dropped);
-	owner = rel->rd_rel->relowner;
 	relation_close(rel, NoLock);
 	if (lacking == NULL)
 		return;					/* mended meanwhile */
 	WHILE_SET(altered_by_us, index_table,
-			  make_partitions(get_extension_owner(), index_table, lacking, columns, dropped, owner));
+			  make_partitions(get_extension_owner(), index_table, lacking));
 	CommandCounterIncrement();
 	rejections_retry_now(index_table, true);
 }
