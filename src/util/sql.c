@@ -92,27 +92,36 @@ execute_with_latest_snapshot(const char *sql, int nargs, Oid *types, Datum *valu
 Rows
 query_with(Oid role, const char *sql, int nargs, Oid *types, Datum *values)
 {
-	Rows		rows = {0};
+	Rows		rows;
 	MemoryContext cxt = CurrentMemoryContext;
-	MemoryContext old;
 	Caller		caller;
 
 	if (OidIsValid(role))
 		become_owner(&caller, role);
 	SPI_connect();
-	rows.n = execute_with_latest_snapshot(sql, nargs, types, values);
-	if (SPI_tuptable != NULL)
-	{
-		old = MemoryContextSwitchTo(cxt);
-		rows.desc = CreateTupleDescCopy(SPI_tuptable->tupdesc);
-		rows.tuples = palloc(sizeof(HeapTuple) * Max(rows.n, 1));
-		for (uint64 i = 0; i < rows.n; i++)
-			rows.tuples[i] = heap_copytuple(SPI_tuptable->vals[i]);
-		MemoryContextSwitchTo(old);
-	}
+	(void) execute_with_latest_snapshot(sql, nargs, types, values);
+	rows = copy_rows(cxt);
 	SPI_finish();
 	if (OidIsValid(role))
 		become_caller(&caller);
+	return rows;
+}
+
+/* copy_rows: returns the rows of a statement that SPI has run, copied to a memory context */
+Rows
+copy_rows(MemoryContext cxt)
+{
+	Rows		rows = {.n = SPI_processed};
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+
+	if (SPI_tuptable != NULL)
+	{
+		rows.desc = CreateTupleDescCopy(SPI_tuptable->tupdesc);
+		rows.tuples = palloc_extended(sizeof(HeapTuple) * Max(rows.n, 1), MCXT_ALLOC_HUGE);
+		for (uint64 i = 0; i < rows.n; i++)
+			rows.tuples[i] = heap_copytuple(SPI_tuptable->vals[i]);
+	}
+	MemoryContextSwitchTo(old);
 	return rows;
 }
 

@@ -33,6 +33,7 @@ typedef struct Rows
 /* query_as: runs query_with() with a statement that is formatted as by printf(), and has no parameters */
 #define query_as(role, ...) query_with(role, psprintf(__VA_ARGS__), 0, NULL, NULL)
 
+extern Rows copy_rows(MemoryContext cxt);
 extern Rows query_with(Oid role, const char *sql, int nargs, Oid *types, Datum *values);
 extern Datum row_value(const Rows *rows, uint64 row, int column);
 extern char *row_text(const Rows *rows, uint64 row, int column);

@@ -40,6 +40,7 @@
 #include "commands/defrem.h"
 #include "executor/spi.h"
 #include "foreign/foreign.h"
+#include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -73,34 +74,21 @@ typedef struct RemoteTable
 /* Changes that were taken from one feed. */
 typedef struct TakenItems
 {
-	RemoteTable table;
-	char	   *items;			/* separated by commas */
+	Oid			server;
+	Oid			owner;
+	char	   *ack;			/* the statement that acknowledges them */
 	SubTransactionId sub;		/* has applied them; invalid: it has
 								 * committed, and they may be acknowledged */
 } TakenItems;
-
-/* What the handlers of answers work on. */
-typedef struct Answer
-{
-	FactDef    *def;
-	FeedBatch  *batch;
-	Oid			leaf;
-	MemoryContext cxt;			/* of what is kept */
-	StringInfoData items;
-	char	   *now;			/* a pg_snapshot */
-	bool		pending;
-	TimestampTz oldest;
-} Answer;
 
 /* What was applied by this session, and not acknowledged: of TakenItems *. */
 static List *applied = NIL;
 static RemoteTable *remote_table(Oid relid);
 static List *leaves_on(Oid fact, Oid server);
 static char *remote_columns(FactDef *def, Oid relid);
-static void add_change(HeapTuple row, TupleDesc desc, void *arg);
-static void read_count(HeapTuple row, TupleDesc desc, void *arg);
-static void read_status(HeapTuple row, TupleDesc desc, void *arg);
-static void ignore_row(HeapTuple row, TupleDesc desc, void *arg);
+static Rows take_from(FactDef *def, Oid leaf, RemoteTable *table, int64 limit);
+static void take_from_leaf(FactDef *def, Oid leaf, FeedBatch *batch, MemoryContext cxt);
+static bool wait_for_feed(RemoteTable *table, int64 max_lag, TimestampTz until);
 static bool begin_batch(Drain *drain);
 static void take_batch(Drain *drain);
 static void end_batch(Drain *drain);
@@ -190,14 +178,7 @@ void
 feeds_require(FactDef *def, Oid relid)
 {
 	foreach_oid(leaf, foreign_leaves(relid))
-	{
-		RemoteTable *table = remote_table(leaf);
-
-		remote_query(table->server, table->owner,
-					 psprintf("SELECT item, primary_key FROM " IT_INTERNAL ".take(%s, 0, %s)", table->literal,
-							  remote_columns(def, leaf)),
-					 "item pg_catalog.text, primary_key pg_catalog.text[]", ignore_row, NULL);
-	}
+		(void) take_from(def, leaf, remote_table(leaf), 0);
 }
 
 /* feeds_require_of: does the same for a partition of a fact table that is open */
@@ -210,9 +191,14 @@ feeds_require_of(Relation fact, Oid partition)
 	feeds_require(def, partition);
 }
 
-static void
-ignore_row(HeapTuple row, TupleDesc desc, void *arg)
+/* take_from: returns up to so many changes from the feed of a foreign partition, each with its item and its primary key */
+static Rows
+take_from(FactDef *def, Oid leaf, RemoteTable *table, int64 limit)
 {
+	return remote_query(table->server, table->owner,
+						psprintf("SELECT item, primary_key FROM " IT_INTERNAL ".take(%s, " INT64_FORMAT ", %s)",
+								 table->literal, limit, remote_columns(def, leaf)),
+						"item pg_catalog.text, primary_key pg_catalog.text[]");
 }
 
 /*
@@ -223,61 +209,61 @@ ignore_row(HeapTuple row, TupleDesc desc, void *arg)
 void
 feed_take(FactDef *def, FeedBatch *batch)
 {
-	Answer		answer = {.def = def,.batch = batch,.cxt = CurrentMemoryContext};
+	MemoryContext cxt = CurrentMemoryContext;
+	MemoryContext leaf_cxt = AllocSetContextCreate(cxt, "indextable feed", ALLOCSET_DEFAULT_SIZES);
 	int			nestlevel = NewGUCNestLevel();
 
 	fix_gucs();
-	foreach_oid(relid, leaves_on(def->relid, batch->server))
+	foreach_oid(leaf, leaves_on(def->relid, batch->server))
 	{
-		RemoteTable *table = remote_table(relid);
-		TakenItems *taken;
-
 		if (batch->n >= batch->limit)
 			break;
-		answer.leaf = relid;
-		initStringInfo(&answer.items);
-		remote_query(table->server, table->owner,
-					 psprintf("SELECT item, primary_key FROM " IT_INTERNAL ".take(%s, " INT64_FORMAT ", %s)", table->literal,
-							  batch->limit - batch->n, remote_columns(def, answer.leaf)),
-					 "item pg_catalog.text, primary_key pg_catalog.text[]", add_change, &answer);
-		if (answer.items.len == 0)
-			continue;
-		taken = palloc0(sizeof(TakenItems));
-		taken->table = *table;
-		taken->items = answer.items.data;
-		batch->taken = lappend(batch->taken, taken);
+		MemoryContextSwitchTo(leaf_cxt);
+		take_from_leaf(def, leaf, batch, cxt);
+		MemoryContextSwitchTo(cxt);
+		MemoryContextReset(leaf_cxt);
 	}
+	MemoryContextDelete(leaf_cxt);
 	AtEOXact_GUC(false, nestlevel);
 	wait_point("changes are taken from a feed");
 }
 
-/* add_change: adds one change to the batch; for remote_query() */
+/* take_from_leaf: adds to a batch, in the memory context cxt, the changes of one foreign partition */
 static void
-add_change(HeapTuple row, TupleDesc desc, void *arg)
+take_from_leaf(FactDef *def, Oid leaf, FeedBatch *batch, MemoryContext cxt)
 {
-	Answer	   *answer = arg;
-	FeedBatch  *batch = answer->batch;
-	int			npk = answer->def->npk;
-	bool		isnull;
-	Datum		key;
+	RemoteTable *table = remote_table(leaf);
+	Rows		rows = take_from(def, leaf, table, batch->limit - batch->n);
+	Size		size = sizeof(Datum) * def->npk * (batch->nkeys + rows.n);
+	StringInfoData items;
+	TakenItems *taken;
+	bool		whole = false;
 
-	batch->n++;
-	appendStringInfo(&answer->items, "%s%s", answer->items.len > 0 ? "," : "", SPI_getvalue(row, desc, 1));
-	key = SPI_getbinval(row, desc, 2, &isnull);
-	if (isnull)
-	{
-		MemoryContext old = MemoryContextSwitchTo(answer->cxt);
-
-		batch->whole = list_append_unique_oid(batch->whole, answer->leaf);
-		MemoryContextSwitchTo(old);
+	if (rows.n == 0)
 		return;
+	initStringInfo(&items);
+	batch->keys = batch->keys == NULL ? MemoryContextAllocHuge(cxt, size) : repalloc_huge(batch->keys, size);
+	for (uint64 i = 0; i < rows.n; i++)
+	{
+		Datum		key = row_value(&rows, i, 2);
+
+		CHECK_FOR_INTERRUPTS();
+		appendStringInfo(&items, "%s%s", i > 0 ? "," : "", row_text(&rows, i, 1));
+		if (key == (Datum) 0)
+			whole = true;
+		else
+			key_from_texts(def, DatumGetArrayTypeP(key), batch->keys + (Size) batch->nkeys++ * def->npk, cxt);
 	}
-	if (batch->keys == NULL)
-		batch->keys = MemoryContextAllocHuge(answer->cxt, sizeof(Datum) * npk * 64);
-	else if (batch->nkeys >= 64 && (batch->nkeys & (batch->nkeys - 1)) == 0)
-		batch->keys = repalloc_huge(batch->keys, sizeof(Datum) * npk * batch->nkeys * 2);
-	key_from_texts(answer->def, DatumGetArrayTypeP(key), batch->keys + (Size) batch->nkeys * npk, answer->cxt);
-	batch->nkeys++;
+	batch->n += rows.n;
+	MemoryContextSwitchTo(cxt);
+	if (whole)
+		batch->whole = lappend_oid(batch->whole, leaf);
+	taken = palloc0(sizeof(TakenItems));
+	taken->server = table->server;
+	taken->owner = table->owner;
+	taken->ack = psprintf("SELECT " IT_INTERNAL ".ack(%s, %s)", table->literal,
+						  quote_literal_cstr(psprintf("{%s}", items.data)));
+	batch->taken = lappend(batch->taken, taken);
 }
 
 /*
@@ -298,8 +284,7 @@ feed_note_applied(FeedBatch *batch)
 		TakenItems *taken = palloc(sizeof(TakenItems));
 
 		*taken = *items;
-		taken->table.literal = pstrdup(taken->table.literal);
-		taken->items = MemoryContextStrdup(TopMemoryContext, taken->items);
+		taken->ack = pstrdup(items->ack);
 		taken->sub = GetCurrentSubTransactionId();
 		applied = lappend(applied, taken);
 	}
@@ -331,16 +316,15 @@ feed_ack_applied(void)
 	wait_point("changes of a feed are applied and not acknowledged");
 	foreach_ptr(TakenItems, taken, due)
 	{
-		char	   *sql = psprintf("SELECT " IT_INTERNAL ".ack(%s, %s)", taken->table.literal,
-								   quote_literal_cstr(psprintf("{%s}", taken->items)));
-		RemoteTable table = taken->table;
+		Oid			server = taken->server;
+		Oid			owner = taken->owner;
+		char	   *ack = pstrdup(taken->ack);
 
 		applied = list_delete_ptr(applied, taken);
-		pfree(taken->items);
-		pfree(taken->table.literal);
+		pfree(taken->ack);
 		pfree(taken);
-		remote_query(table.server, table.owner, sql, "n pg_catalog.int8", ignore_row, NULL);
-		pfree(sql);
+		(void) remote_query(server, owner, ack, "n pg_catalog.int8");
+		pfree(ack);
 		n++;
 	}
 	return n;
@@ -365,8 +349,7 @@ feed_at_abort_of(SubTransactionId sub)
 		if (!belongs_to(taken->sub, sub))
 			continue;
 		applied = foreach_delete_current(applied, taken);
-		pfree(taken->items);
-		pfree(taken->table.literal);
+		pfree(taken->ack);
 		pfree(taken);
 	}
 }
@@ -380,26 +363,17 @@ feed_count(FactDef *def, FeedBatch *batch)
 	foreach_oid(relid, leaves_on(def->relid, batch->server))
 	{
 		RemoteTable *table = remote_table(relid);
+		Rows		rows = remote_query(table->server, table->owner,
+										psprintf("SELECT backlog, pg_catalog.date_part('epoch', lag) FROM " IT_INTERNAL ".feed_status(%s)", table->literal),
+										"backlog pg_catalog.int8, lag pg_catalog.float8");
+		int64		backlog = rows.n == 0 ? 0 : DatumGetInt64(row_value(&rows, 0, 1));
 
-		remote_query(table->server, table->owner,
-					 psprintf("SELECT backlog, pg_catalog.date_part('epoch', lag) FROM " IT_INTERNAL ".feed_status(%s)", table->literal),
-					 "backlog pg_catalog.int8, lag pg_catalog.float8", read_count, batch);
+		if (backlog == 0)
+			continue;
+		batch->backlog += backlog;
+		batch->oldest = Min(batch->oldest, GetCurrentTimestamp() -
+							(int64) (DatumGetFloat8(row_value(&rows, 0, 2)) * USECS_PER_SEC));
 	}
-}
-
-/* read_count: adds what is in one feed; for remote_query() */
-static void
-read_count(HeapTuple row, TupleDesc desc, void *arg)
-{
-	FeedBatch  *batch = arg;
-	bool		isnull;
-	int64		backlog = DatumGetInt64(SPI_getbinval(row, desc, 1, &isnull));
-
-	if (isnull || backlog == 0)
-		return;
-	batch->backlog += backlog;
-	batch->oldest = Min(batch->oldest, GetCurrentTimestamp() -
-						(int64) (DatumGetFloat8(SPI_getbinval(row, desc, 2, &isnull)) * USECS_PER_SEC));
 }
 
 /*
@@ -422,41 +396,45 @@ feeds_wait(Oid fact, int64 max_lag, TimestampTz until)
 	{
 		foreach_oid(relid, leaves_on(fact, server))
 		{
-			RemoteTable *table = remote_table(relid);
-			Answer		answer = {.cxt = CurrentMemoryContext};
-			long		length = 1;
-
-			do
-			{
-				remote_query(table->server, table->owner,
-							 psprintf("SELECT pending, now::pg_catalog.text FROM " IT_INTERNAL ".feed_status(%s, %s::pg_catalog.pg_snapshot,"
-									  " pg_catalog.make_interval(secs => " INT64_FORMAT " / 1000000.0))", table->literal,
-									  answer.now == NULL ? "NULL" : quote_literal_cstr(answer.now), max_lag),
-							 "pending pg_catalog.bool, now pg_catalog.text", read_status, &answer);
-				if (answer.now == NULL)
-					ereport(ERROR,
-							(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-							 errmsg("table %s on server \"%s\" has no feed", table->literal,
-									GetForeignServer(table->server)->servername),
-							 errhint("Over there, run SELECT indextable.create_feed(%s);", table->literal)));
-			} while (answer.pending && sleep_longer(&length, LOOK_PAUSE, until));
-			if (answer.pending)
+			if (!wait_for_feed(remote_table(relid), max_lag, until))
 				return false;
 		}
 	}
 	return true;
 }
 
-/* read_status: notes whether a change is pending, and the first snapshot; for remote_query() */
-static void
-read_status(HeapTuple row, TupleDesc desc, void *arg)
+/* wait_for_feed: does the same for one feed */
+static bool
+wait_for_feed(RemoteTable *table, int64 max_lag, TimestampTz until)
 {
-	Answer	   *answer = arg;
-	bool		isnull;
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable wait", ALLOCSET_SMALL_SIZES);
+	char	   *as_of = NULL;	/* the first snapshot, in quotes */
+	long		length = 1;
+	bool		pending;
 
-	answer->pending = DatumGetBool(SPI_getbinval(row, desc, 1, &isnull)) && !isnull;
-	if (answer->now == NULL && !isnull)
-		answer->now = MemoryContextStrdup(answer->cxt, SPI_getvalue(row, desc, 2));
+	do
+	{
+		MemoryContext old = MemoryContextSwitchTo(cxt);
+		Rows		rows = remote_query(table->server, table->owner,
+										psprintf("SELECT pending, now::pg_catalog.text FROM " IT_INTERNAL ".feed_status(%s, %s::pg_catalog.pg_snapshot,"
+												 " pg_catalog.make_interval(secs => " INT64_FORMAT " / 1000000.0))", table->literal,
+												 as_of == NULL ? "NULL" : as_of, max_lag),
+										"pending pg_catalog.bool, now pg_catalog.text");
+
+		MemoryContextSwitchTo(old);
+		pending = rows.n > 0 && DatumGetBool(row_value(&rows, 0, 1));
+		if (as_of == NULL && rows.n > 0 && row_text(&rows, 0, 2) != NULL)
+			as_of = quote_literal_cstr(row_text(&rows, 0, 2));
+		if (as_of == NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("table %s on server \"%s\" has no feed", table->literal,
+							GetForeignServer(table->server)->servername),
+					 errhint("Over there, run SELECT indextable.create_feed(%s);", table->literal)));
+		MemoryContextReset(cxt);
+	} while (pending && sleep_longer(&length, LOOK_PAUSE, until));
+	MemoryContextDelete(cxt);
+	return !pending;
 }
 
 /*

@@ -10,6 +10,7 @@
 
 #include "../../indextable.h"
 #include "../../queue/queue.h"
+#include "../../util/sql.h"
 
 /* feed_client.c: takes changes from feeds on other servers, applies and acknowledges them */
 
@@ -135,11 +136,6 @@ extern Snapshot get_synchronized_snapshot(FactDef *def, Relation fact);
 extern void warn_foreign(Oid fact, bool async);
 
 /* remote_query.c: runs statements on other servers outside of the transactions of postgres_fdw */
-
-/* Is called for each row of the answer, in a memory context that is reset afterwards. */
-typedef void (*remote_row_handler) (HeapTuple row, TupleDesc desc, void *arg);
-
-extern void remote_query(Oid server, Oid owner, const char *sql, const char *columns,
-						 remote_row_handler handler, void *arg);
+extern Rows remote_query(Oid server, Oid owner, const char *sql, const char *columns);
 
 #endif							/* INDEXTABLE_FOREIGN_H */

@@ -48,12 +48,10 @@ typedef struct ForeignPartitionScan
 	FactDef    *def;
 	Oid			owner;
 	Portal		portal;
-	MemoryContext cxt;			/* of the rows fetched last, and their desc */
-	HeapTuple  *tuples;
-	uint64		n;
+	MemoryContext cxt;			/* of the rows */
+	Rows		rows;			/* fetched last */
 	uint64		next;			/* the first row that was not returned yet */
-	TupleDesc	desc;
-	AttrNumber *columns;		/* the numbers that the columns of desc have
+	AttrNumber *columns;		/* the numbers that the columns of rows have
 								 * in the fact table */
 	TupleTableSlot *slot;
 } ForeignPartitionScan;
@@ -132,30 +130,23 @@ foreign_scan_next(void *rows)
 {
 	ForeignPartitionScan *scan = rows;
 
-	if (scan->next == scan->n)
+	if (scan->next == scan->rows.n)
 	{
 		Caller		caller;
-		MemoryContext old;
 
 		ExecClearTuple(scan->slot);
 		MemoryContextReset(scan->cxt);
 		become_owner(&caller, scan->owner);
 		SPI_connect();
 		SPI_cursor_fetch(scan->portal, true, FETCH_ROWS);
-		scan->n = SPI_processed;
+		scan->rows = copy_rows(scan->cxt);
 		scan->next = 0;
-		old = MemoryContextSwitchTo(scan->cxt);
-		scan->tuples = palloc(sizeof(HeapTuple) * Max(scan->n, 1));
-		scan->desc = CreateTupleDescCopy(SPI_tuptable->tupdesc);
-		for (uint64 i = 0; i < scan->n; i++)
-			scan->tuples[i] = heap_copytuple(SPI_tuptable->vals[i]);
-		MemoryContextSwitchTo(old);
 		SPI_finish();
 		become_caller(&caller);
-		if (scan->n == 0)
+		if (scan->rows.n == 0)
 			return NULL;
 	}
-	store_row(scan->def, scan->tuples[scan->next++], scan->desc, scan->columns, scan->slot);
+	store_row(scan->def, scan->rows.tuples[scan->next++], scan->rows.desc, scan->columns, scan->slot);
 	return scan->slot;
 }
 

@@ -56,9 +56,8 @@ typedef struct Statement
 	Connection *connection;
 	const char *sql;
 	const char *columns;
-	remote_row_handler handler;
-	void	   *arg;
 	MemoryContext cxt;			/* the caller's */
+	Rows		rows;			/* of the answer */
 } Statement;
 
 static HTAB *connections = NULL;	/* of Connection */
@@ -77,17 +76,16 @@ static void wait_for_answer(const char *schema, const char *name, Oid server);
 /*
  * remote_query
  *		Runs a statement on another server as the role that the owner is mapped to, and
- *		calls the handler for each row of the answer, which has these columns.
+ *		returns the rows of the answer, which have these columns.
  *
  * A connection that was open already may be broken without our knowing it, as when the
  * other server was restarted.  So such a statement is run once more over a new one: the
  * statements that this is used for do no harm if they are run twice.
  */
-void
-remote_query(Oid server, Oid owner, const char *sql, const char *columns,
-			 remote_row_handler handler, void *arg)
+Rows
+remote_query(Oid server, Oid owner, const char *sql, const char *columns)
 {
-	Statement	statement = {NULL, sql, columns, handler, arg, CurrentMemoryContext};
+	Statement	statement = {.sql = sql,.columns = columns,.cxt = CurrentMemoryContext};
 	Caller		caller;
 	bool		found;
 	struct
@@ -119,6 +117,7 @@ remote_query(Oid server, Oid owner, const char *sql, const char *columns,
 	else
 		run_statement(&statement);
 	become_caller(&caller);
+	return statement.rows;
 }
 
 /* options_changed: has all connections opened anew, because their servers may have other options */
@@ -144,8 +143,6 @@ run_statement(void *arg)
 	bool		usable = s->connection->usable;
 	uint64		before = changes;
 	const char *schema;
-	MemoryContext row_cxt;
-	MemoryContext old;
 	char	   *get;
 
 	s->connection->usable = false;
@@ -168,20 +165,8 @@ run_statement(void *arg)
 	get = psprintf("SELECT * FROM %s.dblink_get_result(%s) AS t (%s)", schema, quote_literal_cstr(name), s->columns);
 	if (SPI_execute(get, false, 0) != SPI_OK_SELECT)
 		elog(ERROR, "could not read an answer from dblink");
-	row_cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable row", ALLOCSET_SMALL_SIZES);
-	old = MemoryContextSwitchTo(row_cxt);
-	for (uint64 i = 0; i < SPI_processed; i++)
-	{
-		SPITupleTable *table = SPI_tuptable;
-		uint64		n = SPI_processed;
+	s->rows = copy_rows(s->cxt);
 
-		CHECK_FOR_INTERRUPTS();
-		s->handler(table->vals[i], table->tupdesc, s->arg);
-		MemoryContextReset(row_cxt);
-		SPI_tuptable = table;
-		SPI_processed = n;
-	}
-	MemoryContextSwitchTo(old);
 	/* dblink wants to be asked until there is nothing more. */
 	if (SPI_execute(get, false, 0) != SPI_OK_SELECT)
 		elog(ERROR, "could not read an answer from dblink");
