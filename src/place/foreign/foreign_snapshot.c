@@ -35,16 +35,9 @@
 /* How often the lock that keeps writers out is asked for. */
 #define MAX_TRIES			5
 
-/* The snapshots of one moment, here and on other servers. */
-typedef struct SynchronizedSnapshots
-{
-	Snapshot	snapshot;		/* the one that was taken here */
-	List	   *servers;		/* OIDs of the servers that took one, */
-	List	   *owners;			/* and of the roles as which they are read */
-} SynchronizedSnapshots;
-
-/* Those that this transaction uses, or NULL. */
-static SynchronizedSnapshots *synchronized = NULL;
+/* The snapshot that this transaction uses, taken at one moment here and by these sources, or NULL. */
+static Snapshot synchronized = NULL;
+static List *synchronized_sources = NIL;
 
 /* Fact tables whose writers this transaction has locked out since before it read their partitions. */
 static List *writers_out = NIL;
@@ -52,6 +45,7 @@ static List *writers_out = NIL;
 /* Whether this transaction has rolled back a subtransaction that may have used other servers. */
 static bool use_was_rolled_back = false;
 
+static List *source_of(Oid leaf);
 static bool has_synchronized_snapshots(Oid fact);
 static void unlock_fact(Oid relid);
 
@@ -60,7 +54,7 @@ void
 release_foreign_snapshot(void)
 {
 	if (synchronized != NULL)
-		UnregisterSnapshotFromOwner(synchronized->snapshot, TopTransactionResourceOwner);
+		UnregisterSnapshotFromOwner(synchronized, TopTransactionResourceOwner);
 	synchronized = NULL;
 }
 
@@ -149,6 +143,17 @@ note_writers_locked_out(Oid fact)
 	MemoryContextSwitchTo(old);
 }
 
+/* source_of: returns the OIDs of the server that has a partition, which it locks, and of the role as which that is read */
+static List *
+source_of(Oid leaf)
+{
+	Relation	rel = relation_open(leaf, AccessShareLock);
+	List	   *source = list_make2_oid(GetForeignTable(leaf)->serverid, rel->rd_rel->relowner);
+
+	relation_close(rel, NoLock);
+	return source;
+}
+
 /*
  * has_synchronized_snapshots
  *		Returns whether all servers that have a partition of a fact table have taken
@@ -157,21 +162,11 @@ note_writers_locked_out(Oid fact)
 static bool
 has_synchronized_snapshots(Oid fact)
 {
-	ListCell   *server;
-	ListCell   *owner;
-
 	if (synchronized == NULL || batch_any_foreign(fact))
 		return false;
 	foreach_oid(relid, foreign_leaves(fact))
 	{
-		Relation	leaf = relation_open(relid, AccessShareLock);
-		bool		found = false;
-
-		forboth(server, synchronized->servers, owner, synchronized->owners)
-			found |= lfirst_oid(server) == GetForeignTable(relid)->serverid &&
-			lfirst_oid(owner) == leaf->rd_rel->relowner;
-		relation_close(leaf, NoLock);
-		if (!found)
+		if (!list_member(synchronized_sources, source_of(relid)))
 			return false;
 	}
 	return true;
@@ -191,58 +186,49 @@ Snapshot
 get_synchronized_snapshot(FactDef *def, Relation fact)
 {
 	List	   *portals = NIL;
-	List	   *servers = NIL;
-	List	   *owners = NIL;
+	List	   *sources = NIL;
 	bool		locked = false;
 	Snapshot	snapshot;
 	MemoryContext old;
-	ListCell   *cell;
-	ListCell   *inner;
+	ListCell   *portal;
+	ListCell   *source;
 	Caller		caller;
 
 	if (foreign_leaves(def->relid) == NIL)
 		return tree_snapshot(fact);
-	if (synchronized != NULL && has_synchronized_snapshots(def->relid))
+	if (has_synchronized_snapshots(def->relid))
 	{
-		synchronized->snapshot->curcid = GetCurrentCommandId(false);
-		return RegisterSnapshot(synchronized->snapshot);
+		synchronized->curcid = GetCurrentCommandId(false);
+		return RegisterSnapshot(synchronized);
 	}
 	check_servers_unused(def->relid, "verify()");
 
 	foreach_oid(relid, foreign_leaves(def->relid))
 	{
-		Oid			server = GetForeignTable(relid)->serverid;
-		Relation	leaf = relation_open(relid, AccessShareLock);
-		Oid			owner = leaf->rd_rel->relowner;
-		bool		known = false;
-		ListCell   *other;
-		Portal		portal;
+		List	   *found = source_of(relid);
+		Portal		opened;
 
-		relation_close(leaf, NoLock);
-		forboth(inner, servers, other, owners)
-			known |= lfirst_oid(inner) == server && lfirst_oid(other) == owner;
-		if (known)
+		if (list_member(sources, found))
 			continue;
-		servers = lappend_oid(servers, server);
-		owners = lappend_oid(owners, owner);
-		become_owner(&caller, owner);
+		sources = lappend(sources, found);
+		become_owner(&caller, lsecond_oid(found));
 		SPI_connect();
-		portal = SPI_cursor_open_with_args(NULL, psprintf("SELECT FROM %s LIMIT 1", quoted_relation(relid)),
+		opened = SPI_cursor_open_with_args(NULL, psprintf("SELECT FROM %s LIMIT 1", quoted_relation(relid)),
 										   0, NULL, NULL, NULL, true, 0);
 		SPI_finish();
-		portals = lappend(portals, portal);
+		portals = lappend(portals, opened);
 		become_caller(&caller);
 	}
 
 	for (int try = 0; try < MAX_TRIES && !locked && !RecoveryInProgress(); try++)
 		locked = lock_with_timeout(def->relid, ShareLock);
 	snapshot = RegisterSnapshot(GetLatestSnapshot());
-	forboth(cell, portals, inner, owners)
+	forboth(portal, portals, source, sources)
 	{
-		become_owner(&caller, lfirst_oid(inner));
+		become_owner(&caller, lsecond_oid(lfirst(source)));
 		SPI_connect();
-		SPI_cursor_fetch(lfirst(cell), true, 1);
-		SPI_cursor_close(lfirst(cell));
+		SPI_cursor_fetch(lfirst(portal), true, 1);
+		SPI_cursor_close(lfirst(portal));
 		SPI_finish();
 		become_caller(&caller);
 	}
@@ -259,10 +245,8 @@ get_synchronized_snapshot(FactDef *def, Relation fact)
 	if (synchronized == NULL)
 	{
 		old = MemoryContextSwitchTo(TopTransactionContext);
-		synchronized = palloc(sizeof(SynchronizedSnapshots));
-		synchronized->servers = list_copy(servers);
-		synchronized->owners = list_copy(owners);
-		synchronized->snapshot = RegisterSnapshotOnOwner(snapshot, TopTransactionResourceOwner);
+		synchronized_sources = copyObject(sources);
+		synchronized = RegisterSnapshotOnOwner(snapshot, TopTransactionResourceOwner);
 		MemoryContextSwitchTo(old);
 	}
 	return snapshot;
