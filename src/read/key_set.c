@@ -80,24 +80,18 @@ key_set_read(IndexDef *def, Jsonb *json, bool all_allowed, KeySet *set)
 static void
 read_key(IndexDef *def, JsonbContainer *object, KeySet *set)
 {
-	JsonbIterator *it = JsonbIteratorInit(object);
-	JsonbIteratorToken token;
-	JsonbValue	value;
+	JsonMembers members = {.it = JsonbIteratorInit(object)};
 	Values		values[INDEX_MAX_KEYS];
 	bool		given[INDEX_MAX_KEYS] = {0};
 	int			n = 0;
-	int			i = 0;
+	int			i;
 
-	while ((token = JsonbIteratorNext(&it, &value, true)) != WJB_DONE)
+	while (next_member(&members))
 	{
-		if (token == WJB_KEY)
-		{
-			i = find_key_column(def, pnstrdup(value.val.string.val, value.val.string.len));
-			given[i] = true;
-			n++;
-		}
-		else if (token == WJB_VALUE)
-			read_values(def, i, &value, &values[i]);
+		i = find_key_column(def, members.name);
+		read_values(def, i, &members.value, &values[i]);
+		given[i] = true;
+		n++;
 	}
 	set->ncolumns = 0;
 	set->n = 1;
@@ -118,22 +112,18 @@ read_key(IndexDef *def, JsonbContainer *object, KeySet *set)
 static void
 read_keys(IndexDef *def, JsonbContainer *objects, KeySet *set)
 {
-	JsonbIterator *it = JsonbIteratorInit(objects);
-	JsonbIteratorToken token;
-	JsonbValue	value;
+	JsonMembers members = {.it = JsonbIteratorInit(objects)};
 	int			max = 0;
 
 	memset(set, 0, sizeof(KeySet));
-	while ((token = JsonbIteratorNext(&it, &value, true)) != WJB_DONE)
+	while (next_member(&members))
 	{
+		JsonbContainer *object = members.value.type == jbvBinary ? members.value.val.binary.data : NULL;
 		KeySet		keys;
 
-		if (token != WJB_ELEM)
-			continue;
-		if (value.type != jbvBinary || !JsonContainerIsObject(value.val.binary.data) ||
-			JsonContainerSize(value.val.binary.data) == 0)
+		if (object == NULL || !JsonContainerIsObject(object) || JsonContainerSize(object) == 0)
 			key_error(def, objects);
-		read_key(def, value.val.binary.data, &keys);
+		read_key(def, object, &keys);
 		if (set->ncolumns > 0 && keys.ncolumns != set->ncolumns)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -189,9 +179,7 @@ static void
 read_values(IndexDef *def, int column, JsonbValue *value, Values *result)
 {
 	JsonbContainer *array = value->type == jbvBinary ? value->val.binary.data : NULL;
-	JsonbIterator *it;
-	JsonbIteratorToken token;
-	JsonbValue	element;
+	JsonMembers elements;
 
 	if (array == NULL || !JsonContainerIsArray(array) || getBaseType(def->fields[column].type) == JSONBOID)
 	{
@@ -202,10 +190,10 @@ read_values(IndexDef *def, int column, JsonbValue *value, Values *result)
 	check_number(JsonContainerSize(array));
 	result->values = palloc(sizeof(Datum) * Max(JsonContainerSize(array), 1));
 	result->n = 0;
-	it = JsonbIteratorInit(array);
-	while ((token = JsonbIteratorNext(&it, &element, true)) != WJB_DONE)
+	elements.it = JsonbIteratorInit(array);
+	while (next_member(&elements))
 	{
-		if (token == WJB_ELEM && key_value_cast(def, column, &element, &result->values[result->n]))
+		if (key_value_cast(def, column, &elements.value, &result->values[result->n]))
 			result->n++;
 		CHECK_FOR_INTERRUPTS();
 	}

@@ -231,28 +231,23 @@ count_joined(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, Equivalen
 static void
 count_contained(MissedQuery *query, MissedValue *value, JsonbContainer *container, int depth)
 {
-	JsonbIterator *it = JsonbIteratorInit(container);
-	JsonbIteratorToken token;
-	JsonbValue	found;
-	MissedValue below = {0};
+	JsonMembers members = {.it = JsonbIteratorInit(container)};
 
-	while ((token = JsonbIteratorNext(&it, &found, true)) != WJB_DONE)
+	while (next_member(&members))
 	{
-		if (token == WJB_KEY || token == WJB_ELEM)
-		{
-			below = *value;
-			initStringInfo(&below.path);
-			appendStringInfoString(&below.path, value->path.data);
-			append_path_step(&below.path, token == WJB_KEY ? pnstrdup(found.val.string.val, found.val.string.len) : NULL, false);
-			below.multi = value->multi || token == WJB_ELEM;
-			below.type = TEXTOID;
-		}
-		if ((token != WJB_VALUE && token != WJB_ELEM) || (token == WJB_ELEM && value->multi))
+		MissedValue below = *value;
+
+		if (members.name == NULL && value->multi)
 			continue;
-		if (found.type == jbvString)
+		initStringInfo(&below.path);
+		appendStringInfoString(&below.path, value->path.data);
+		append_path_step(&below.path, members.name, false);
+		below.multi = value->multi || members.name == NULL;
+		below.type = TEXTOID;
+		if (members.value.type == jbvString)
 			count_value(query, MISSED_CONTAINED, &below);
-		else if (found.type == jbvBinary && depth < MAX_CONTAINED)
-			count_contained(query, &below, found.val.binary.data, depth + 1);
+		else if (members.value.type == jbvBinary && depth < MAX_CONTAINED)
+			count_contained(query, &below, members.value.val.binary.data, depth + 1);
 	}
 }
 

@@ -82,9 +82,8 @@ key_range(IndexDef *def, Jsonb *key, Jsonb *condition, KeyRange *range)
 static void
 read_condition(IndexDef *def, Jsonb *condition, KeyRange *range)
 {
-	JsonbIterator *it;
-	JsonbValue	value;
-	char	   *name;
+	JsonMembers members;
+	JsonbContainer *operators;
 	int			field = range->keys.ncolumns;
 
 	if (field == def->nkeys)
@@ -98,27 +97,24 @@ read_condition(IndexDef *def, Jsonb *condition, KeyRange *range)
 				 errmsg("condition must be an object with one column"),
 				 errhint("For example: '{\"%s\": {\">=\": ...}}'.", key_column_name(def, field))));
 
-	it = JsonbIteratorInit(&condition->root);
-	JsonbIteratorNext(&it, &value, true);
-	JsonbIteratorNext(&it, &value, true);
-	name = pnstrdup(value.val.string.val, value.val.string.len);
-	if (find_key_column(def, name) != field)
+	members.it = JsonbIteratorInit(&condition->root);
+	(void) next_member(&members);
+	if (find_key_column(def, members.name) != field)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("condition must use the first key column that is not in key"),
-				 errdetail("That column is \"%s\", not \"%s\".", key_column_name(def, field), name),
+				 errdetail("That column is \"%s\", not \"%s\".", key_column_name(def, field), members.name),
 				 errhint("The key columns are %s.", key_columns(def))));
 
-	JsonbIteratorNext(&it, &value, true);
-	if (value.type != jbvBinary || !JsonContainerIsObject(value.val.binary.data) ||
-		JsonContainerSize(value.val.binary.data) == 0)
+	operators = members.value.type == jbvBinary ? members.value.val.binary.data : NULL;
+	if (operators == NULL || !JsonContainerIsObject(operators) || JsonContainerSize(operators) == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("condition must compare its column with a value"),
 				 errdetail("The value of the column is not an object, or it is an empty one."),
-				 value.type == jbvBinary ? errhint("For example: '{\"%s\": {\">=\": ...}}'.", name) :
-				 errhint("For example: %s.", condition_example(name, "=", &value))));
-	read_operators(def, field, value.val.binary.data, range);
+				 operators != NULL ? errhint("For example: '{\"%s\": {\">=\": ...}}'.", members.name) :
+				 errhint("For example: %s.", condition_example(members.name, "=", &members.value))));
+	read_operators(def, field, operators, range);
 }
 
 /* read_operators: reads {"operator": value}, with one operator or a lower and an upper bound, into the range */
@@ -126,19 +122,14 @@ static void
 read_operators(IndexDef *def, int field, JsonbContainer *operators, KeyRange *range)
 {
 	int			n = JsonContainerSize(operators);
-	JsonbIterator *it = JsonbIteratorInit(operators);
-	JsonbIteratorToken token;
-	JsonbValue	value;
-	char	   *op = NULL;
+	JsonMembers members = {.it = JsonbIteratorInit(operators)};
 
-	while ((token = JsonbIteratorNext(&it, &value, true)) != WJB_DONE)
+	while (next_member(&members))
 	{
+		const char *op = members.name;
+		JsonbValue *value = &members.value;
 		Bound	   *bound = NULL;
 
-		if (token == WJB_KEY)
-			op = pnstrdup(value.val.string.val, value.val.string.len);
-		if (token != WJB_VALUE)
-			continue;
 		if (strcmp(op, ">") == 0 || strcmp(op, ">=") == 0)
 			bound = &range->lower;
 		else if (strcmp(op, "<") == 0 || strcmp(op, "<=") == 0)
@@ -147,18 +138,18 @@ read_operators(IndexDef *def, int field, JsonbContainer *operators, KeyRange *ra
 			operator_error("Its operators cannot be combined.");
 
 		if (bound != NULL)
-			set_bound(def, field, &value, op[1] == '=', bound, range);
+			set_bound(def, field, value, op[1] == '=', bound, range);
 		else if (strcmp(op, "=") == 0)
 			/* As if the column were in the key. */
-			key_set_restrict(def, &value, &range->keys);
+			key_set_restrict(def, value, &range->keys);
 		else if (strcmp(op, "between") == 0)
-			set_between(def, field, &value, range);
+			set_between(def, field, value, range);
 		else if (strcmp(op, "begins_with") == 0)
-			set_prefix(def, field, &value, range);
+			set_prefix(def, field, value, range);
 		else
 			operator_error(operator_meant(op) == NULL ? psprintf("Operator \"%s\" is not recognized.", op) :
 						   psprintf("Operator \"%s\" is not recognized. Perhaps you mean %s.", op,
-									condition_example(key_column_name(def, field), operator_meant(op), &value)));
+									condition_example(key_column_name(def, field), operator_meant(op), value)));
 	}
 }
 

@@ -93,6 +93,16 @@ typedef struct Condition
 	RestrictInfo *rinfo;		/* NULL: the clause was not one yet */
 } Condition;
 
+/* The members of an object in JSON, or the elements of an array. */
+typedef struct JsonMembers
+{
+	JsonbIterator *it;
+	char	   *name;			/* of the one that it is at, unless that is an
+								 * element, ... */
+	JsonbValue	value;			/* ... and its value */
+} JsonMembers;
+
+extern bool next_member(JsonMembers *members);
 extern List *array_constants(Const *constant);
 extern Taken take_value(Field *field, Condition *condition, Datum value, Datum *result);
 extern Taken take_values(Field *field, Condition *condition, Datum array, Datum **values, int *n);

@@ -241,24 +241,16 @@ share_of_key(Estimate *e, Node *key)
 static double
 share_of_object(Estimate *e, JsonbContainer *object, double *searches)
 {
-	JsonbIterator *it = JsonbIteratorInit(object);
-	JsonbIteratorToken token;
-	JsonbValue	value;
+	JsonMembers members = {.it = JsonbIteratorInit(object)};
 	double		result = 1;
-	Column		column = {0};
+	Column		column;
 
-	while ((token = JsonbIteratorNext(&it, &value, true)) != WJB_DONE)
+	while (next_member(&members))
 	{
-		if (token == WJB_KEY)
-		{
-			if (!get_column(e, pnstrdup(value.val.string.val, value.val.string.len), &column))
-				return -1;
-		}
-		else if (token == WJB_VALUE)
-		{
-			result *= share_of_value(&column, &value, searches);
-			ReleaseVariableStats(column.statistics);
-		}
+		if (!get_column(e, members.name, &column))
+			return -1;
+		result *= share_of_value(&column, &members.value, searches);
+		ReleaseVariableStats(column.statistics);
 	}
 	return result;
 }
@@ -288,21 +280,17 @@ share_of_built_object(Estimate *e, FuncExpr *call)
 static double
 share_of_condition(Estimate *e, Jsonb *condition)
 {
-	JsonbIterator *it;
-	JsonbValue	value;
+	JsonMembers members;
 	Column		column;
 	double		result = 1;
 
 	if (!JB_ROOT_IS_OBJECT(condition) || JB_ROOT_COUNT(condition) != 1)
 		return 1;
-	it = JsonbIteratorInit(&condition->root);
-	JsonbIteratorNext(&it, &value, true);
-	JsonbIteratorNext(&it, &value, true);
-	if (!get_column(e, pnstrdup(value.val.string.val, value.val.string.len), &column))
+	members.it = JsonbIteratorInit(&condition->root);
+	if (!next_member(&members) || !get_column(e, members.name, &column))
 		return 1;
-	JsonbIteratorNext(&it, &value, true);
-	if (value.type == jbvBinary && JsonContainerIsObject(value.val.binary.data))
-		result = share_of_bounds(e, &column, value.val.binary.data);
+	if (members.value.type == jbvBinary && JsonContainerIsObject(members.value.val.binary.data))
+		result = share_of_bounds(e, &column, members.value.val.binary.data);
 	ReleaseVariableStats(column.statistics);
 	return result;
 }
@@ -387,31 +375,27 @@ average_share(Estimate *e, const char *name)
 static double
 share_of_bounds(Estimate *e, Column *column, JsonbContainer *operators)
 {
-	JsonbIterator *it = JsonbIteratorInit(operators);
-	JsonbIteratorToken token;
-	JsonbValue	value;
-	char	   *op = NULL;
+	JsonMembers members = {.it = JsonbIteratorInit(operators)};
 	double		unused = 1;
 	double		beyond = 0;		/* the share of what the bounds leave out */
 
-	while ((token = JsonbIteratorNext(&it, &value, true)) != WJB_DONE)
+	while (next_member(&members))
 	{
-		if (token == WJB_KEY)
-			op = pnstrdup(value.val.string.val, value.val.string.len);
-		if (token != WJB_VALUE)
-			continue;
+		const char *op = members.name;
+		JsonbValue *value = &members.value;
+
 		if (strcmp(op, "=") == 0)
-			return share_of_value(column, &value, &unused);
+			return share_of_value(column, value, &unused);
 		if (strcmp(op, "begins_with") == 0)
 			return DEFAULT_MATCH_SEL;
 		if (strcmp(op, ">") == 0 || strcmp(op, ">=") == 0)
-			beyond += share_beyond(e, column, &value, BTLessStrategyNumber);
+			beyond += share_beyond(e, column, value, BTLessStrategyNumber);
 		else if (strcmp(op, "<") == 0 || strcmp(op, "<=") == 0)
-			beyond += share_beyond(e, column, &value, BTGreaterStrategyNumber);
-		else if (strcmp(op, "between") == 0 && value.type == jbvBinary &&
-				 JsonContainerIsArray(value.val.binary.data) && JsonContainerSize(value.val.binary.data) == 2)
+			beyond += share_beyond(e, column, value, BTGreaterStrategyNumber);
+		else if (strcmp(op, "between") == 0 && value->type == jbvBinary &&
+				 JsonContainerIsArray(value->val.binary.data) && JsonContainerSize(value->val.binary.data) == 2)
 		{
-			JsonbContainer *ends = value.val.binary.data;
+			JsonbContainer *ends = value->val.binary.data;
 
 			beyond += share_beyond(e, column, getIthJsonbValueFromContainer(ends, 0), BTLessStrategyNumber);
 			beyond += share_beyond(e, column, getIthJsonbValueFromContainer(ends, 1), BTGreaterStrategyNumber);

@@ -124,6 +124,24 @@ array_elements(ArrayType *array, Datum **elements, bool **nulls)
 	return n;
 }
 
+/* next_member: goes on to the next member or element, the first one to begin with; returns false if there is none */
+bool
+next_member(JsonMembers *members)
+{
+	JsonbIteratorToken token;
+
+	do
+		token = JsonbIteratorNext(&members->it, &members->value, true);
+	while (token == WJB_BEGIN_OBJECT || token == WJB_BEGIN_ARRAY);
+	members->name = NULL;
+	if (token == WJB_KEY)
+	{
+		members->name = pnstrdup(members->value.val.string.val, members->value.val.string.len);
+		token = JsonbIteratorNext(&members->it, &members->value, true);
+	}
+	return token == WJB_VALUE || token == WJB_ELEM;
+}
+
 /* array_constants: returns the elements of a constant array that is not NULL, as constants (Const *) */
 List *
 array_constants(Const *constant)

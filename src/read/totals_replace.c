@@ -458,10 +458,8 @@ static void
 add_contained(Equal *equal, List *names, JsonbValue *value)
 {
 	JsonbContainer *container = value->type == jbvBinary ? value->val.binary.data : NULL;
-	JsonbIterator *it;
+	JsonMembers members;
 	JsonbValue *element;
-	JsonbValue	name;
-	JsonbValue	member;
 
 	if (value->type == jbvString)
 		add_equal(equal, names, false, text_constant(value));
@@ -470,13 +468,9 @@ add_contained(Equal *equal, List *names, JsonbValue *value)
 		add_equal(equal, names, true, text_constant(element));
 	else if (container != NULL && JsonContainerIsObject(container) && JsonContainerSize(container) > 0)
 	{
-		it = JsonbIteratorInit(container);
-		(void) JsonbIteratorNext(&it, &name, true);
-		while (JsonbIteratorNext(&it, &name, true) == WJB_KEY)
-		{
-			(void) JsonbIteratorNext(&it, &member, true);
-			add_contained(equal, lappend(list_copy(names), pnstrdup(name.val.string.val, name.val.string.len)), &member);
-		}
+		members.it = JsonbIteratorInit(container);
+		while (next_member(&members))
+			add_contained(equal, lappend(list_copy(names), members.name), &members.value);
 	}
 	else
 		equal->failed = true;
