@@ -265,16 +265,7 @@ columns_to_jsonb(Oid owner, TupleTableSlot *slot, AttrNumber *columns, int n)
 		pushJsonbValue(&state, WJB_KEY, &value);
 		value.type = jbvNull;
 		if (!isnull)
-		{
-			Jsonb	   *json = value_to_jsonb(datum, att->atttypid);
-
-			if (!JsonContainerIsScalar(&json->root) || !JsonbExtractScalar(&json->root, &value))
-			{
-				value.type = jbvBinary;
-				value.val.binary.data = &json->root;
-				value.val.binary.len = VARSIZE(json) - VARHDRSZ;
-			}
-		}
+			JsonbToJsonbValue(value_to_jsonb(datum, att->atttypid), &value);
 		pushJsonbValue(&state, WJB_VALUE, &value);
 	}
 	pushJsonbValue(&state, WJB_END_OBJECT, NULL);

@@ -248,15 +248,9 @@ push_value(JsonbInState *state, Part *part, Datum value)
 			}
 		case JSONBOID:
 			{
-				Jsonb	   *json = DatumGetJsonbP(value);
 				JsonbValue	member;
 
-				if (!JsonContainerIsScalar(&json->root) || !JsonbExtractScalar(&json->root, &member))
-				{
-					member.type = jbvBinary;
-					member.val.binary.data = &json->root;
-					member.val.binary.len = VARSIZE(json) - VARHDRSZ;
-				}
+				JsonbToJsonbValue(DatumGetJsonbP(value), &member);
 				pushJsonbValue(state, WJB_VALUE, &member);
 				return;
 			}
