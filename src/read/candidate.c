@@ -475,14 +475,11 @@ null_if_null(Node *node, Column *column)
 		case T_FuncExpr:
 			return !((FuncExpr *) node)->funcretset && func_strict(((FuncExpr *) node)->funcid) &&
 				any_null_if_null(((FuncExpr *) node)->args, column);
-		case T_RelabelType:
-			return null_if_null((Node *) ((RelabelType *) node)->arg, column);
-		case T_CoerceViaIO:
-			return null_if_null((Node *) ((CoerceViaIO *) node)->arg, column);
 		case T_BoolExpr:
 			return ((BoolExpr *) node)->boolop == NOT_EXPR && any_null_if_null(((BoolExpr *) node)->args, column);
 		default:
-			return false;
+			node = below_conversion(node);
+			return node != NULL && null_if_null(node, column);
 	}
 }
 

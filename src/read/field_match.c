@@ -271,27 +271,32 @@ without_casts(Node *expr)
 {
 	for (;;)
 	{
-		switch (nodeTag(expr))
-		{
-			case T_CollateExpr:
-				expr = (Node *) ((CollateExpr *) expr)->arg;
-				break;
-			case T_RelabelType:
-				expr = (Node *) ((RelabelType *) expr)->arg;
-				break;
-			case T_CoerceViaIO:
-				expr = (Node *) ((CoerceViaIO *) expr)->arg;
-				break;
-			case T_FuncExpr:
-				if ((((FuncExpr *) expr)->funcformat != COERCE_EXPLICIT_CAST &&
-					 ((FuncExpr *) expr)->funcformat != COERCE_IMPLICIT_CAST) ||
-					((FuncExpr *) expr)->args == NIL || !func_strict(((FuncExpr *) expr)->funcid))
-					return expr;
-				expr = linitial(((FuncExpr *) expr)->args);
-				break;
-			default:
-				return expr;
-		}
+		FuncExpr   *call = (FuncExpr *) expr;
+		Node	   *below = below_conversion(expr);
+
+		if (IsA(expr, FuncExpr) && call->args != NIL && func_strict(call->funcid) &&
+			(call->funcformat == COERCE_EXPLICIT_CAST || call->funcformat == COERCE_IMPLICIT_CAST))
+			below = linitial(call->args);
+		if (below == NULL)
+			return expr;
+		expr = below;
+	}
+}
+
+/* below_conversion: returns the expression that is labeled otherwise, or read from its text, by another one; NULL: by none */
+Node *
+below_conversion(Node *expr)
+{
+	switch (nodeTag(expr))
+	{
+		case T_CollateExpr:
+			return (Node *) ((CollateExpr *) expr)->arg;
+		case T_RelabelType:
+			return (Node *) ((RelabelType *) expr)->arg;
+		case T_CoerceViaIO:
+			return (Node *) ((CoerceViaIO *) expr)->arg;
+		default:
+			return NULL;
 	}
 }
 

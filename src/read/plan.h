@@ -253,6 +253,7 @@ extern Field *field_of_column(IndexDef *def, AttrNumber attno);
 extern Node *bare_value(Node *expr);
 extern Oid	function_of(Node *expr, List **args);
 extern Node *without_casts(Node *expr);
+extern Node *below_conversion(Node *expr);
 
 /* Has the planner and the executor know what this folder adds to them */
 

@@ -208,36 +208,15 @@ find_fields(Node *node, void *context)
 static Var *
 column_below(Node *node)
 {
-	for (;;)
+	while (node != NULL && !IsA(node, Var))
 	{
-		List	   *args = NIL;
+		List	   *args;
 
-		switch (nodeTag(node))
-		{
-			case T_Var:
-				return ((Var *) node)->vartype == JSONBOID && ((Var *) node)->varlevelsup == 0 ? (Var *) node : NULL;
-			case T_CoerceViaIO:
-				node = (Node *) ((CoerceViaIO *) node)->arg;
-				continue;
-			case T_RelabelType:
-				node = (Node *) ((RelabelType *) node)->arg;
-				continue;
-			case T_SubscriptingRef:
-				node = (Node *) ((SubscriptingRef *) node)->refexpr;
-				continue;
-			case T_FuncExpr:
-				args = ((FuncExpr *) node)->args;
-				break;
-			case T_OpExpr:
-				args = ((OpExpr *) node)->args;
-				break;
-			default:
-				break;
-		}
-		if (args == NIL)
-			return NULL;
-		node = linitial(args);
+		(void) function_of(node, &args);
+		node = args != NIL ? linitial(args) : IsA(node, SubscriptingRef) ? (Node *) ((SubscriptingRef *) node)->refexpr :
+			below_conversion(node);
 	}
+	return node != NULL && ((Var *) node)->vartype == JSONBOID && ((Var *) node)->varlevelsup == 0 ? (Var *) node : NULL;
 }
 
 /*
