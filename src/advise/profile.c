@@ -352,7 +352,6 @@ choose_sample(Sample *sample, AttrNumber doc, int rows, double bytes)
 		bool		isnull;
 		Datum		value = slot_getattr(slot, doc, &isnull);
 
-		CHECK_FOR_INTERRUPTS();
 		if (scan.foreign != NULL)
 			continue;
 		pilot_rows++;
@@ -389,7 +388,6 @@ sample_next(Sample *sample)
 	}
 	while ((slot = block_scan_next(&sample->scan)) != NULL)
 	{
-		CHECK_FOR_INTERRUPTS();
 		sample->rows++;
 		if (sample->keep < 1 && sample->scan.foreign == NULL && pg_prng_double(&sample->choice) >= sample->keep)
 			continue;

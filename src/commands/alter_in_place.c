@@ -171,7 +171,6 @@ require_no_mismatch(DefinitionRow *row)
 	BlockScan	scan;
 	TupleTableSlot *slot;
 	Caller		caller;
-	MemoryContext cxt;
 
 	if (index_table_complete(def, def->nkeys, NULL))
 		return;
@@ -181,27 +180,23 @@ require_no_mismatch(DefinitionRow *row)
 	strict.ends_skipping = true;
 	definition_hold(factdef, CurrentMemoryContext);
 	fact = relation_open(factdef->relid, NoLock);
-	cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable mismatch", ALLOCSET_DEFAULT_SIZES);
 	become_owner(&caller, factdef->owner);
 	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	block_scan_begin(&scan, factdef, fact, snapshot, 100, 0);
 	while ((slot = block_scan_next(&scan)) != NULL)
 	{
-		MemoryContext old = MemoryContextSwitchTo(cxt);
+		MemoryContext old = MemoryContextSwitchTo(scan.row_cxt);
 		FactRow		factrow;
 		Entries		entries;
 
-		CHECK_FOR_INTERRUPTS();
 		factrow_init(&factrow, factdef, slot);
 		entries_init(&entries, &strict);
 		(void) extract_entries(&strict, &factrow, true, &entries);
 		MemoryContextSwitchTo(old);
-		MemoryContextReset(cxt);
 	}
 	block_scan_end(&scan);
 	UnregisterSnapshot(snapshot);
 	become_caller(&caller);
-	MemoryContextDelete(cxt);
 	relation_close(fact, NoLock);
 }
 

@@ -424,8 +424,6 @@ fill_index_table(IndexDef *def, Relation fact, Relation index_table)
 	BlockScan	scan;
 	TupleTableSlot *row_slot;
 	TupleTableSlot *entry_slot = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
-	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable build",
-											  ALLOCSET_DEFAULT_SIZES);
 	Tuplesortstate *sort;
 	Size		widest = 0;
 	int64		skipped = 0;
@@ -437,11 +435,10 @@ fill_index_table(IndexDef *def, Relation fact, Relation index_table)
 	block_scan_begin(&scan, def->fact, fact, snapshot, 100, 0);
 	while ((row_slot = block_scan_next(&scan)) != NULL)
 	{
-		MemoryContext old = MemoryContextSwitchTo(cxt);
+		MemoryContext old = MemoryContextSwitchTo(scan.row_cxt);
 		FactRow		row;
 		Entries		entries;
 
-		CHECK_FOR_INTERRUPTS();
 		if (scan.foreign != NULL)
 			require_in_bounds(def->fact, fact, RelationGetRelid(scan.rel), row_slot, true);
 		if (++rows % PROGRESS_ROWS == 0)
@@ -459,12 +456,10 @@ fill_index_table(IndexDef *def, Relation fact, Relation index_table)
 			tuplesort_puttupleslot(sort, entry_slot);
 		}
 		MemoryContextSwitchTo(old);
-		MemoryContextReset(cxt);
 	}
 	block_scan_end(&scan);
 	UnregisterSnapshot(snapshot);
 	ExecDropSingleTupleTableSlot(entry_slot);
-	MemoryContextDelete(cxt);
 
 	tuplesort_performsort(sort);
 	bulk_load_write(def, index_table, sort);

@@ -64,6 +64,7 @@ block_scan_begin_in(BlockScan *scan, List *tables, Snapshot snapshot)
 {
 	memset(scan, 0, sizeof(BlockScan));
 	scan->cxt = CurrentMemoryContext;
+	scan->row_cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable row", ALLOCSET_DEFAULT_SIZES);
 	scan->snapshot = snapshot;
 	scan->percent = 100;
 	scan->rels = tables;
@@ -123,6 +124,9 @@ block_scan_next(BlockScan *scan)
 	MemoryContext old = MemoryContextSwitchTo(scan->cxt);
 	bool		found = false;
 
+	CHECK_FOR_INTERRUPTS();
+	MemoryContextReset(scan->row_cxt);
+
 	/*
 	 * A worker's check may take long, so it ends if another session wants the
 	 * database for itself.  A parallel worker serves a session of users,
@@ -148,6 +152,7 @@ block_scan_end(BlockScan *scan)
 	end_table(scan);
 	if (scan->row != NULL)
 		ExecDropSingleTupleTableSlot(scan->row);
+	MemoryContextDelete(scan->row_cxt);
 }
 
 /* block_scan_count_blocks: returns how many blocks are read of a table and its partitions on this server */

@@ -236,18 +236,16 @@ static void
 add_rows(Deltas **deltas, int n, Relation rel, Snapshot snapshot, bool insert, bool report, MemoryContext cxt)
 {
 	FactDef    *fact = deltas[0]->def->fact;
-	MemoryContext row_cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable row", ALLOCSET_DEFAULT_SIZES);
 	BlockScan	scan;
 	TupleTableSlot *slot;
 
 	block_scan_begin(&scan, fact, rel, snapshot, 100, 0);
 	while ((slot = block_scan_next(&scan)) != NULL)
 	{
-		MemoryContext old = MemoryContextSwitchTo(row_cxt);
+		MemoryContext old = MemoryContextSwitchTo(scan.row_cxt);
 		Size		bytes = 0;
 		FactRow		row;
 
-		CHECK_FOR_INTERRUPTS();
 		factrow_init(&row, fact, slot);
 		for (int i = 0; i < n; i++)
 		{
@@ -255,12 +253,10 @@ add_rows(Deltas **deltas, int n, Relation rel, Snapshot snapshot, bool insert, b
 			bytes += deltas[i]->bytes;
 		}
 		MemoryContextSwitchTo(old);
-		MemoryContextReset(row_cxt);
 		if (cxt != NULL && bytes > (Size) maintenance_work_mem * 1024)
 			write_and_begin(deltas, n, cxt);
 	}
 	block_scan_end(&scan);
-	MemoryContextDelete(row_cxt);
 }
 
 /* write_and_begin: writes what was collected, forgets it, and begins anew */

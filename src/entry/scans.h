@@ -34,6 +34,8 @@ typedef struct SharedBlockScan
 typedef struct BlockScan
 {
 	MemoryContext cxt;			/* that the scans live in */
+	MemoryContext row_cxt;		/* for what is made of a row; reset before the
+								 * next one is read */
 	Snapshot	snapshot;
 	double		percent;		/* how many of the blocks are read; 100: all */
 	uint32		seed;			/* which ones */

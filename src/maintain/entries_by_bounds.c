@@ -237,7 +237,6 @@ visit_entries(FactDef *def, int d, Relation partition, List *leaves)
 	{
 		MemoryContext old;
 
-		CHECK_FOR_INTERRUPTS();
 		ResetExprContext(econtext);
 		econtext->ecxt_scantuple = entry;
 		if (!ExecCheck(check, econtext))

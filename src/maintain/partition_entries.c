@@ -142,10 +142,7 @@ queue_rows_of_partition(FactDef *def, Oid partition)
 	delete_entries_in_bounds(def, rel, NIL, true);
 	block_scan_begin(&scan, def, rel, snapshot, 100, 0);
 	while ((row = block_scan_next(&scan)) != NULL)
-	{
-		CHECK_FOR_INTERRUPTS();
 		queue_collect(def, NULL, row);
-	}
 	block_scan_end(&scan);
 	UnregisterSnapshot(snapshot);
 	relation_close(rel, NoLock);
@@ -173,7 +170,6 @@ update_entries_by_rows(FactDef *def, Relation root, Relation partition, bool att
 	{
 		MemoryContext old = MemoryContextSwitchTo(cxt);
 
-		CHECK_FOR_INTERRUPTS();
 		if (scan.foreign != NULL)
 			require_in_bounds(def, root, RelationGetRelid(scan.rel), row, true);
 		if (def->queued != NULL)

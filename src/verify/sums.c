@@ -87,7 +87,6 @@ read_fact_rows(void *verify)
 		MemoryContext old = MemoryContextSwitchTo(v->cxt);
 		Row			row = {.v = v,.slot = slot};
 
-		CHECK_FOR_INTERRUPTS();
 		if (scan.foreign != NULL && !in_bounds(v->def->fact, v->fact, RelationGetRelid(scan.rel), slot))
 		{
 			row.rejection.sqlstate = ERRCODE_CHECK_VIOLATION;
@@ -243,7 +242,6 @@ read_index_table(Verify *v)
 	{
 		MemoryContext old = MemoryContextSwitchTo(v->cxt);
 
-		CHECK_FOR_INTERRUPTS();
 		slot_getallattrs(slot);
 		if (v->def->parts != NULL &&
 			find_partition_for_value(v->index_table, slot->tts_values[v->def->fields[v->def->part_field].attno - 1]) !=
