@@ -23,7 +23,6 @@
 #include "access/relation.h"
 #include "miscadmin.h"
 #include "utils/inval.h"
-#include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
 #include "../catalog/catalog.h"

@@ -18,7 +18,6 @@
 #include "postmaster/bgworker.h"
 #include "storage/bufmgr.h"
 #include "utils/datum.h"
-#include "utils/snapmgr.h"
 
 #include "../definition/definition.h"
 #include "../indextable.h"
@@ -26,7 +25,6 @@
 #include "../util/inherit.h"
 #include "../util/lock.h"
 #include "../util/uncounted_reads.h"
-#include "entry.h"
 #include "scans.h"
 
 /* How many bytes one prefetch brings into the CPU's cache. */

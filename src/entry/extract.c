@@ -16,7 +16,6 @@
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "storage/lockdefs.h"
-#include "utils/lsyscache.h"
 #include "utils/numeric.h"
 
 #include "../catalog/catalog.h"

@@ -19,7 +19,6 @@
 #include "access/heapam.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
-#include "access/relscan.h"
 #include "storage/bufmgr.h"
 #include "utils/snapmgr.h"
 
@@ -27,7 +26,6 @@
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../util/relation.h"
-#include "entry.h"
 #include "scans.h"
 
 static void begin_leaf(LiveScan *scan, LeafScan *leaf);

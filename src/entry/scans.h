@@ -16,7 +16,6 @@
 #include "utils/sampling.h"
 
 #include "../indextable.h"
-#include "entry.h"
 
 /* block_scan.c: reads the rows of a table and its partitions, or of a sample of their blocks */
 

@@ -29,7 +29,6 @@
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/guc.h"
-#include "utils/reltrigger.h"
 #include "utils/resowner.h"
 
 #include "../catalog/catalog.h"
