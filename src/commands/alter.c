@@ -55,19 +55,12 @@ enum
 	ARG_ON_MISMATCH
 };
 
-/* What indextable_alter() hands to alter(). */
-typedef struct AlterCall
-{
-	FunctionCallInfo fcinfo;
-	bool		locked;			/* both tables are locked already */
-} AlterCall;
-
 static void check_totals_args(FunctionCallInfo fcinfo, Oid index_table);
-static void alter(void *arg);
+static void alter(FunctionCallInfo fcinfo, bool locked);
 static bool has_partitioning_args(FunctionCallInfo fcinfo);
 static bool read_new_partitioning(FunctionCallInfo fcinfo, DefinitionRow *pending, DefinitionRow *row);
 static void lock_after_drain(Oid fact);
-static void drain_and_lock(void *arg);
+static void drain_and_lock(Oid fact);
 static DefinitionRow *lock_definition(Oid index_table);
 static void require_state(DefinitionRow *stored);
 static bool read_new_definition(FunctionCallInfo fcinfo, DefinitionRow *stored, DefinitionRow *row, Relation fact);
@@ -87,7 +80,6 @@ Datum
 indextable_alter(PG_FUNCTION_ARGS)
 {
 	Oid			index_table = PG_GETARG_OID(ARG_INDEX_TABLE);
-	AlterCall	call = {fcinfo, false};
 	Oid			fact;
 	ErrorData  *error;
 
@@ -125,7 +117,7 @@ indextable_alter(PG_FUNCTION_ARGS)
 	 * keep readers out while entries are made.
 	 */
 	fact = catalog_fact_of(index_table);
-	error = run_catching_errors(alter, &call);
+	CATCHING_ERRORS(error, alter(fcinfo, false));
 	if (error != NULL)
 	{
 		TableLock	locks[] = {{fact, ShareRowExclusiveLock, true}, {index_table, AccessExclusiveLock, true}};
@@ -134,8 +126,7 @@ indextable_alter(PG_FUNCTION_ARGS)
 			ReThrowError(error);
 		FreeErrorData(error);
 		lock_all_in_turns(locks, lengthof(locks));
-		call.locked = true;
-		alter(&call);
+		alter(fcinfo, true);
 	}
 	PG_RETURN_VOID();
 }
@@ -161,12 +152,10 @@ check_totals_args(FunctionCallInfo fcinfo, Oid index_table)
 					 errhint("Create another table of totals, and then run %s", told_select("drop", index_table, ""))));
 }
 
-/* alter: locks the tables and does what the arguments of the function ask for */
+/* alter: locks the tables, unless they are locked already, and does what the arguments of the function ask for */
 static void
-alter(void *arg)
+alter(FunctionCallInfo fcinfo, bool locked)
 {
-	AlterCall  *call = arg;
-	FunctionCallInfo fcinfo = call->fcinfo;
 	Oid			index_table = PG_GETARG_OID(ARG_INDEX_TABLE);
 	bool		populate = PG_ARGISNULL(ARG_POPULATE) || PG_GETARG_BOOL(ARG_POPULATE);
 	DefinitionRow *stored;
@@ -176,7 +165,7 @@ alter(void *arg)
 	bool		asks_for_contents;
 	bool		contents_change;
 
-	if (!call->locked)
+	if (!locked)
 		lock_after_drain(catalog_fact_of(index_table));
 	stored = lock_definition(index_table);
 	require_state(stored);
@@ -313,7 +302,7 @@ lock_after_drain(Oid fact)
 	ErrorData  *error;
 
 	LockRelationOid(fact, ShareUpdateExclusiveLock);
-	error = run_catching_errors(drain_and_lock, &fact);
+	CATCHING_ERRORS(error, drain_and_lock(fact));
 	if (error == NULL)
 		return;
 	if (error->sqlerrcode != ERRCODE_T_R_DEADLOCK_DETECTED)
@@ -330,10 +319,8 @@ lock_after_drain(Oid fact)
  * what they showed then.
  */
 static void
-drain_and_lock(void *arg)
+drain_and_lock(Oid fact)
 {
-	Oid			fact = *(Oid *) arg;
-
 	if (foreign_leaves(fact) == NIL)
 		drain_queue(fact, FEW_CHANGES);
 	lock_tree_in_turns(fact, ShareRowExclusiveLock);

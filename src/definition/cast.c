@@ -26,22 +26,9 @@
 #include "../util/subxact.h"
 #include "definition.h"
 
-/* A conversion that runs in a subtransaction. */
-typedef struct Conversion
-{
-	Cast	   *cast;
-	char	   *str;
-	int			len;
-	Datum	   *result;
-	Mismatch   *why;
-	MemoryContext cxt;			/* where the result goes */
-	bool		ok;
-} Conversion;
-
 static bool is_type_of_fields(Oid type);
 static const char *suited_type(Oid type);
 static bool convert_apart(Cast *cast, char *str, int len, Datum *result, Mismatch *why);
-static void try_conversion(void *arg);
 static void catch_mismatch(MemoryContext cxt, Mismatch *why);
 static void take_mismatch(ErrorData *error, Mismatch *why);
 static bool convert(Cast *cast, char *str, int len, Datum *result, Mismatch *why);
@@ -229,28 +216,16 @@ cast_text(Cast *cast, char *str, int len, Datum *result, Mismatch *why)
 static bool
 convert_apart(Cast *cast, char *str, int len, Datum *result, Mismatch *why)
 {
-	Conversion	c = {.cast = cast,.str = str,.len = len,.result = result,.why = why,.cxt = CurrentMemoryContext};
-	ErrorData  *error = run_catching_errors(try_conversion, &c);
+	MemoryContext cxt = CurrentMemoryContext;
+	ErrorData  *error;
+	volatile bool ok = false;
 
+	/* The value outlives what is freed with the subtransaction. */
+	CATCHING_ERRORS(error, MemoryContextSwitchTo(cxt), ok = convert(cast, str, len, result, why));
 	if (error == NULL)
-		return c.ok;
+		return ok;
 	take_mismatch(error, why);
 	return false;
-}
-
-/*
- * try_conversion
- *		Converts in the memory context of the result: run_catching_errors() frees the one
- *		that is current here, before the value is used.
- */
-static void
-try_conversion(void *arg)
-{
-	Conversion *c = arg;
-	MemoryContext old = MemoryContextSwitchTo(c->cxt);
-
-	c->ok = convert(c->cast, c->str, c->len, c->result, c->why);
-	MemoryContextSwitchTo(old);
 }
 
 /*

@@ -35,16 +35,8 @@
 
 PG_FUNCTION_INFO_V1(indextable_definition);
 
-/* What read_column_names() reads: by field, first those of the key. */
-typedef struct ColumnNames
-{
-	Oid			index_table;
-	NameData   *names;
-	int			n;
-} ColumnNames;
-
 static void append_partitioning(StringInfo sql, Partitioning *p, const char *first_column);
-static void read_column_names(void *arg);
+static int	read_column_names(Oid index_table, NameData *names);
 static List *name_fields(List *fields, NameData *names);
 static bool others_write_comment(Oid relid);
 static char *new_description(Oid index_table, bool is_made);
@@ -152,7 +144,8 @@ definition_statement(Oid index_table)
 {
 	DefinitionRow *stored = stored_definition(index_table);
 	DefinitionRow row;
-	ColumnNames columns = {.index_table = index_table};
+	NameData   *names;
+	volatile int n = 0;
 	ErrorData  *error;
 	Relation	rel;
 	Relation	key;
@@ -160,19 +153,17 @@ definition_statement(Oid index_table)
 	if (stored == NULL || get_rel_name(index_table) == NULL)
 		return NULL;
 	row = *stored;
-	columns.names = palloc(sizeof(NameData) * (list_length(row.key) + list_length(row.include)));
+	names = palloc(sizeof(NameData) * (list_length(row.key) + list_length(row.include)));
 
 	/*
 	 * If the tables do not fit the definition, fields have the names that
 	 * they were made with.
 	 */
-	error = run_catching_row_errors(read_column_names, &columns);
-	if (error != NULL)
-		FreeErrorData(error);
-	else if (columns.n == list_length(row.key) + list_length(row.include))
+	CATCHING_ROW_ERRORS(error, n = read_column_names(index_table, names));
+	if (error == NULL && n == list_length(row.key) + list_length(row.include))
 	{
-		row.key = name_fields(row.key, columns.names);
-		row.include = name_fields(row.include, columns.names + list_length(row.key));
+		row.key = name_fields(row.key, names);
+		row.include = name_fields(row.include, names + list_length(row.key));
 	}
 
 	rel = try_relation_open(row.fact_table, AccessShareLock);
@@ -193,23 +184,22 @@ definition_statement(Oid index_table)
 	row.partitioning = partitioning_of(rel);
 	relation_close(rel, NoLock);
 	return create_call(quoted_relation(index_table), quoted_relation(row.fact_table), &row,
-					   columns.n > 0 ? NameStr(columns.names[0]) : NULL);
+					   n > 0 ? NameStr(names[0]) : NULL);
 }
 
-/* read_column_names: reads the names of the columns that an index table has for its fields */
-static void
-read_column_names(void *arg)
+/* read_column_names: reads the names of the columns that an index table has for its fields, first those of the key; returns how many */
+static int
+read_column_names(Oid index_table, NameData *names)
 {
-	ColumnNames *columns = arg;
-	IndexDef   *def = definition_of_index_table(columns->index_table);
+	IndexDef   *def = definition_of_index_table(index_table);
 
 	if (def == NULL)
-		return;
+		return 0;
 	for (int i = def->nkeys; is_totals(def) && i < def->nkeys + def->nincludes; i++)
-		namestrcpy(&columns->names[i], def->fields[i].spec->name);
+		namestrcpy(&names[i], def->fields[i].spec->name);
 	for (int i = 0; i < def->nkeys + (is_totals(def) ? 0 : def->nincludes); i++)
-		columns->names[i] = TupleDescAttr(def->desc, def->fields[i].attno - 1)->attname;
-	columns->n = def->nkeys + def->nincludes;
+		names[i] = TupleDescAttr(def->desc, def->fields[i].attno - 1)->attname;
+	return def->nkeys + def->nincludes;
 }
 
 /* name_fields: returns the texts of fields, with the names that their columns have */

@@ -17,17 +17,7 @@
 /* The longest filter: it is parsed whenever the definition is loaded. */
 #define MAX_FILTER_BYTES	(1024 * 1024)
 
-/* A filter that is checked. */
-typedef struct Attempt
-{
-	Relation	fact;
-	const char *filter;
-	char	   *result;			/* in the form that the catalog keeps */
-	MemoryContext cxt;			/* of that */
-} Attempt;
-
-static void try_filter(void *arg);
-static void add_hint(ErrorData *error, Attempt *attempt);
+static void add_hint(ErrorData *error, const char *filter);
 
 /*
  * check_request
@@ -105,7 +95,8 @@ partitioning_args(FunctionCallInfo fcinfo, int partitions, int by, PartitioningR
 char *
 check_filter(Relation fact, const char *filter)
 {
-	Attempt		attempt = {.fact = fact,.filter = filter,.cxt = CurrentMemoryContext};
+	MemoryContext cxt = CurrentMemoryContext;
+	char	   *volatile result = NULL;
 	ErrorData  *error;
 
 	if (strlen(filter) > MAX_FILTER_BYTES)
@@ -113,33 +104,23 @@ check_filter(Relation fact, const char *filter)
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("filter is too long"),
 				 errdetail("It has %zu bytes; at most %d are allowed.", strlen(filter), MAX_FILTER_BYTES)));
-	error = run_catching_errors(try_filter, &attempt);
+	CATCHING_ERRORS(error, result = MemoryContextStrdup(cxt, expression_text(fact, expression_compile(fact, filter, BOOLOID, -1, NULL, true))));
 	if (error != NULL)
 	{
-		add_hint(error, &attempt);
+		add_hint(error, filter);
 		ReThrowError(error);
 	}
-	return attempt.result;
-}
-
-/* try_filter: raises an error if an attempt is no filter */
-static void
-try_filter(void *arg)
-{
-	Attempt    *attempt = arg;
-	char	   *result = expression_text(attempt->fact, expression_compile(attempt->fact, attempt->filter, BOOLOID, -1, NULL, true));
-
-	attempt->result = MemoryContextStrdup(attempt->cxt, result);
+	return result;
 }
 
 /* add_hint: adds to an error how members of documents are read, unless it has a hint already */
 static void
-add_hint(ErrorData *error, Attempt *attempt)
+add_hint(ErrorData *error, const char *filter)
 {
 	if (error->hint != NULL)
 		return;
 	if (error->sqlerrcode == ERRCODE_DATATYPE_MISMATCH)
-		error->hint = psprintf("Compare the value, or cast it: (%s)::boolean.", attempt->filter);
+		error->hint = psprintf("Compare the value, or cast it: (%s)::boolean.", filter);
 	else if (error->sqlerrcode == ERRCODE_UNDEFINED_COLUMN || error->sqlerrcode == ERRCODE_UNDEFINED_TABLE)
 		error->hint = pstrdup("A filter is an SQL expression over the columns of the table. For a member of the document, write column ->> 'member'.");
 }

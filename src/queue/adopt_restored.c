@@ -33,7 +33,7 @@ PG_FUNCTION_INFO_V1(indextable_restored);
 
 static void adopt(Oid fact_table);
 static bool needs_adoption(Oid fact_table);
-static void record_stored_dependencies(void *arg);
+static void record_stored_dependencies(DefinitionRow *stored, Relation fact);
 
 /*
  * indextable_restored
@@ -125,7 +125,6 @@ adopt(Oid fact_table)
 	foreach_ptr(DefinitionRow, stored, catalog_read_definitions(fact_table, InvalidOid))
 	{
 		Oid			index_table = stored->index_table;
-		ErrorData  *error;
 
 		if (stored->fact_oid != fact_table)
 		{
@@ -145,11 +144,8 @@ adopt(Oid fact_table)
 			record_table_dependency(index_table, stored->replaces);
 			record_extension_dependency(index_table);
 		}
-		/* An expression that cannot be parsed now does not stop the restore. */
 		CommandCounterIncrement();
-		error = run_catching_row_errors(record_stored_dependencies, stored);
-		if (error != NULL)
-			FreeErrorData(error);
+		record_stored_dependencies(stored, fact);
 		restored = true;
 	}
 	if (restored)
@@ -173,14 +169,16 @@ needs_adoption(Oid fact_table)
 	return false;
 }
 
-/* record_stored_dependencies: records what the expressions of an index table depend on */
+/*
+ * record_stored_dependencies
+ *		Records what the expressions of an index table depend on.  One that cannot be parsed now
+ *		does not stop the restore.
+ */
 static void
-record_stored_dependencies(void *arg)
+record_stored_dependencies(DefinitionRow *stored, Relation fact)
 {
-	DefinitionRow *stored = arg;
-	Relation	fact = relation_open(stored->fact_table, NoLock);
+	const char **names = get_stored_column_names(fact, stored);
+	ErrorData  *error;
 
-	record_code_dependencies(stored->index_table,
-							 parse_expressions(fact, stored, get_stored_column_names(fact, stored)));
-	relation_close(fact, NoLock);
+	CATCHING_ROW_ERRORS(error, record_code_dependencies(stored->index_table, parse_expressions(fact, stored, names)));
 }

@@ -42,17 +42,8 @@
 /* At most this many rows are tried again in one batch. */
 #define RETRY_ROWS			1000
 
-/* A rejected row that is due to be tried again. */
-typedef struct Due
-{
-	FactDef    *def;
-	ArrayType  *texts;			/* its primary key, as the catalog has it */
-	MemoryContext cxt;			/* where key is allocated */
-	Datum		key[INDEX_MAX_KEYS];
-} Due;
-
 static List *due_keys(Oid index_table);
-static void read_key(void *arg);
+static bool read_key(FactDef *def, ArrayType *texts, Datum *key);
 
 /*
  * reject_rows
@@ -150,15 +141,10 @@ rejections_due(FactDef *def)
 			continue;
 		foreach_ptr(ArrayType, texts, due_keys(def->defs[i]->relid))
 		{
-			Due			due = {.def = def,.texts = texts,.cxt = CurrentMemoryContext};
+			Datum	   *key = palloc(sizeof(Datum) * def->npk);
 
-			if (run_catching_row_errors(read_key, &due) == NULL)
-			{
-				Datum	   *key = palloc(sizeof(Datum) * def->npk);
-
-				memcpy(key, due.key, sizeof(Datum) * def->npk);
+			if (read_key(def, texts, key))
 				keys = lappend(keys, key);
-			}
 		}
 	}
 	return keys;
@@ -220,11 +206,13 @@ due_keys(Oid index_table)
 	return keys;
 }
 
-/* read_key: reads a primary key from its texts; for run_catching_row_errors() */
-static void
-read_key(void *arg)
+/* read_key: reads a primary key from its texts; returns whether they are values of its columns */
+static bool
+read_key(FactDef *def, ArrayType *texts, Datum *key)
 {
-	Due		   *due = arg;
+	MemoryContext cxt = CurrentMemoryContext;
+	ErrorData  *error;
 
-	key_from_texts(due->def, due->texts, due->key, due->cxt);
+	CATCHING_ROW_ERRORS(error, key_from_texts(def, texts, key, cxt));
+	return error == NULL;
 }

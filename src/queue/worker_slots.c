@@ -29,7 +29,6 @@ static bool has_ended(const WorkerSlot *slot);
 
 /* ---- for writers ---- */
 
-static void find_queues(void *arg);
 
 Shared	   *shared = NULL;
 const SharedPart workers_shared = {"indextable", sizeof(Shared), &shared};
@@ -424,7 +423,7 @@ worker_may_stay(bool idle)
 void
 wake_workers_for_prepared(void)
 {
-	bool		any = false;
+	volatile bool any = false;
 	ErrorData  *error;
 
 	if (shared == NULL || wake_running_workers())
@@ -434,18 +433,9 @@ wake_workers_for_prepared(void)
 	 * The transaction is committed: an error in reading the catalog must not
 	 * make it look as if it were not.
 	 */
-	error = run_catching_errors(find_queues, &any);
-	if (error != NULL)
-		FreeErrorData(error);
-	else if (any)
+	CATCHING_ERRORS(error, any = catalog_queues(false) != NIL);
+	if (error == NULL && any)
 		request_workers(MyDatabaseId);
-}
-
-/* find_queues: sets *arg to whether the database has queues; for run_catching_errors() */
-static void
-find_queues(void *arg)
-{
-	*(bool *) arg = catalog_queues(false) != NIL;
 }
 
 /* shared_exists: returns whether there is shared memory, because the library is preloaded */

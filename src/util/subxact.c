@@ -32,60 +32,60 @@ typedef struct NotedTable
 static void forget_table(void *arg);
 static void set_null(void *pointer);
 
-/* Whether run_catching_errors() rolls back its subtransaction at this moment. */
+/* Whether CATCHING_ERRORS() rolls back its subtransaction at this moment. */
 bool		undoing_attempt = false;
 
-/*
- * run_catching_row_errors
- *		Runs a function as run_catching_errors() does, but returns only an error that
- *		may be about one row, and throws any other.
- */
-ErrorData *
-run_catching_row_errors(void (*run) (void *arg), void *arg)
-{
-	ErrorData  *error = run_catching_errors(run, arg);
-
-	if (error != NULL && !is_row_error(error))
-		ReThrowError(error);
-	return error;
-}
-
-/*
- * run_catching_errors
- *		Runs a function in a subtransaction; returns the error that has undone it, or
- *		NULL.
- *
- * The error is in the current memory context.  What run() allocates is freed.
- */
+/* run_catching_errors, run_catching_row_errors: run a function as CATCHING_ERRORS() and CATCHING_ROW_ERRORS() do */
 ErrorData *
 run_catching_errors(void (*run) (void *arg), void *arg)
 {
-	MemoryContext cxt = CurrentMemoryContext;
-	MemoryContext run_cxt = AllocSetContextCreate(cxt, "indextable attempt", ALLOCSET_DEFAULT_SIZES);
-	ResourceOwner owner = CurrentResourceOwner;
-	ErrorData  *volatile error = NULL;
+	ErrorData  *error;
 
-	BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(run_cxt);
-	PG_TRY();
-	{
-		run(arg);
-		ReleaseCurrentSubTransaction();
-	}
-	PG_CATCH();
-	{
-		MemoryContextSwitchTo(cxt);
-		error = CopyErrorData();
-		FlushErrorState();
-		undoing_attempt = true;
-		RollbackAndReleaseCurrentSubTransaction();
-		undoing_attempt = false;
-	}
-	PG_END_TRY();
-	MemoryContextSwitchTo(cxt);
-	MemoryContextDelete(run_cxt);
-	CurrentResourceOwner = owner;
+	CATCHING_ERRORS(error, run(arg));
 	return error;
+}
+
+ErrorData *
+run_catching_row_errors(void (*run) (void *arg), void *arg)
+{
+	ErrorData  *error;
+
+	CATCHING_ROW_ERRORS(error, run(arg));
+	return error;
+}
+
+/* begin_attempt: begins a subtransaction for CATCHING_ERRORS() */
+void
+begin_attempt(AttemptState *attempt)
+{
+	attempt->cxt = CurrentMemoryContext;
+	attempt->run_cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable attempt", ALLOCSET_DEFAULT_SIZES);
+	attempt->owner = CurrentResourceOwner;
+	attempt->error = NULL;
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(attempt->run_cxt);
+}
+
+/* undo_attempt: rolls it back after an error */
+void
+undo_attempt(AttemptState *attempt)
+{
+	MemoryContextSwitchTo(attempt->cxt);
+	attempt->error = CopyErrorData();
+	FlushErrorState();
+	undoing_attempt = true;
+	RollbackAndReleaseCurrentSubTransaction();
+	undoing_attempt = false;
+}
+
+/* end_attempt: gives back what the subtransaction had instead, and returns the error that has undone it, or NULL */
+ErrorData *
+end_attempt(AttemptState *attempt)
+{
+	MemoryContextSwitchTo(attempt->cxt);
+	MemoryContextDelete(attempt->run_cxt);
+	CurrentResourceOwner = attempt->owner;
+	return attempt->error;
 }
 
 /* is_row_error: returns whether an error may be about one row, so that it makes sense to go on with others */

@@ -20,7 +20,9 @@
 #ifndef INDEXTABLE_SUBXACT_H
 #define INDEXTABLE_SUBXACT_H
 
+#include "access/xact.h"
 #include "nodes/pg_list.h"
+#include "utils/resowner.h"
 
 /* belongs_to: returns whether what was noted in a subtransaction belongs to another, which is the current one or ends now */
 static inline bool
@@ -33,6 +35,51 @@ extern void note_table(List **notes, Oid relid);
 extern void forget_at_end(void *pointer);
 
 extern bool undoing_attempt;
+
+/* What end_attempt() restores. */
+typedef struct AttemptState
+{
+	MemoryContext cxt;
+	MemoryContext run_cxt;		/* of what is to fail or succeed as a whole */
+	ResourceOwner owner;
+	ErrorData  *error;			/* that has undone it */
+} AttemptState;
+
+extern void begin_attempt(AttemptState *attempt);
+extern void undo_attempt(AttemptState *attempt);
+extern ErrorData *end_attempt(AttemptState *attempt);
+
+/*
+ * CATCHING_ERRORS: executes statements, which must not return, in a subtransaction, and sets error to
+ * the one that has undone them, in the current memory context, or to NULL.  What they allocate is freed.
+ * Local variables that they set and that are read after an error are volatile, and no loop is around
+ * it: as with PG_TRY(), compilers warn of variables that may have lost their values.
+ */
+#define CATCHING_ERRORS(error, ...) \
+	do { \
+		AttemptState attempt_; \
+		\
+		begin_attempt(&attempt_); \
+		PG_TRY(); \
+		{ \
+			__VA_ARGS__; \
+			ReleaseCurrentSubTransaction(); \
+		} \
+		PG_CATCH(); \
+		{ \
+			undo_attempt(&attempt_); \
+		} \
+		PG_END_TRY(); \
+		(error) = end_attempt(&attempt_); \
+	} while (0)
+
+/* CATCHING_ROW_ERRORS: does the same, but throws an error that is not about one row */
+#define CATCHING_ROW_ERRORS(error, ...) \
+	do { \
+		CATCHING_ERRORS(error, __VA_ARGS__); \
+		if ((error) != NULL && !is_row_error(error)) \
+			ReThrowError(error); \
+	} while (0)
 
 extern bool push_missing_snapshot(void);
 extern ErrorData *run_catching_errors(void (*run) (void *arg), void *arg);

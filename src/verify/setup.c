@@ -44,16 +44,7 @@ static char *refusing_trigger(Oid relid);
 static void check_that(Setup *setup, bool holds, const char *problem);
 static void check_by_hand(Setup *setup, bool holds, const char *problem);
 
-/* A primary key that is to be made. */
-typedef struct NewKey
-{
-	IndexDef   *def;
-	bool		covering;
-	char	   *tablespace;
-} NewKey;
-
 static void restore_primary_key(Oid index_table, Oid fact_table);
-static void add_key(void *arg);
 static void restore_partitions(Oid index_table, Oid fact_table);
 static void restore_owners(Oid fact_table);
 static void restore_persistence(Oid index_table, Oid fact_table);
@@ -290,7 +281,9 @@ restore_primary_key(Oid index_table, Oid fact_table)
 	Relation	rel;
 	DefinitionRow *stored;
 	const char **names;
-	NewKey		key;
+	IndexDef   *def;
+	bool		covering;
+	char	   *tablespace;
 	ErrorData  *error;
 	TableLock	locks[] = {{fact_table, ShareRowExclusiveLock, true}, {index_table, AccessExclusiveLock, true}};
 
@@ -299,31 +292,20 @@ restore_primary_key(Oid index_table, Oid fact_table)
 	fact = relation_open(fact_table, NoLock);
 	rel = relation_open(index_table, NoLock);
 	names = get_stored_column_names(fact, stored);
-	key.def = make_index_def(make_fact_def(fact, stored->primary_key, names, CurrentMemoryContext),
-							 fact, stored, rel, INT_MAX, names);
-	if (!definition_complete(key.def, fact, rel))
+	def = make_index_def(make_fact_def(fact, stored->primary_key, names, CurrentMemoryContext),
+						 fact, stored, rel, INT_MAX, names);
+	if (!definition_complete(def, fact, rel))
 		report_altered_index_table(index_table, fact, "The columns of the index table, or the types of the fact table's columns, were altered.");
-	key.tablespace = tablespace_of(rel);
-	key.covering = primary_key_can_cover(key.def);
+	tablespace = tablespace_of(rel);
+	covering = primary_key_can_cover(def);
 	relation_close(rel, NoLock);
 	relation_close(fact, NoLock);
-	error = run_catching_errors(add_key, &key);
-	if (error != NULL && (error->sqlerrcode != ERRCODE_PROGRAM_LIMIT_EXCEEDED || !key.covering))
+	CATCHING_ERRORS(error, primary_key_add(def, covering, tablespace, NULL));
+	if (error != NULL && (error->sqlerrcode != ERRCODE_PROGRAM_LIMIT_EXCEEDED || !covering))
 		ReThrowError(error);
 	if (error != NULL)
-	{
-		key.covering = false;
-		add_key(&key);
-	}
+		primary_key_add(def, false, tablespace, NULL);
 	CommandCounterIncrement();
-}
-
-static void
-add_key(void *arg)
-{
-	NewKey	   *key = arg;
-
-	primary_key_add(key->def, key->covering, key->tablespace, NULL);
 }
 
 /*

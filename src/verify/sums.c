@@ -43,6 +43,7 @@ static void make_entries_of_row(void *arg);
 static void read_entries_of_shard(Verify *v);
 static void look_up_expected_entry(Verify *v, TupleTableSlot *entry);
 static void sum_or_keep_entry(Verify *v, Datum *values, bool *isnull, bool expected);
+static ErrorData *take_changes(FactDef *def, FeedBatch *batch, MemoryContext cxt);
 
 /*
  * read_fact_table
@@ -396,25 +397,6 @@ note_queued_rows(Verify *v)
 	}
 }
 
-/* What take_changes() works on. */
-typedef struct TakeChanges
-{
-	FactDef    *def;
-	FeedBatch	batch;
-	MemoryContext cxt;
-} TakeChanges;
-
-/* take_changes: takes all changes from the feeds of a server; for run_catching_errors() */
-static void
-take_changes(void *arg)
-{
-	TakeChanges *take = arg;
-	MemoryContext old = MemoryContextSwitchTo(take->cxt);
-
-	feed_take(take->def, &take->batch);
-	MemoryContextSwitchTo(old);
-}
-
 /*
  * note_fed_rows
  *		Notes the rows whose primary keys are in the feeds of other servers: their entries
@@ -436,22 +418,35 @@ note_fed_rows(Verify *v)
 		v->fed_rows = new_set(v, "rows in feeds");
 	foreach_oid(server, feed_servers(v->def->fact->relid))
 	{
-		TakeChanges take = {v->def->fact, {.server = server,.limit = PG_INT64_MAX},
-		AllocSetContextCreate(cxt, "indextable changes", ALLOCSET_DEFAULT_SIZES)};
-		ErrorData  *error = run_catching_errors(take_changes, &take);
+		MemoryContext changes_cxt = AllocSetContextCreate(cxt, "indextable changes", ALLOCSET_DEFAULT_SIZES);
+		FeedBatch  *batch = MemoryContextAllocZero(changes_cxt, sizeof(FeedBatch));
+		ErrorData  *error;
 
+		batch->server = server;
+		batch->limit = PG_INT64_MAX;
+		error = take_changes(v->def->fact, batch, changes_cxt);
 		if (error != NULL && ERRCODE_TO_CATEGORY(error->sqlerrcode) != ERRCODE_SYNTAX_ERROR_OR_ACCESS_RULE_VIOLATION &&
 			ERRCODE_TO_CATEGORY(error->sqlerrcode) != ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE)
 			ReThrowError(error);
 		if (error != NULL)
 			v->feed_problem = psprintf("changes cannot be taken from server \"%s\": %s%s%s",
-									   GetForeignServer(take.batch.server)->servername, error->message,
+									   GetForeignServer(server)->servername, error->message,
 									   error->hint == NULL ? "" : "; ", error->hint == NULL ? "" : error->hint);
-		for (int64 i = 0; i < take.batch.nkeys; i++)
-			note_key(v, v->fed_rows, v->def->fact->queue_desc, &take.batch.keys[i * v->def->fact->npk], none_null);
-		v->fed_partitions = list_concat_unique_oid(v->fed_partitions, take.batch.whole);
-		MemoryContextDelete(take.cxt);
+		for (int64 i = 0; i < batch->nkeys; i++)
+			note_key(v, v->fed_rows, v->def->fact->queue_desc, &batch->keys[i * v->def->fact->npk], none_null);
+		v->fed_partitions = list_concat_unique_oid(v->fed_partitions, batch->whole);
+		MemoryContextDelete(changes_cxt);
 	}
+}
+
+/* take_changes: takes changes from the feeds of a server, in a memory context; returns the error that has ended it, or NULL */
+static ErrorData *
+take_changes(FactDef *def, FeedBatch *batch, MemoryContext cxt)
+{
+	ErrorData  *error;
+
+	CATCHING_ERRORS(error, MemoryContextSwitchTo(cxt), feed_take(def, batch));
+	return error;
 }
 
 /* is_fed: returns whether the primary key of a row is in a feed, so that its entries need not be right yet */

@@ -50,23 +50,13 @@ typedef struct Connection
 								 * succeeded */
 } Connection;
 
-/* What run_statement() does. */
-typedef struct Statement
-{
-	Connection *connection;
-	const char *sql;
-	const char *columns;
-	MemoryContext cxt;			/* the caller's */
-	Rows		rows;			/* of the answer */
-} Statement;
-
 static HTAB *connections = NULL;	/* of Connection */
 
 /* How often the options of a server or a user mapping may have changed. */
 static uint64 changes = 0;
 
 static void options_changed(Datum arg, int id, uint32 hash);
-static void run_statement(void *arg);
+static Rows run_statement(Connection *connection, const char *sql, const char *columns, MemoryContext cxt);
 static void connect(const char *schema, const char *name, Oid server);
 static char *server_text(Oid server);
 static const char *dblink_schema(void);
@@ -85,9 +75,13 @@ static void wait_for_answer(const char *schema, const char *name, Oid server);
 Rows
 remote_query(Oid server, Oid owner, const char *sql, const char *columns)
 {
-	Statement	statement = {.sql = sql,.columns = columns,.cxt = CurrentMemoryContext};
+	MemoryContext cxt = CurrentMemoryContext;
+	Connection *connection;
+	ErrorData  *error = NULL;
+	Rows		rows;
 	Caller		caller;
 	bool		found;
+	bool		usable;
 	struct
 	{
 		Oid			server;
@@ -100,24 +94,20 @@ remote_query(Oid server, Oid owner, const char *sql, const char *columns)
 		CacheRegisterSyscacheCallback(FOREIGNSERVEROID, options_changed, (Datum) 0);
 		CacheRegisterSyscacheCallback(USERMAPPINGOID, options_changed, (Datum) 0);
 	}
-	statement.connection = hash_search(connections, &id, HASH_ENTER, &found);
+	connection = hash_search(connections, &id, HASH_ENTER, &found);
 	if (!found)
-		statement.connection->usable = false;
+		connection->usable = false;
 	become_owner(&caller, owner);
-	if (statement.connection->usable)
-	{
-		ErrorData  *error = run_catching_errors(run_statement, &statement);
-
-		if (error != NULL && ERRCODE_TO_CATEGORY(error->sqlerrcode) != ERRCODE_CONNECTION_EXCEPTION &&
-			error->sqlerrcode != ERRCODE_ADMIN_SHUTDOWN && error->sqlerrcode != ERRCODE_CRASH_SHUTDOWN)
-			ReThrowError(error);
-		if (error != NULL)
-			run_statement(&statement);
-	}
-	else
-		run_statement(&statement);
+	usable = connection->usable;
+	if (usable)
+		CATCHING_ERRORS(error, rows = run_statement(connection, sql, columns, cxt));
+	if (error != NULL && ERRCODE_TO_CATEGORY(error->sqlerrcode) != ERRCODE_CONNECTION_EXCEPTION &&
+		error->sqlerrcode != ERRCODE_ADMIN_SHUTDOWN && error->sqlerrcode != ERRCODE_CRASH_SHUTDOWN)
+		ReThrowError(error);
+	if (!usable || error != NULL)
+		rows = run_statement(connection, sql, columns, cxt);
 	become_caller(&caller);
-	return statement.rows;
+	return rows;
 }
 
 /* options_changed: has all connections opened anew, because their servers may have other options */
@@ -133,19 +123,23 @@ options_changed(Datum arg, int id, uint32 hash)
 		connection->usable = false;
 }
 
-/* run_statement: does what remote_query() says; an error leaves the connection to be opened anew */
-static void
-run_statement(void *arg)
+/*
+ * run_statement
+ *		Does what remote_query() says, and returns the rows in the memory context cxt; an error leaves
+ *		the connection to be opened anew.
+ */
+static Rows
+run_statement(Connection *connection, const char *sql, const char *columns, MemoryContext cxt)
 {
-	Statement  *s = arg;
-	Oid			server = s->connection->id.server;
-	char	   *name = psprintf("indextable_%u_%u", server, s->connection->id.owner);
-	bool		usable = s->connection->usable;
+	Oid			server = connection->id.server;
+	char	   *name = psprintf("indextable_%u_%u", server, connection->id.owner);
+	bool		usable = connection->usable;
 	uint64		before = changes;
+	Rows		rows;
 	const char *schema;
 	char	   *get;
 
-	s->connection->usable = false;
+	connection->usable = false;
 	SPI_connect();
 	schema = dblink_schema();
 	if (!usable)
@@ -157,21 +151,22 @@ run_statement(void *arg)
 			call(schema, "dblink_disconnect", name, NULL);
 		connect(schema, name, server);
 	}
-	if (DatumGetInt32(call(schema, "dblink_send_query", name, s->sql)) != 1)
+	if (DatumGetInt32(call(schema, "dblink_send_query", name, sql)) != 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_CONNECTION_FAILURE),
 				 errmsg("could not send a statement to server %s", server_text(server))));
 	wait_for_answer(schema, name, server);
-	get = psprintf("SELECT * FROM %s.dblink_get_result(%s) AS t (%s)", schema, quote_literal_cstr(name), s->columns);
+	get = psprintf("SELECT * FROM %s.dblink_get_result(%s) AS t (%s)", schema, quote_literal_cstr(name), columns);
 	if (SPI_execute(get, false, 0) != SPI_OK_SELECT)
 		elog(ERROR, "could not read an answer from dblink");
-	s->rows = copy_rows(s->cxt);
+	rows = copy_rows(cxt);
 
 	/* dblink wants to be asked until there is nothing more. */
 	if (SPI_execute(get, false, 0) != SPI_OK_SELECT)
 		elog(ERROR, "could not read an answer from dblink");
 	SPI_finish();
-	s->connection->usable = changes == before;
+	connection->usable = changes == before;
+	return rows;
 }
 
 /*
