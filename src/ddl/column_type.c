@@ -53,9 +53,6 @@ static void refuse_building(Oid fact);
 static bool changed_column_in(Bitmapset *columns, Relation fact, AlterTableStmt *stmt);
 static void refill(DefinitionRow *stored, Relation fact, AlterTableStmt *stmt);
 static void check_layout(IndexDef *def, Relation fact, Oid index_table);
-static void for_each_leaf(Oid index_table, void (*work) (Oid leaf));
-static void empty(Oid leaf);
-static void make_indexes(Oid leaf);
 static void change_columns(Oid index_table, IndexDef *def, Relation fact);
 static char *column_changes(IndexDef *def, Relation fact, Relation rel);
 
@@ -212,7 +209,8 @@ refill(DefinitionRow *stored, Relation fact, AlterTableStmt *stmt)
 	check_not_in_use(row.index_table);
 	become_owner(&caller, fact->rd_rel->relowner);
 	uncounted = begin_uncounted();
-	for_each_leaf(row.index_table, empty);
+	foreach_oid(leaf, lock_leaves(row.index_table, NULL))
+		(void) truncate_without_replication(leaf);
 	change_columns(row.index_table, def, fact);
 
 	rel = table_open(row.index_table, NoLock);
@@ -230,7 +228,9 @@ refill(DefinitionRow *stored, Relation fact, AlterTableStmt *stmt)
 	CommandCounterIncrement();
 	if (covering && !fits)
 		primary_key_replace(def, false);
-	for_each_leaf(row.index_table, make_indexes);
+	foreach_oid(leaf, lock_leaves(row.index_table, NULL))
+		reindex_table(leaf);
+	CommandCounterIncrement();
 	end_uncounted(uncounted);
 	become_caller(&caller);
 
@@ -267,30 +267,6 @@ check_layout(IndexDef *def, Relation fact, Oid index_table)
 						   "would not be that column any more" : "would be that column itself"),
 				 errhint("First run DROP TABLE %s; and create the index table again afterwards.", quoted_relation(index_table))));
 	table_close(rel, NoLock);
-}
-
-/* for_each_leaf: does something with each table that holds entries of an index table */
-static void
-for_each_leaf(Oid index_table, void (*work) (Oid leaf))
-{
-	foreach_oid(relid, list_with_partitions(index_table))
-	{
-		if (get_rel_relkind(relid) == RELKIND_RELATION)
-			work(relid);
-	}
-	CommandCounterIncrement();
-}
-
-static void
-empty(Oid leaf)
-{
-	(void) truncate_without_replication(leaf);
-}
-
-static void
-make_indexes(Oid leaf)
-{
-	reindex_table(leaf);
 }
 
 /* change_columns: gives an index table, which is empty, the types that its columns are to have */
