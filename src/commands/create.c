@@ -316,20 +316,14 @@ row_key(FunctionCallInfo fcinfo, Relation fact)
 	Relation	index = open_primary_key(fact);
 	List	   *known = stored_key(RelationGetRelid(fact));
 	List	   *named = NIL;
-	Datum	   *elems;
-	bool	   *nulls;
-	int			n = 0;
 
 	if (!PG_ARGISNULL(ARG_PRIMARY_KEY))
-		deconstruct_array(PG_GETARG_ARRAYTYPE_P(ARG_PRIMARY_KEY), NAMEOID, NAMEDATALEN, false, TYPALIGN_CHAR,
-						  &elems, &nulls, &n);
-	for (int i = 0; i < n; i++)
 	{
-		if (nulls[i])
+		if (array_contains_nulls(PG_GETARG_ARRAYTYPE_P(ARG_PRIMARY_KEY)))
 			ereport(ERROR,
 					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 					 errmsg("primary_key must not contain nulls")));
-		named = lappend(named, pstrdup(NameStr(*DatumGetName(elems[i]))));
+		named = array_strings(PG_GETARG_DATUM(ARG_PRIMARY_KEY), NAMEOID);
 	}
 	if (index != NULL)
 		index_close(index, NoLock);

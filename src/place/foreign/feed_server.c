@@ -91,8 +91,8 @@ typedef struct FeedItem
 } FeedItem;
 
 static FactDef *open_feed(Oid relid, bool missing_ok, Relation *fact);
-static void order_columns(FactDef *def, ArrayType *names, int *order);
-static Datum in_order(ArrayType *texts, int *order);
+static List *order_columns(FactDef *def, List *names);
+static Datum in_order(ArrayType *texts, List *order);
 static bool take_row(HeapTuple tuple, void *arg);
 static bool status_row(HeapTuple tuple, void *arg);
 static bool visible_in(Status *status, TransactionId xmin);
@@ -149,12 +149,12 @@ indextable_feed_take(PG_FUNCTION_ARGS)
 	Take		take = {.limit = PG_GETARG_INT64(1)};
 	Oid			tables[2];
 	Snapshot	snapshot;
-	int			order[INDEX_MAX_KEYS];
+	List	   *order;
 
 	fix_gucs();
 	InitMaterializedSRF(fcinfo, 0);
 	def = take.def = open_feed(PG_GETARG_OID(0), false, &fact);
-	order_columns(def, PG_GETARG_ARRAYTYPE_P(2), order);
+	order = order_columns(def, array_strings(PG_GETARG_DATUM(2), NAMEOID));
 	if (def->queue_lost)
 		queue_lost_error(def);
 	tables[0] = def->spare;
@@ -199,44 +199,29 @@ indextable_feed_take(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-/* order_columns: sets order[i] to the number in the primary key of the i-th column named; raises an error if others are named */
-static void
-order_columns(FactDef *def, ArrayType *names, int *order)
+/* order_columns: returns the number in the primary key of each column named; raises an error if others are named */
+static List *
+order_columns(FactDef *def, List *names)
 {
-	Datum	   *elems;
-	bool	   *nulls;
-	int			n;
-	int			k;
-	bool		seen[INDEX_MAX_KEYS] = {0};
-	bool		same;
-	StringInfoData list;
+	List	   *order = NIL;
 
-	deconstruct_array(names, NAMEOID, NAMEDATALEN, false, TYPALIGN_CHAR, &elems, &nulls, &n);
-	same = n == def->npk;
-	for (int i = 0; i < n && same; i++)
+	foreach_ptr(char, name, names)
 	{
-		for (k = 0; k < def->npk; k++)
-			if (!nulls[i] && strcmp(NameStr(*DatumGetName(elems[i])), get_attname(def->relid, def->pk_attno[k], false)) == 0)
-				break;
-		order[i] = k;
-		same = k < def->npk && !seen[k];
-		if (same)
-			seen[k] = true;
+		for (int i = 0; i < def->npk; i++)
+			if (strcmp(name, get_attname(def->relid, def->pk_attno[i], false)) == 0)
+				order = list_append_unique_int(order, i);
 	}
-	if (same)
-		return;
-	initStringInfo(&list);
-	for (k = 0; k < def->npk; k++)
-		appendStringInfo(&list, "%s%s", k > 0 ? ", " : "", get_attname(def->relid, def->pk_attno[k], false));
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("the primary key of table \"%s\" is not the one by which its changes are wanted", def->name),
-			 errdetail("It has the columns %s.", list.data)));
+	if (list_length(order) != def->npk || list_length(names) != def->npk)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the primary key of table \"%s\" is not the one by which its changes are wanted", def->name),
+				 errdetail("It has the columns %s.", column_list(def->relid, def->pk_attno, def->npk))));
+	return order;
 }
 
 /* in_order: returns the texts of a primary key in another order of its columns */
 static Datum
-in_order(ArrayType *texts, int *order)
+in_order(ArrayType *texts, List *order)
 {
 	Datum	   *elems;
 	Datum		sorted[INDEX_MAX_KEYS];
@@ -244,7 +229,7 @@ in_order(ArrayType *texts, int *order)
 
 	deconstruct_array(texts, TEXTOID, -1, false, TYPALIGN_INT, &elems, NULL, &n);
 	for (int i = 0; i < n; i++)
-		sorted[i] = elems[order[i]];
+		sorted[i] = elems[list_nth_int(order, i)];
 	return PointerGetDatum(construct_array(sorted, n, TEXTOID, -1, false, TYPALIGN_INT));
 }
 
