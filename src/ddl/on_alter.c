@@ -35,7 +35,6 @@ static bool names_table(Node *command);
 static void describe_index_tables(Oid relid);
 static void describe_in_schema(const char *schema);
 static void check_tables_of_type(Node *command);
-static Oid	type_of_table(Oid relid);
 static void handle_switched_triggers(AlterTableStmt *stmt);
 static void warn_subscribed(void);
 static void handle_created_trigger(CreateTrigStmt *stmt);
@@ -197,28 +196,10 @@ check_tables_of_type(Node *command)
 		return;
 	foreach_oid(fact, catalog_fact_tables())
 	{
-		if (fact == relid || type_of_table(fact) == get_rel_type_id(relid))
+		/* CREATE TABLE ... OF has made a table of a type. */
+		if (fact == relid || GetSysCacheOid1(RELOID, Anum_pg_class_reloftype, ObjectIdGetDatum(fact)) == get_rel_type_id(relid))
 			invalidate_broken_definitions(fact);
 	}
-}
-
-/*
- * type_of_table
- *		Returns the type that a table was created with by CREATE TABLE ... OF;
- *		InvalidOid: none.
- */
-static Oid
-type_of_table(Oid relid)
-{
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
-	Oid			result = InvalidOid;
-
-	if (HeapTupleIsValid(tuple))
-	{
-		result = ((Form_pg_class) GETSTRUCT(tuple))->reloftype;
-		ReleaseSysCache(tuple);
-	}
-	return result;
 }
 
 /* handle_switched_triggers: makes index tables invalid whose triggers a command has disabled */

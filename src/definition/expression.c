@@ -489,15 +489,7 @@ collect_function(Oid function, void *context)
 static Oid
 base_of(Oid type)
 {
-	HeapTuple	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(type));
-	Oid			base = InvalidOid;
-
-	if (HeapTupleIsValid(tuple))
-	{
-		base = ((Form_pg_type) GETSTRUCT(tuple))->typbasetype;
-		ReleaseSysCache(tuple);
-	}
-	return base;
+	return GetSysCacheOid1(TYPEOID, Anum_pg_type_typbasetype, ObjectIdGetDatum(type));
 }
 
 /*
