@@ -87,6 +87,7 @@
 #include "utils/lsyscache.h"
 
 #include "../indextable.h"
+#include "../util/relation.h"
 #include "catalog.h"
 
 /* The rows of an index table, by the bits of their fields. */
@@ -99,7 +100,6 @@ typedef struct Records
 /* All bits of rows that lack entries; of many key fields version 1.1 has recorded the number itself. */
 #define LACKING_BITS(def)	(~(records_values(def) ? VALUE_BITS | VALUES_RECORDED : VALUES_RECORDED))
 
-static Relation open_if_free(Oid relid);
 static void read_records(Relation rel, Oid index_table, Snapshot snapshot, Records *records);
 static bool all_records(Relation rel, Oid index_table, Snapshot snapshot, uint32 *lacking);
 static bool has_rejections(Oid index_table, Snapshot snapshot);
@@ -126,20 +126,6 @@ completeness_relid(void)
 	if (!OidIsValid(known) || !OidIsValid(schema) || get_relname_relid("completeness", schema) != known)
 		known = catalog_relid("completeness", true);
 	return known;
-}
-
-/* open_if_free: opens a table of the catalog for reading; NULL: there is none, or one would have to wait for it */
-static Relation
-open_if_free(Oid relid)
-{
-	Relation	rel;
-
-	if (!OidIsValid(relid) || !ConditionalLockRelationOid(relid, AccessShareLock))
-		return NULL;
-	rel = try_relation_open(relid, NoLock);
-	if (rel == NULL)
-		UnlockRelationOid(relid, AccessShareLock);
-	return rel;
 }
 
 /*
@@ -214,7 +200,7 @@ index_table_complete(IndexDef *def, int fields, Snapshot snapshot)
 		return false;
 	if (whole_key || IsolationIsSerializable())
 		return whole_key;
-	rel = open_if_free(completeness_relid());
+	(void) open_if_free(completeness_relid(), &rel);
 	if (rel == NULL)
 		return false;
 	complete = all_records(rel, def->relid, snapshot, &lacking) && (lacking & LACKING_BITS(def)) < LACKS_ENTRY(fields);
@@ -236,7 +222,7 @@ index_table_has_none(IndexDef *def, uint32 values, Snapshot snapshot)
 
 	if (IsolationIsSerializable() || !records_values(def))
 		return false;
-	rel = open_if_free(completeness_relid());
+	(void) open_if_free(completeness_relid(), &rel);
 	if (rel == NULL)
 		return false;
 	result = all_records(rel, def->relid, snapshot, &recorded) && (recorded & VALUES_RECORDED) != 0 &&
@@ -278,10 +264,11 @@ all_records(Relation rel, Oid index_table, Snapshot snapshot, uint32 *lacking)
 static bool
 has_rejections(Oid index_table, Snapshot snapshot)
 {
-	Relation	rel = open_if_free(catalog_relid("rejection", true));
+	Relation	rel;
 	SysScanDesc scan;
 	bool		found;
 
+	(void) open_if_free(catalog_relid("rejection", true), &rel);
 	if (rel == NULL)
 		return true;
 	scan = scan_completeness(rel, "rejection_index_table", index_table, snapshot);

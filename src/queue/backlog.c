@@ -29,6 +29,7 @@
 #include "../place/place.h"
 #include "../util/arguments.h"
 #include "../util/lock.h"
+#include "../util/relation.h"
 #include "../util/settings.h"
 #include "../util/sql.h"
 #include "queue.h"
@@ -83,7 +84,7 @@ backlog_check(FactDef *def, Relation queue, HeapTuple last)
 		Relation	rel;
 
 		changes = (int64) queue_count_pending_blocks(queue) * rows;
-		if (queue_open_to_read(other, &rel) && rel != NULL)
+		if (open_if_free(other, &rel) && rel != NULL)
 		{
 			changes += (int64) queue_count_pending_blocks(rel) * rows;
 			relation_close(rel, AccessShareLock);
@@ -132,7 +133,7 @@ queue_growth(Oid fact_table, QueueEnds *ends)
 		Oid			relid = i == 0 ? row.queue : row.spare;
 		Relation	rel;
 
-		if (!queue_open_to_read(relid, &rel) || rel == NULL)
+		if (!open_if_free(relid, &rel) || rel == NULL)
 			continue;
 		now.relid[i] = relid;
 		now.bytes[i] = end_of(rel);
@@ -231,7 +232,7 @@ count_queue(FactTableRow *queue, QueueCount *count)
 		Relation	rel;
 		BlockNumber position = 0;
 
-		known = queue_open_to_read(tables[i], &rel);
+		known = open_if_free(tables[i], &rel);
 		if (rel == NULL)
 			continue;
 		count->bytes += (int64) RelationGetNumberOfBlocks(rel) * BLCKSZ;

@@ -328,7 +328,6 @@ extern char *rejection_of(FactDef *def, Oid index_table, Datum *key);
 /* Is called for a row of a queue table; returns false to stop the scan. */
 typedef bool (*queue_visitor) (HeapTuple tuple, void *arg);
 
-extern bool queue_open_to_read(Oid relid, Relation *rel);
 extern bool queue_scan(Relation rel, Snapshot snapshot, BlockNumber *position,
 					   queue_visitor visit, void *arg);
 extern BlockNumber queue_count_pending_blocks(Relation rel);

@@ -104,24 +104,6 @@ static void scan_block(Relation rel, BlockNumber block, Snapshot snapshot, queue
 					   void *arg, Findings *found);
 
 /*
- * queue_open_to_read
- *		Opens a queue table for callers that only look at it, and must not wait for a lock.
- *		Returns false if another session has it locked.  *rel is NULL then, and if the
- *		table does not exist.
- */
-bool
-queue_open_to_read(Oid relid, Relation *rel)
-{
-	*rel = NULL;
-	if (!OidIsValid(relid))
-		return true;
-	if (!ConditionalLockRelationOid(relid, AccessShareLock))
-		return false;
-	*rel = try_relation_open(relid, NoLock);
-	return true;
-}
-
-/*
  * get_scan_state
  *		Returns what this backend remembers of a queue table that has this many blocks now;
  *		nothing if the table was truncated since.

@@ -29,6 +29,7 @@
 #include "compat.h"
 #include "inherit.h"
 #include "lock.h"
+#include "relation.h"
 #include "subxact.h"
 
 /* How many ms to pause before a lock is tried again, and for how many ms lock_in_turns() does that. */
@@ -391,14 +392,8 @@ add_sizes(Oid relid, int64 *table_size, int64 *indexes_size)
 	List	   *others;
 	bool		free;
 
-	if (!ConditionalLockRelationOid(relid, AccessShareLock))
+	if (!open_if_free(relid, &rel) || rel == NULL)
 		return false;
-	rel = try_relation_open(relid, NoLock);
-	if (rel == NULL)
-	{
-		UnlockRelationOid(relid, AccessShareLock);
-		return false;
-	}
 	others = RelationGetIndexList(rel);
 	if (OidIsValid(rel->rd_rel->reltoastrelid))
 		others = lappend_oid(others, rel->rd_rel->reltoastrelid);

@@ -72,6 +72,26 @@ lock_if_exists(Oid relid, LOCKMODE mode)
 	return false;
 }
 
+/*
+ * open_if_free
+ *		Opens a relation for callers that only look at it, and must not wait for a lock.
+ *		Returns false if another session has it locked.  *rel is NULL then, and if the
+ *		relation does not exist.
+ */
+bool
+open_if_free(Oid relid, Relation *rel)
+{
+	*rel = NULL;
+	if (!OidIsValid(relid))
+		return true;
+	if (!ConditionalLockRelationOid(relid, AccessShareLock))
+		return false;
+	*rel = try_relation_open(relid, NoLock);
+	if (*rel == NULL)
+		UnlockRelationOid(relid, AccessShareLock);
+	return true;
+}
+
 /* require_owner: raises an error if a table is not the current user's */
 void
 require_owner(Oid relid)

@@ -37,6 +37,7 @@ extern void prepare_sort(SortSupport sort, Oid type, Oid collation, bool abbrevi
 extern void init_equality_key(ScanKey key, AttrNumber attno, Oid type, Oid collation, MemoryContext cxt);
 extern void require_owner(Oid relid);
 extern Relation lock_and_open(Oid relid, LOCKMODE mode);
+extern bool open_if_free(Oid relid, Relation *rel);
 extern Relation open_existing(Oid relid, LOCKMODE mode);
 extern bool lock_if_exists(Oid relid, LOCKMODE mode);
 extern HTAB *hash_by_oid(const char *name, long n, Size entry_size, MemoryContext cxt);

@@ -166,7 +166,7 @@ indextable_feed_take(PG_FUNCTION_ARGS)
 		int64		from = take.n;
 
 		/* An empty table that is being truncated has nothing to take. */
-		if (!queue_open_to_read(tables[t], &take.queue) || take.queue == NULL)
+		if (!open_if_free(tables[t], &take.queue) || take.queue == NULL)
 			continue;
 		queue_scan(take.queue, snapshot, &position, take_row, &take);
 		relation_close(take.queue, AccessShareLock);
@@ -416,7 +416,7 @@ indextable_feed_status(PG_FUNCTION_ARGS)
 			BlockNumber position = 0;
 
 			/* What is locked may have changes: the caller asks again. */
-			if (!queue_open_to_read(tables[t], &queue))
+			if (!open_if_free(tables[t], &queue))
 				status.pending = true;
 			if (queue == NULL)
 				continue;

@@ -20,6 +20,7 @@
 #include "../../queue/queue.h"
 #include "../../util/inherit.h"
 #include "../../util/lock.h"
+#include "../../util/relation.h"
 #include "../foreign/foreign.h"
 #include "../place.h"
 
@@ -178,7 +179,7 @@ wait_here(FactTableRow *queue, int64 max_lag, TimestampTz until)
 			 * The table may be locked because it is being emptied, or for
 			 * another reason: it is tried again.
 			 */
-			if (!queue_open_to_read(tables[i], &rel))
+			if (!open_if_free(tables[i], &rel))
 				search.found = true;
 			if (rel == NULL)
 				continue;
