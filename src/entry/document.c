@@ -122,8 +122,9 @@ same_member(FactRow *a, FactRow *b, int docno, JsonbValue *value)
 {
 	JsonbContainer *root = &a->docs[docno].json->root;
 	Document   *other = &b->docs[docno];
-	const char *bytes = (char *) root;
-	Size		len = 0;
+	Size		len;
+	const char *bytes = json_bytes(value, &len);
+	Size		at = len == 0 ? 0 : bytes - (char *) root;
 	Size		header;
 	Size		at_hand;
 	int			n = JsonContainerSize(root);
@@ -131,28 +132,32 @@ same_member(FactRow *a, FactRow *b, int docno, JsonbValue *value)
 	if (!JsonContainerIsObject(root) || !load_document(b, docno))
 		return false;
 	header = (char *) (root->children + 2 * n) - (char *) root + getJsonbOffset(root, n);
+	at_hand = VARSIZE(other->json) - VARHDRSZ;
+	return header <= at_hand && at + len <= at_hand &&
+		memcmp(root, &other->json->root, header) == 0 &&
+		memcmp((char *) root + at, (char *) &other->json->root + at, len) == 0;
+}
+
+/* json_bytes: returns the bytes of a value, and how many these are; null and booleans have none */
+const char *
+json_bytes(JsonbValue *value, Size *len)
+{
 	switch (value->type)
 	{
 		case jbvString:
-			bytes = value->val.string.val;
-			len = value->val.string.len;
-			break;
+			*len = value->val.string.len;
+			return value->val.string.val;
 		case jbvNumeric:
-			bytes = (char *) value->val.numeric;
-			len = VARSIZE_ANY(bytes);
-			break;
+			*len = VARSIZE_ANY(value->val.numeric);
+			return (char *) value->val.numeric;
 		case jbvBinary:
-			bytes = (char *) value->val.binary.data;
-			len = value->val.binary.len;
-			break;
+			*len = value->val.binary.len;
+			return (char *) value->val.binary.data;
 		default:
-			/* Its type says it all. */
-			break;
+			Assert(value->type == jbvNull || value->type == jbvBool);
+			*len = 0;
+			return NULL;
 	}
-	at_hand = VARSIZE(other->json) - VARHDRSZ;
-	return header <= at_hand && bytes - (char *) root + len <= at_hand &&
-		memcmp(root, &other->json->root, header) == 0 &&
-		memcmp(bytes, (char *) &other->json->root + (bytes - (char *) root), len) == 0;
 }
 
 /*

@@ -319,26 +319,13 @@ entries_unchanged(IndexDef *def, FactRow *old, FactRow *new)
 static bool
 same_json(JsonbValue *a, JsonbValue *b)
 {
-	if (a->type != b->type)
-		return false;
-	switch (a->type)
-	{
-		case jbvNull:
-			return true;
-		case jbvString:
-			return a->val.string.len == b->val.string.len &&
-				memcmp(a->val.string.val, b->val.string.val, a->val.string.len) == 0;
-		case jbvNumeric:
-			return VARSIZE_ANY(a->val.numeric) == VARSIZE_ANY(b->val.numeric) &&
-				memcmp(a->val.numeric, b->val.numeric, VARSIZE_ANY(a->val.numeric)) == 0;
-		case jbvBool:
-			return a->val.boolean == b->val.boolean;
-		case jbvBinary:
-			return a->val.binary.len == b->val.binary.len &&
-				memcmp(a->val.binary.data, b->val.binary.data, a->val.binary.len) == 0;
-		default:
-			return false;
-	}
+	Size		a_len;
+	Size		b_len;
+	const char *a_bytes = json_bytes(a, &a_len);
+	const char *b_bytes = json_bytes(b, &b_len);
+
+	return a->type == b->type && a_len == b_len && (a_len == 0 || memcmp(a_bytes, b_bytes, a_len) == 0) &&
+		(a->type != jbvBool || a->val.boolean == b->val.boolean);
 }
 
 /*

@@ -49,6 +49,7 @@ extern void factrow_init(FactRow *row, FactDef *fact, TupleTableSlot *slot);
 extern bool document_value(FactRow *row, int docno, PathStep *steps, int nsteps,
 						   JsonbValue *value);
 extern bool same_member(FactRow *a, FactRow *b, int docno, JsonbValue *value);
+extern const char *json_bytes(JsonbValue *value, Size *len);
 extern bool json_walk(JsonbValue *value, PathStep *steps, int nsteps);
 
 /* entries.c: holds the entries of one row, and compares them with those of its old version */
