@@ -144,8 +144,7 @@ static bool read_value(Node *expr, Index varno, MissedValue *value);
 static bool append_step(void *arg, StepKind kind, const char *name, int len);
 static bool is_key_type(Oid type);
 static void missed_count(Oid fact, AttrNumber document, MissedKind kind, const char *field);
-static Place *place_of_condition(Place *set, uint32 hash, MissedCondition *condition);
-static Place *take_place(Place *set, uint32 hash, MissedCondition *condition);
+static Place *place_of_condition(Place *set, uint32 hash, MissedCondition *condition, bool take);
 
 /*
  * count_missed_fields
@@ -445,22 +444,29 @@ missed_count(Oid fact, AttrNumber document, MissedKind kind, const char *field)
 						hash_bytes_uint32(MyDatabaseId ^ fact ^ ((uint32) document << 16) ^ ((uint32) kind << 8)));
 	set = missed->places[hash % SETS];
 	LWLockAcquire(missed->lock, LW_SHARED);
-	place = place_of_condition(set, hash, &condition);
+	place = place_of_condition(set, hash, &condition, false);
 	if (place == NULL)
 	{
 		LWLockRelease(missed->lock);
 		LWLockAcquire(missed->lock, LW_EXCLUSIVE);
-		place = take_place(set, hash, &condition);
+		/* Another session may just have given it one. */
+		place = place_of_condition(set, hash, &condition, true);
 	}
 	pg_atomic_fetch_add_u64(&place->planned, 1);
 	pg_atomic_write_u64(&place->last, (uint64) GetCurrentStatementStartTimestamp());
 	LWLockRelease(missed->lock);
 }
 
-/* place_of_condition: returns the place of a condition in its set, or NULL; called under the lock */
+/*
+ * place_of_condition
+ *		Returns the place of a condition in its set.  If it has none, that is NULL, or with "take" the
+ *		one that it takes now.  Called under the lock, which is exclusive then.
+ */
 static Place *
-place_of_condition(Place *set, uint32 hash, MissedCondition *condition)
+place_of_condition(Place *set, uint32 hash, MissedCondition *condition, bool take)
 {
+	Place	   *oldest = &set[0];
+
 	for (int i = 0; i < PLACES; i++)
 	{
 		Place	   *place = &set[i];
@@ -469,32 +475,19 @@ place_of_condition(Place *set, uint32 hash, MissedCondition *condition)
 			place->condition.document == condition->document && place->condition.kind == condition->kind &&
 			strcmp(place->condition.field, condition->field) == 0)
 			return place;
+		if (OidIsValid(oldest->database) &&
+			(!OidIsValid(place->database) || pg_atomic_read_u64(&place->last) < pg_atomic_read_u64(&oldest->last)))
+			oldest = place;
 	}
-	return NULL;
-}
-
-/* take_place: returns the place of a new condition, unless another session has just given it one; called under the exclusive lock */
-static Place *
-take_place(Place *set, uint32 hash, MissedCondition *condition)
-{
-	Place	   *place = place_of_condition(set, hash, condition);
-
-	if (place != NULL)
-		return place;
-	place = &set[0];
-	for (int i = 0; i < PLACES && OidIsValid(place->database); i++)
-	{
-		if (!OidIsValid(set[i].database) ||
-			pg_atomic_read_u64(&set[i].last) < pg_atomic_read_u64(&place->last))
-			place = &set[i];
-	}
-	place->database = MyDatabaseId;
-	place->hash = hash;
-	place->condition = *condition;
-	place->condition.since = GetCurrentStatementStartTimestamp();
-	pg_atomic_init_u64(&place->planned, 0);
-	pg_atomic_init_u64(&place->last, 0);
-	return place;
+	if (!take)
+		return NULL;
+	oldest->database = MyDatabaseId;
+	oldest->hash = hash;
+	oldest->condition = *condition;
+	oldest->condition.since = GetCurrentStatementStartTimestamp();
+	pg_atomic_init_u64(&oldest->planned, 0);
+	pg_atomic_init_u64(&oldest->last, 0);
+	return oldest;
 }
 
 /* missed_forget: has counting begin anew for a fact table, as one of its fields has an index table from now on */
