@@ -81,7 +81,6 @@ static void write_and_begin(Deltas **deltas, int n, MemoryContext cxt);
 static void take_away_table(Deltas *deltas, Relation rel, Snapshot snapshot, Deltas *found);
 static void add(Deltas *deltas, DeltaGroup *group, AttrNumber attno, Datum *values, int sign);
 static bool is_zero(IndexDef *def, Datum *values, AttrNumber attno);
-static void write_delta(Deltas *deltas, Datum *values, bool *isnull, void *arg);
 static int64 fold_entries(Deltas *deltas, Relation rel, Snapshot snapshot, int64 limit);
 static void fold_entry(Deltas *deltas, Relation rel, TupleTableSlot *entry, ItemPointer tid);
 static void deltas_add(Deltas *deltas, Datum *values, bool *isnull, int sign);
@@ -127,6 +126,7 @@ deltas_begin(IndexDef *def, MemoryContext cxt)
 	deltas->def = def;
 	deltas->cxt = cxt;
 	deltas->groups = deltas_create(cxt, 8, def);
+	deltas->at = MemoryContextAlloc(cxt, sizeof(deltas_iterator));
 	deltas->added = MemoryContextAlloc(cxt, sizeof(AttrNumber) * def->desc->natts);
 	deltas->nadded = added_columns(def, deltas->added);
 	return deltas;
@@ -357,36 +357,29 @@ take_away_table(Deltas *deltas, Relation rel, Snapshot snapshot, Deltas *found)
 	table_endscan(scan);
 }
 
-/* deltas_visit: calls the handler with each group in which anything is left; returns how many there are */
-int64
-deltas_visit(Deltas *deltas, delta_handler handler, void *arg)
+/* deltas_rewind: has deltas_next_group() begin with the first group */
+void
+deltas_rewind(Deltas *deltas)
 {
-	int64		n = 0;
-	deltas_iterator it;
-	DeltaGroup *group;
-
-	deltas_start_iterate(deltas->groups, &it);
-	while ((group = deltas_iterate(deltas->groups, &it)) != NULL)
-	{
-		Datum	   *values = group->delta.values;
-		bool		any = false;
-
-		for (int i = 0; i < deltas->nadded && !any; i++)
-			any = !is_zero(deltas->def, values, deltas->added[i]);
-		if (!any)
-			continue;
-		handler(deltas, values, group->delta.isnull, arg);
-		n++;
-	}
-	return n;
+	deltas_start_iterate(deltas->groups, deltas->at);
 }
 
-/* What write_delta() writes with. */
-typedef struct DeltaWriter
+/* deltas_next_group: returns whether there is another group in which anything is left, and sets *values and *isnull to it, as an entry */
+bool
+deltas_next_group(Deltas *deltas, Datum **values, bool **isnull)
 {
-	Writer		writer;
-	TupleTableSlot *slot;
-} DeltaWriter;
+	DeltaGroup *group;
+
+	while ((group = deltas_iterate(deltas->groups, deltas->at)) != NULL)
+	{
+		*values = group->delta.values;
+		*isnull = group->delta.isnull;
+		for (int i = 0; i < deltas->nadded; i++)
+			if (!is_zero(deltas->def, *values, deltas->added[i]))
+				return true;
+	}
+	return false;
+}
 
 /*
  * deltas_write
@@ -398,37 +391,31 @@ deltas_write(Deltas *deltas)
 {
 	IndexDef   *def = deltas->def;
 	Relation	rel;
-	DeltaWriter *w;
-	int64		n;
+	Writer		writer;
+	TupleTableSlot *slot;
+	Datum	   *values;
+	bool	   *isnull;
+	int64		n = 0;
 
 	if (deltas->groups->members == 0 && deltas->skipped == 0 && !lacking_is_news(def, deltas->lacking))
 		return 0;
 	rel = table_open(def->relid, NoLock);
-	w = palloc(sizeof(DeltaWriter));
-	open_writer(&w->writer, def, rel);
-	w->slot = MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsVirtual);
-	n = deltas_visit(deltas, write_delta, w);
-	ExecDropSingleTupleTableSlot(w->slot);
-	close_writer(&w->writer);
-	pfree(w);
+	open_writer(&writer, def, rel);
+	slot = MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsVirtual);
+	for (deltas_rewind(deltas); deltas_next_group(deltas, &values, &isnull); n++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		store_entry(slot, values, isnull);
+		table_tuple_insert(rel, slot, command_id(&writer), 0, NULL);
+		(void) insert_index_entries(&writer, slot, false, (TU_UpdateIndexes) 0, false);
+	}
+	ExecDropSingleTupleTableSlot(slot);
+	close_writer(&writer);
 	table_close(rel, NoLock);
 	if (deltas->skipped > 0)
 		catalog_count_skipped(def->relid, deltas->skipped);
 	record_lacking(def, deltas->lacking);
 	return n;
-}
-
-/* write_delta: inserts an entry */
-static void
-write_delta(Deltas *deltas, Datum *values, bool *isnull, void *arg)
-{
-	DeltaWriter *w = arg;
-	TupleTableSlot *slot = w->slot;
-
-	CHECK_FOR_INTERRUPTS();
-	store_entry(slot, values, isnull);
-	table_tuple_insert(w->writer.rel, slot, command_id(&w->writer), 0, NULL);
-	(void) insert_index_entries(&w->writer, slot, false, (TU_UpdateIndexes) 0, false);
 }
 
 /*

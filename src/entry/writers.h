@@ -24,15 +24,13 @@ typedef struct Deltas
 	IndexDef   *def;
 	MemoryContext cxt;			/* of all of it */
 	struct deltas_hash *groups;
+	struct deltas_iterator *at; /* where deltas_next_group() is */
 	AttrNumber *added;			/* the columns that are added up */
 	int			nadded;
 	Size		bytes;			/* of memory, roughly */
 	int64		skipped;		/* values left out, to be counted */
 	uint32		lacking;		/* of all rows, to be recorded */
 } Deltas;
-
-/* Is called with each group in which anything is left, as an entry. */
-typedef void (*delta_handler) (Deltas *deltas, Datum *values, bool *isnull, void *arg);
 
 extern Deltas *deltas_begin(IndexDef *def, MemoryContext cxt);
 extern void deltas_change_row(Deltas *deltas, FactRow *old, FactRow *new);
@@ -41,7 +39,8 @@ extern Deltas *deltas_of_difference(IndexDef *def, Relation fact_table, Relation
 									bool report, Deltas *found);
 extern bool deltas_find(Deltas *deltas, Datum *values, bool *isnull, Datum **found);
 extern bool lock_folding(Oid relid, bool wait);
-extern int64 deltas_visit(Deltas *deltas, delta_handler handler, void *arg);
+extern void deltas_rewind(Deltas *deltas);
+extern bool deltas_next_group(Deltas *deltas, Datum **values, bool **isnull);
 extern int64 deltas_write(Deltas *deltas);
 extern int64 fold_totals(IndexDef *def, Relation rel, int64 limit);
 

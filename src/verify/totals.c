@@ -27,15 +27,7 @@
 #include "../util/inherit.h"
 #include "verify.h"
 
-/* What report_group() works on. */
-typedef struct Report
-{
-	Deltas	   *found;			/* what the table of totals has */
-	discrepancy_handler handler;
-	void	   *arg;
-} Report;
-
-static void report_group(Deltas *difference, Datum *values, bool *isnull, void *arg);
+static void report_group(Deltas *difference, Deltas *has, Datum *values, bool *isnull, discrepancy_handler handler, void *arg);
 
 /* verify_totals: calls the handler for each group of which the totals are wrong; returns what is to be recorded of the rows */
 uint32
@@ -44,27 +36,29 @@ verify_totals(IndexDef *def, Relation fact, Relation index_table, Snapshot snaps
 {
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable totals", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(cxt);
-	Report		report = {.found = deltas_begin(def, cxt),.handler = handler,.arg = arg};
-	Deltas	   *difference = deltas_of_difference(def, fact, index_table, snapshot, false, report.found);
+	Deltas	   *has = deltas_begin(def, cxt);
+	Deltas	   *difference = deltas_of_difference(def, fact, index_table, snapshot, false, has);
 	uint32		lacking = difference->lacking;
+	Datum	   *values;
+	bool	   *isnull;
 
 	MemoryContextSwitchTo(old);
-	deltas_visit(difference, report_group, &report);
+	for (deltas_rewind(difference); deltas_next_group(difference, &values, &isnull);)
+		report_group(difference, has, values, isnull, handler, arg);
 	MemoryContextDelete(cxt);
 	return lacking;
 }
 
-/* report_group: reports a group, as it should be and as it is */
+/* report_group: reports a group, as it should be and as it is in what the table of totals has */
 static void
-report_group(Deltas *difference, Datum *values, bool *isnull, void *arg)
+report_group(Deltas *difference, Deltas *has, Datum *values, bool *isnull, discrepancy_handler handler, void *arg)
 {
-	Report	   *report = arg;
 	IndexDef   *def = difference->def;
 	Discrepancy d = {.kind = KIND_STALE,.def = def};
 	TupleTableSlot *expected = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
 	TupleTableSlot *found = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
 	Datum	   *there;
-	bool		any = deltas_find(report->found, values, isnull, &there);
+	bool		any = deltas_find(has, values, isnull, &there);
 
 	store_entry(expected, values, isnull);
 	store_entry(found, any ? there : values, isnull);
@@ -81,7 +75,7 @@ report_group(Deltas *difference, Datum *values, bool *isnull, void *arg)
 		d.kind = KIND_DANGLING;
 	d.expected = d.kind == KIND_DANGLING ? NULL : expected;
 	d.found = d.kind == KIND_MISSING ? NULL : found;
-	report->handler(&d, report->arg);
+	handler(&d, arg);
 	ExecDropSingleTupleTableSlot(expected);
 	ExecDropSingleTupleTableSlot(found);
 }
