@@ -58,7 +58,6 @@ const char *const state_names[] = {"building", "active", "invalid", NULL};
 
 static int	value_named(Datum name, const char *const *names);
 static void *read_definition(HeapTuple tuple, TupleDesc desc);
-static int	compare_definitions(const ListCell *a, const ListCell *b);
 
 /*
  * invalidate_definitions
@@ -149,14 +148,11 @@ catalog_insert(DefinitionRow *row, Relation fact)
 	values[DEF_PRIMARY_KEY - 1] = string_array(row->primary_key, NAMEOID);
 	values[DEF_DOCUMENT - 1] = DirectFunctionCall1(namein, CStringGetDatum(row->document));
 	values[DEF_KEY - 1] = string_array(row->key, TEXTOID);
-	if (row->include != NIL)
-		values[DEF_INCLUDE - 1] = string_array(row->include, TEXTOID);
-	else
-		isnull[DEF_INCLUDE - 1] = true;
+	values[DEF_INCLUDE - 1] = string_array(row->include, TEXTOID);
+	isnull[DEF_INCLUDE - 1] = row->include == NIL;
 	if (row->filter != NULL)
 		values[DEF_FILTER - 1] = CStringGetTextDatum(row->filter);
-	else
-		isnull[DEF_FILTER - 1] = true;
+	isnull[DEF_FILTER - 1] = row->filter == NULL;
 	values[DEF_STRATEGY - 1] = CStringGetTextDatum(strategy_names[row->strategy]);
 	values[DEF_MAINTENANCE - 1] = CStringGetTextDatum(maintenance_names[row->maintenance]);
 	values[DEF_IS_UNIQUE - 1] = BoolGetDatum(row->is_unique);
@@ -164,8 +160,7 @@ catalog_insert(DefinitionRow *row, Relation fact)
 	values[DEF_STATE - 1] = CStringGetTextDatum(state_names[row->state]);
 	if (row->problem != NULL)
 		values[DEF_PROBLEM - 1] = CStringGetTextDatum(row->problem);
-	else
-		isnull[DEF_PROBLEM - 1] = true;
+	isnull[DEF_PROBLEM - 1] = row->problem == NULL;
 	values[DEF_REPLACES - 1] = ObjectIdGetDatum(row->replaces);
 	isnull[DEF_REPLACES - 1] = !OidIsValid(row->replaces);
 	insert_row("definition", values, isnull);
@@ -305,21 +300,9 @@ catalog_read_definitions(Oid fact_table, Oid index_table)
 List *
 catalog_read_unchecked_definitions(Oid fact_table, Oid index_table)
 {
-	List	   *result = OidIsValid(fact_table) ?
+	return OidIsValid(fact_table) ?
 		catalog_rows("definition", "definition_fact_table", DEF_FACT_TABLE, fact_table, read_definition) :
 		catalog_rows("definition", "definition_pkey", DEF_INDEX_TABLE, index_table, read_definition);
-
-	list_sort(result, compare_definitions);
-	return result;
-}
-
-static int
-compare_definitions(const ListCell *a, const ListCell *b)
-{
-	Oid			x = ((DefinitionRow *) lfirst(a))->index_table;
-	Oid			y = ((DefinitionRow *) lfirst(b))->index_table;
-
-	return x < y ? -1 : x > y ? 1 : 0;
 }
 
 /* catalog_definitions: lists all definitions (DefinitionRow *), also those that do not fit the tables */

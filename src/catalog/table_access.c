@@ -31,6 +31,7 @@
 #include "../indextable.h"
 #include "catalog.h"
 
+static int	compare_by_oid(const ListCell *a, const ListCell *b);
 pg_noreturn static void no_relation(const char *name);
 
 /*
@@ -278,8 +279,8 @@ catalog_table_has_columns(const char *table, int natts)
 /*
  * catalog_rows
  *		Lists what read() makes of those rows of a table of the catalog whose column is value, by
- *		an index, or of all rows, if index is NULL.  While CREATE or DROP EXTENSION is under way
- *		there are none.
+ *		an index, or of all rows, if index is NULL, in the order of the OIDs that it begins with.
+ *		While CREATE or DROP EXTENSION is under way there are none.
  */
 List *
 catalog_rows(const char *table, const char *index, AttrNumber column, Oid value,
@@ -300,5 +301,16 @@ catalog_rows(const char *table, const char *index, AttrNumber column, Oid value,
 		result = lappend(result, read(tuple, RelationGetDescr(rel)));
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
+	list_sort(result, compare_by_oid);
 	return result;
+}
+
+/* compare_by_oid: compares what begins with an OID; for list_sort() */
+static int
+compare_by_oid(const ListCell *a, const ListCell *b)
+{
+	Oid			x = *(Oid *) lfirst(a);
+	Oid			y = *(Oid *) lfirst(b);
+
+	return x < y ? -1 : x > y ? 1 : 0;
 }

@@ -43,7 +43,6 @@ typedef struct TakeAll
 
 static void check_drainable(void *arg);
 static void take_all(void *arg);
-static int	compare_queues(const ListCell *a, const ListCell *b);
 static void warn_not_drained(Oid fact_table, ErrorData *error);
 static bool fold_tables(Oid fact_table);
 
@@ -58,7 +57,6 @@ indextable_drain(PG_FUNCTION_ARGS)
 	DrainCall	call = {.all = PG_ARGISNULL(0),.limit = PG_ARGISNULL(1) ? setting_batch_size : PG_GETARG_INT32(1)};
 	Oid			wanted = call.all ? InvalidOid : PG_GETARG_OID(0);
 	bool		found = false;
-	List	   *queues;
 
 	if (call.limit < 1 || call.limit > MAX_BATCH_SIZE)
 		ereport(ERROR,
@@ -72,12 +70,10 @@ indextable_drain(PG_FUNCTION_ARGS)
 		require_owner(wanted);
 
 	/*
-	 * All sessions go through the queues in the same order, because each
-	 * keeps its locks.
+	 * All sessions go through the queues in the same order, that of OIDs,
+	 * because each keeps its locks.
 	 */
-	queues = catalog_queues(false);
-	list_sort(queues, compare_queues);
-	foreach_ptr(FactTableRow, row, queues)
+	foreach_ptr(FactTableRow, row, catalog_queues(false))
 	{
 		Oid			fact_table = row->fact_table;
 		ErrorData  *error = NULL;
@@ -116,16 +112,6 @@ check_drainable(void *arg)
 		return;
 	check_row_indexes(definition_of_fact(fact, fact_table));
 	relation_close(fact, NoLock);
-}
-
-/* compare_queues: compares queues by their fact tables' OIDs; for list_sort() */
-static int
-compare_queues(const ListCell *a, const ListCell *b)
-{
-	Oid			x = ((FactTableRow *) lfirst(a))->fact_table;
-	Oid			y = ((FactTableRow *) lfirst(b))->fact_table;
-
-	return x < y ? -1 : x > y ? 1 : 0;
 }
 
 /* warn_not_drained: warns that an error has kept the changes of one fact table from being applied */
