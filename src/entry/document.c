@@ -138,28 +138,6 @@ same_member(FactRow *a, FactRow *b, int docno, JsonbValue *value)
 		memcmp((char *) root + at, (char *) &other->json->root + at, len) == 0;
 }
 
-/* json_bytes: returns the bytes of a value, and how many these are; null and booleans have none */
-const char *
-json_bytes(JsonbValue *value, Size *len)
-{
-	switch (value->type)
-	{
-		case jbvString:
-			*len = value->val.string.len;
-			return value->val.string.val;
-		case jbvNumeric:
-			*len = VARSIZE_ANY(value->val.numeric);
-			return (char *) value->val.numeric;
-		case jbvBinary:
-			*len = value->val.binary.len;
-			return (char *) value->val.binary.data;
-		default:
-			Assert(value->type == jbvNull || value->type == jbvBool);
-			*len = 0;
-			return NULL;
-	}
-}
-
 /*
  * json_walk
  *		Replaces *value, all bytes of which are at hand, with the value that a path

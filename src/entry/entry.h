@@ -49,8 +49,29 @@ extern void factrow_init(FactRow *row, FactDef *fact, TupleTableSlot *slot);
 extern bool document_value(FactRow *row, int docno, PathStep *steps, int nsteps,
 						   JsonbValue *value);
 extern bool same_member(FactRow *a, FactRow *b, int docno, JsonbValue *value);
-extern const char *json_bytes(JsonbValue *value, Size *len);
 extern bool json_walk(JsonbValue *value, PathStep *steps, int nsteps);
+
+/* json_bytes: returns the bytes of a value, and how many these are; null and booleans have none */
+static inline const char *
+json_bytes(JsonbValue *value, Size *len)
+{
+	switch (value->type)
+	{
+		case jbvString:
+			*len = value->val.string.len;
+			return value->val.string.val;
+		case jbvNumeric:
+			*len = VARSIZE_ANY(value->val.numeric);
+			return (char *) value->val.numeric;
+		case jbvBinary:
+			*len = value->val.binary.len;
+			return (char *) value->val.binary.data;
+		default:
+			Assert(value->type == jbvNull || value->type == jbvBool);
+			*len = 0;
+			return NULL;
+	}
+}
 
 /* entries.c: holds the entries of one row, and compares them with those of its old version */
 
