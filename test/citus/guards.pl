@@ -5,7 +5,7 @@
 # becomes C, and a drain at the new place writes entry C; then the first goes on, and writes entry B.
 #
 # The lock of the index tables' shards: a drain is about to read a shard of the index table, which is being moved between
-# two other nodes; it waits for the move, and then Citus has it write to the shard's old copy, or fail.
+# two other nodes; it waits for the move, and then writes to the shard's old copy.
 #
 # The fence of prepared transactions: a drain writes an entry on another node, and its node stops between its commit and
 # COMMIT PREPARED; the fact is deleted; the next drain does not see the entry, which appears when Citus resolves the
@@ -23,8 +23,7 @@ use Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my @nodes = new_cluster('guards', settings => [ 'indextable.max_workers = 0', 'citus.recover_2pc_interval = -1', 'citus.defer_shard_delete_interval = -1',
-	'deadlock_timeout = 60s' ]);
+my @nodes = new_cluster('guards', settings => [ 'indextable.max_workers = 0', 'citus.recover_2pc_interval = -1', 'citus.defer_shard_delete_interval = -1' ]);
 my ($c, $w1, $w2) = @nodes;
 my %node = map { $_->port => $_ } @nodes;
 
@@ -217,11 +216,13 @@ foreach my $guard ('left out', 'in place')
 {
 	my $pk = $guard eq 'in place' ? 3 : 4;
 	my ($here) = place($pk);
-	my ($shard, $port, $other) = split /\|/, sql($c, "SELECT min(shardid), nodeport, max(shardid) FROM citus_shards WHERE table_name = 'f_k'::regclass AND nodeport NOT IN (" . $here->port . ', ' . $c->port . ') GROUP BY 2');
-	my $to_coordinator = "'localhost', $port, 'localhost', " . $c->port . ", 'block_writes'";
-	sql($c, "SELECT citus_move_shard_placement($other, $to_coordinator)");
+	my $from = $here == $w1 ? $w2 : $w1;
+	my $to_coordinator = "'localhost', " . $from->port . ", 'localhost', " . $c->port . ", 'block_writes'";
+
+	# Of the shards of the index table, the other node keeps one, which is moved.
+	my ($shard, @others) = split /\n/, sql($c, "SELECT shardid FROM citus_shards WHERE table_name = 'f_k'::regclass AND nodeport = " . $from->port . ' ORDER BY 1');
+	sql($c, "SELECT citus_move_shard_placement($_, $to_coordinator)") for @others;
 	my $key = sql($c, "SELECT k FROM (SELECT 'key ' || i FROM generate_series(1, 100) i) k (k) WHERE get_shard_id_for_distribution_column('f_k', k) = $shard LIMIT 1");
-	my $from = $node{$port};
 	my $held = session($from);
 	$held->query("BEGIN; SELECT lock_shard_metadata(5, ARRAY[$shard])");
 	my $move = session($c);
@@ -229,21 +230,28 @@ foreach my $guard ('left out', 'in place')
 	my $waiting = "SELECT count(*) = %d FROM pg_locks WHERE locktype = 'advisory' AND classid <> 1765 AND NOT granted";
 	ok(becomes_true($from, sprintf $waiting, 1), "index tables' lock $guard: a move is about to copy a shard");
 	sql($c, "UPDATE f SET doc = '{\"k\": \"$key\"}' WHERE pk = $pk");
-	my $left_out = $guard eq 'left out' ? hold($here, "the lock of the index tables' shards") : undef;
+	my @left_out = $guard eq 'left out' ? map { hold($_, "the lock of the index tables' shards") } @nodes : ();
 	my $drain = session($here);
-	$drain->start($one_batch);
-	if ($left_out) { ok(becomes_true($from, sprintf $waiting, 2), 'a drain is about to read it'); }
-	else { ok(becomes_true($here, sprintf $waiting, 1), 'a drain waits for the move'); }
+	if (@left_out)
+	{
+		$drain->start($one_batch);
+		ok(becomes_true($from, sprintf $waiting, 2), 'a drain is about to read it');
+	}
+	else
+	{
+		$drain->start("SELECT indextable.drain('f')");
+		ok(becomes_true($here, sprintf $waiting, 1), 'a drain waits for the move');
+	}
 	$held->finish;
 	unlike($move->answer, qr/ERROR/, 'the shard moves');
-	note 'the drain: ' . $drain->answer;
-	$_->finish for $drain, $move, $left_out // ();
-	if ($left_out) { like(drift(), qr/missing $key of $pk$/, 'the drain has written no entry'); }
-	else { is(drift(), '', 'the drain has written the entry'); }
-	ok(drain_all(@nodes), 'all is applied');
+	is($drain->answer, '1', 'the drain has applied the change');
+	$_->finish for $drain, $move, @left_out;
+	ok(drain_all(@nodes), 'nothing is left');
+	is(drift(), @left_out ? "missing $key of $pk" : '', @left_out ? 'the entry is lost' : 'the entry is there');
 	sql($c, "CALL indextable.repair('f_k')");
 	ok(drain_all(@nodes), 'repaired');
 	is(drift(), '', 'and right again');
+	sql($c, "SELECT citus_move_shard_placement($_, 'localhost', " . $c->port . ", 'localhost', " . $from->port . ", 'block_writes')") for $shard, @others;
 }
 
 $_->stop('immediate') for @nodes;

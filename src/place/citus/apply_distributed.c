@@ -24,10 +24,14 @@
 #include "../../indextable.h"
 #include "../../util/relation.h"
 #include "../../util/sql.h"
+#include "../../util/wait_point.h"
 #include "../../util/while_set.h"
 #include "citus.h"
 
 PG_FUNCTION_INFO_V1(indextable_lock_shards);
+
+/* For so long a drain waits for a lock on another node, in ms: a move ends there a little later than on the drain's. */
+#define PATIENCE			20
 
 /* Columns of an index table as the parameters of a statement. */
 typedef struct Parameters
@@ -68,8 +72,8 @@ bool		writing_distributed = false;
  * It is declared to be stable, so that the query of a shard that it is a condition of calls it once,
  * whether or not there are rows.
  *
- * A move locks the coordinator first, and then waits for the node of the drain.  So that they do not wait
- * for each other, and Citus does not end the move, the drain gives up before Citus looks for deadlocks.
+ * A move may hold a lock here and wait for the drain, which has locked the shards on its own node.  Citus would
+ * end the move if the drain waited for it, too.  So the drain gives up soon, and begins anew.
  */
 Datum
 indextable_lock_shards(PG_FUNCTION_ARGS)
@@ -77,7 +81,7 @@ indextable_lock_shards(PG_FUNCTION_ARGS)
 	Oid			type = INT8ARRAYOID;
 	Datum		value = PG_GETARG_DATUM(0);
 
-	WHILE_SET(LockTimeout, Max(DeadlockTimeout / 2, 1),
+	WHILE_SET(LockTimeout, guard_is_left_out("the lock of the index tables' shards") ? 0 : PATIENCE,
 			  (void) query_with(InvalidOid, "SELECT pg_catalog.lock_shard_metadata(5, $1)", 1, &type, &value));
 	PG_RETURN_BOOL(true);
 }

@@ -27,6 +27,7 @@
 #include "commands/sequence.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
+#include "storage/proc.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
@@ -43,13 +44,25 @@
 #include "../../util/lock.h"
 #include "../../util/sql.h"
 #include "../../util/subxact.h"
+#include "../../util/while_set.h"
 #include "citus.h"
 
 PG_FUNCTION_INFO_V1(indextable_drain_shards);
 PG_FUNCTION_INFO_V1(indextable_table_sizes);
 
+/* For so long drain_shards() waits for a lock, in ms. */
+#define PATIENCE			200
+
 /* The longest pause between two queries, in ms, as each of them asks all shards. */
 #define MAX_PAUSE			100
+
+/* A batch that drain_shards() applies. */
+typedef struct ShardBatch
+{
+	Oid			fact_table;
+	int			limit;
+	int64		changes;		/* that were applied */
+} ShardBatch;
 
 /* A query of one row of three columns, and its result. */
 typedef struct Question
@@ -59,6 +72,7 @@ typedef struct Question
 	bool		isnull[3];
 } Question;
 
+static void drain_shards(void *arg);
 static int64 drain_round(const char *fact, int limit);
 static void check_shards_unchanged(Oid fact_table);
 static bool wait_until_consumed(Oid queue, TimestampTz before, TimestampTz until);
@@ -165,17 +179,33 @@ drain_all_nodes(Oid fact_table, DrainCall *call)
 /*
  * indextable_drain_shards
  *		drain_shards(fact_table regclass, batch_size integer): applies one batch of what is queued for
- *		the shards of a distributed table that this node has; drain() calls it on all nodes.
+ *		the shards of a distributed table that this node has, and returns how many changes that was;
+ *		drain() calls it on all nodes.
+ *
+ * It waits no longer for a lock than a worker does, and returns 0 then: while it waits, it holds locks
+ * for which moves and splits may wait.
  */
 Datum
 indextable_drain_shards(PG_FUNCTION_ARGS)
 {
-	DrainPosition position = {0};
-	int64		changes = 0;
+	ShardBatch	batch = {.fact_table = PG_GETARG_OID(0),.limit = PG_GETARG_INT32(1)};
+	ErrorData  *error;
 
-	drain_batch(PG_GETARG_OID(0), PG_GETARG_INT32(1), &position, &changes);
+	WHILE_SET(LockTimeout, PATIENCE, error = run_catching_errors(drain_shards, &batch));
+	if (error != NULL && error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE)
+		ReThrowError(error);
+	PG_RETURN_INT64(error == NULL ? batch.changes : 0);
+}
+
+/* drain_shards: applies one batch; for run_catching_errors() */
+static void
+drain_shards(void *arg)
+{
+	ShardBatch *batch = arg;
+	DrainPosition position = {0};
+
+	drain_batch(batch->fact_table, batch->limit, &position, &batch->changes);
 	drain_end(&position);
-	PG_RETURN_INT64(changes);
 }
 
 /* drain_round: has all nodes apply one batch each, and returns how many changes that was */

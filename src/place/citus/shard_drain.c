@@ -10,7 +10,8 @@
  * it consumes a key only if it sees the change that the key is of.
  *
  * 1. A shard is drained only by the node that has it, and never by two transactions at a time.
- *	  On a node, the lock on the queue table sees to that, which is an empty table there (drain.c).
+ *	  On a node, the lock on the queue table sees to that, which is an empty table there (drain.c).  It also
+ *	  keeps the positions of shards as they are, by which Citus locks metadata: whoever adds shards locks this table.
  *	  A move and a split of a shard lock its metadata exclusively before the shard is on another
  *	  node, or is other shards, and keep the lock until all nodes know.  A drain locks the metadata
  *	  of its shards first, which waits for such a command, and only then looks whether they are here.
