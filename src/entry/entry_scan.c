@@ -194,27 +194,26 @@ entry_scan_end(EntryScan *scan)
 	hash_destroy(scan->partition_scans);
 }
 
-/* probe_begin: prepares to search for entries by their identity */
+/* probe_begin: prepares to search for entries by their identity, with probe_entry() */
 void
-probe_begin(Probe *probe, IndexDef *def, Relation index_table, Snapshot snapshot)
+probe_begin(EntryScan *scan, IndexDef *def, Relation index_table, Snapshot snapshot)
 {
-	probe->def = def;
-	entry_scan_begin(&probe->scan, def, index_table, snapshot, false, def->nsearch);
-	probe->keys = palloc(sizeof(ScanKeyData) * def->nsearch);
-	memcpy(probe->keys, def->search_keys, sizeof(ScanKeyData) * def->nsearch);
+	entry_scan_begin(scan, def, index_table, snapshot, false, def->nsearch);
+	scan->keys = palloc(sizeof(ScanKeyData) * def->nsearch);
+	memcpy(scan->keys, def->search_keys, sizeof(ScanKeyData) * def->nsearch);
 }
 
 /* probe_entry: returns the entry that has the same identity as the given one, or NULL if there is none */
 TupleTableSlot *
-probe_entry(Probe *probe, Datum *values)
+probe_entry(EntryScan *scan, Datum *values)
 {
-	IndexDef   *def = probe->def;
+	IndexDef   *def = scan->def;
 	TupleTableSlot *entry;
 
 	for (int i = 0; i < def->nsearch; i++)
-		probe->keys[i].sk_argument = values[def->ident[i] - 1];
-	entry_scan_start(&probe->scan, probe->keys);
-	while ((entry = entry_scan_next(&probe->scan)) != NULL)
+		scan->keys[i].sk_argument = values[def->ident[i] - 1];
+	entry_scan_start(scan, scan->keys);
+	while ((entry = entry_scan_next(scan)) != NULL)
 	{
 		slot_getallattrs(entry);
 

@@ -176,22 +176,14 @@ typedef struct EntryScan
 	struct binaryheap *heap;	/* of PartitionScan: those that are merged */
 } EntryScan;
 
-/* A search for entries by their identity. */
-typedef struct Probe
-{
-	IndexDef   *def;
-	EntryScan	scan;
-	ScanKey		keys;
-} Probe;
-
 extern void entry_scan_begin(EntryScan *scan, IndexDef *def, Relation index_table, Snapshot snapshot,
 							 bool by_row, int nkeys);
 extern void entry_scan_want(EntryScan *scan, Bitmapset *columns);
 extern void entry_scan_start(EntryScan *scan, ScanKey keys);
 extern TupleTableSlot *entry_scan_next(EntryScan *scan);
 extern void entry_scan_end(EntryScan *scan);
-extern void probe_begin(Probe *probe, IndexDef *def, Relation index_table, Snapshot snapshot);
-extern TupleTableSlot *probe_entry(Probe *probe, Datum *values);
+extern void probe_begin(EntryScan *scan, IndexDef *def, Relation index_table, Snapshot snapshot);
+extern TupleTableSlot *probe_entry(EntryScan *scan, Datum *values);
 
 /* fact_fetch.c: finds the live version of a fact row by its primary key */
 

@@ -248,7 +248,7 @@ read_and_compare(Verify *v)
 	read_fact_table(v);
 	read_index_table(v);
 	if (v->shard == NULL)
-		entry_scan_end(&v->entries.scan);
+		entry_scan_end(&v->entries);
 	tuplesort_performsort(v->expected);
 	tuplesort_performsort(v->found);
 	if (v->def->async)

@@ -144,7 +144,7 @@ typedef struct Verify
 	Tuplesortstate *expected;	/* entries that should be there, by identity */
 	Tuplesortstate *found;		/* entries that are there, by identity */
 	LiveScan	rows;			/* looks fact rows up by primary key */
-	Probe		entries;		/* looks entries up by identity */
+	EntryScan	entries;		/* looks entries up by identity */
 	HTAB	   *foreign_rows;	/* hashes of the primary keys of rows on other
 								 * servers, or of a shard's rows, or NULL */
 	HTAB	   *queued_rows;	/* hashes of the primary keys in the queue, or
