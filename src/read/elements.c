@@ -297,6 +297,30 @@ column_of_function(RangeTblEntry *rte, AttrNumber attno)
 	return member;
 }
 
+/* choices_of: returns the expressions of which CASE, coalesce() or NULLIF() is one, or NIL */
+List *
+choices_of(Node *node)
+{
+	List	   *result = NIL;
+
+	if (IsA(node, CoalesceExpr))
+		return ((CoalesceExpr *) node)->args;
+	if (IsA(node, NullIfExpr))
+		return list_make2(linitial(((NullIfExpr *) node)->args), makeNullConst(exprType(node), -1, exprCollation(node)));
+	if (!IsA(node, CaseExpr))
+		return NIL;
+	foreach_node(CaseWhen, when, ((CaseExpr *) node)->args)
+		result = lappend(result, when->result);
+	return lappend(result, ((CaseExpr *) node)->defresult);
+}
+
+/* replace_node: returns a copy of an expression with the second of two nodes in place of the first */
+Node *
+replace_node(Node *node, void *nodes)
+{
+	return node == linitial(nodes) ? lsecond(nodes) : expression_tree_mutator(node, replace_node, nodes);
+}
+
 /*
  * array_of
  *		Returns the only expression within CASE or coalesce() that may be an array with elements,
@@ -306,19 +330,9 @@ column_of_function(RangeTblEntry *rte, AttrNumber attno)
 static Node *
 array_of(Node *arg)
 {
-	List	   *results = NIL;
 	Node	   *result = NULL;
 
-	if (IsA(arg, CoalesceExpr))
-		results = ((CoalesceExpr *) arg)->args;
-	else if (IsA(arg, CaseExpr))
-	{
-		foreach_node(CaseWhen, when, ((CaseExpr *) arg)->args)
-			results = lappend(results, when->result);
-		if (((CaseExpr *) arg)->defresult != NULL)
-			results = lappend(results, ((CaseExpr *) arg)->defresult);
-	}
-	foreach_ptr(Node, one, results)
+	foreach_ptr(Node, one, choices_of(arg))
 	{
 		if (has_no_elements(one))
 			continue;
@@ -345,7 +359,7 @@ whole_array_of(Node *arg)
 	List	   *args;
 
 	if (!IsA(arg, CaseExpr))
-		return array;
+		return IsA(arg, NullIfExpr) ? arg : array;
 	when = linitial(expr->args);
 	if (list_length(expr->args) != 1 || !equal(when->result, array) || !IsA(when->expr, OpExpr) ||
 		((OpExpr *) when->expr)->opno != TextEqualOperator)

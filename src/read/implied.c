@@ -29,7 +29,7 @@ static List *implied_by_numbered_element(PlannerInfo *root, IndexDef *def, Node 
 static SubPlan *array_subplan(Node *clause);
 static Condition *any_of(List *arms, int position);
 static List *add_values(List *values, Condition *condition);
-static Node *without_default(PlannerInfo *root, Node *clause);
+static Node *without_default(PlannerInfo *root, Node *clause, bool *lossy);
 static Node *as_comparison(Node *distinct);
 static List *one(Condition *condition);
 
@@ -45,6 +45,7 @@ implied_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Index varno, 
 {
 	List	   *result = NIL;
 	Node	   *arg;
+	bool		lossy;
 
 	clause = without_sql_json(clause);
 	switch (nodeTag(clause))
@@ -85,6 +86,11 @@ implied_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Index varno, 
 			return implied_conditions(root, def, linitial(((AlternativeSubPlan *) clause)->subplans), varno, unknown);
 		case T_OpExpr:
 		case T_FuncExpr:
+		case T_CaseExpr:
+		case T_CoalesceExpr:
+		case T_CoerceViaIO:
+		case T_Var:
+		case T_RelabelType:
 		case T_ScalarArrayOpExpr:
 		case T_RowCompareExpr:
 			if (array_subplan(clause) != NULL)
@@ -92,17 +98,16 @@ implied_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Index varno, 
 			result = json_path_conditions(def, clause, varno);
 			if (result == NIL)
 				result = compared_conditions(root, def, clause, varno, unknown);
-			if (result == NIL && (arg = without_default(root, clause)) != NULL)
-				result = compared_conditions(root, def, arg, varno, unknown);
+			if (result == NIL && (arg = without_default(root, clause, &lossy)) != NULL)
+			{
+				result = implied_conditions(root, def, arg, varno, unknown);
+				for (int i = 0; lossy && i < list_length(result); i++)
+					mark_lossy(list_nth(result, i));
+			}
 			if (result == NIL)
 				result = one(boolean_condition(def, clause, true, varno));
 			if (result == NIL)
 				result = implied_by_numbered_element(root, def, clause, varno, unknown);
-			break;
-		case T_CoerceViaIO:
-		case T_Var:
-		case T_RelabelType:
-			result = one(boolean_condition(def, clause, true, varno));
 			break;
 		default:
 			break;
@@ -281,39 +286,36 @@ add_values(List *values, Condition *condition)
 
 /*
  * without_default
- *		Returns what a condition says of an expression that is within coalesce(expression, …) with
- *		constants, if it is not true of the constants: then the expression is not NULL, and
- *		coalesce() returns it.  Returns NULL if that is not so.
+ *		Returns what a condition says of the only expression within coalesce(), NULLIF() or CASE,
+ *		below casts, if it is not true of the constants, or the NULL, that may be there instead: so
+ *		it is true of the expression.  Sets *lossy if more has to be true.  Else returns NULL.
  */
 static Node *
-without_default(PlannerInfo *root, Node *clause)
+without_default(PlannerInfo *root, Node *clause, bool *lossy)
 {
-	CoalesceExpr *coalesce;
-	Node	   *copy;
-	ListCell   *cell;
-
-	foreach(cell, operands(clause))
+	foreach_ptr(Node, operand, operands(clause) != NIL ? operands(clause) : list_make1(clause))
 	{
-		ListCell   *inner;
+		Node	   *choice = without_casts(operand);
+		Node	   *only = NULL;
 
-		coalesce = lfirst(cell);
-		if (!IsA(coalesce, CoalesceExpr))
-			continue;
-		for_each_from(inner, coalesce->args, 1)
+		foreach_ptr(Node, one, choices_of(choice))
 		{
-			Node	   *value;
+			Const	   *value = (Const *) one;
 
-			if (!IsA(lfirst(inner), Const))
+			if (IsA(value, Const))
+			{
+				value = (Const *) eval_const_expressions(root, replace_node(clause, list_make2(choice, one)));
+				if (!IsA(value, Const) || (!value->constisnull && DatumGetBool(value->constvalue)))
+					return NULL;
+			}
+			else if (only != NULL && !equal(only, one))
 				return NULL;
-			copy = copyObject(clause);
-			lfirst(list_nth_cell(operands(copy), foreach_current_index(cell))) = lfirst(inner);
-			value = eval_const_expressions(root, copy);
-			if (!IsA(value, Const) || (!((Const *) value)->constisnull && DatumGetBool(((Const *) value)->constvalue)))
-				return NULL;
+			else
+				only = one;
 		}
-		copy = copyObject(clause);
-		lfirst(list_nth_cell(operands(copy), foreach_current_index(cell))) = linitial(coalesce->args);
-		return copy;
+		*lossy = !IsA(choice, CoalesceExpr);
+		if (only != NULL)
+			return replace_node(clause, list_make2(choice, only));
 	}
 	return NULL;
 }

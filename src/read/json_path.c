@@ -78,22 +78,15 @@ Node *
 without_sql_json(Node *clause)
 {
 #if PG_VERSION_NUM >= 170000
-	Node	   *result = clause;
-
 	if (IsA(clause, JsonExpr))
 		return as_jsonb_function((JsonExpr *) clause, NULL);
-	foreach_ptr(JsonExpr, operand, operands(clause))
+	foreach_ptr(Node, operand, operands(clause))
 	{
-		if (!IsA(operand, JsonExpr))
-			continue;
-		result = copyObject(clause);
-		lfirst(list_nth_cell(operands(result), foreach_current_index(operand))) = as_jsonb_function((JsonExpr *) operand, clause);
-		break;
+		if (IsA(operand, JsonExpr))
+			return replace_node(clause, list_make2(operand, as_jsonb_function((JsonExpr *) operand, clause)));
 	}
-	return equal(result, clause) ? clause : result;
-#else
-	return clause;
 #endif
+	return clause;
 }
 
 #if PG_VERSION_NUM >= 170000

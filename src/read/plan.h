@@ -46,6 +46,7 @@ extern Taken take_bound(StrategyNumber strategy, double value, Datum *result);
 extern Taken take_numeric(Field *field, StrategyNumber strategy, Numeric value, Datum *result);
 extern bool number_of_field(IndexDef *def, Field *field, Node *expr, Index varno, int *bits, bool *lossy);
 extern bool double_of_field(IndexDef *def, Field *field, Node *expr, Index varno, bool *lossy);
+extern bool is_json_cast(IndexDef *def, Field *field, Node *expr, Index varno);
 extern bool is_number_cast(IndexDef *def, Field *field, Node *expr, Index varno, bool *rounded, bool *lossy);
 extern StrategyNumber number_strategy(Oid operator);
 
@@ -211,6 +212,8 @@ extern List *subplan_clauses(PlannerInfo *root, SubPlan *subplan, Node *compared
 extern Node *with_elements(Node *node, List *rtable, Index varno, bool *failed);
 extern Node *with_any_element(Node *clause, bool *may_be_member);
 extern Node *column_of_function(RangeTblEntry *rte, AttrNumber attno);
+extern List *choices_of(Node *node);
+extern Node *replace_node(Node *node, void *nodes);
 extern Node *whole_array_of(Node *arg);
 extern List *lateral_clauses(PlannerInfo *root, Index varno);
 

@@ -15,6 +15,7 @@
 #include "access/transam.h"
 #include "catalog/pg_type.h"
 #include "nodes/nodeFuncs.h"
+#include "parser/parse_coerce.h"
 #include "utils/float.h"
 #include "utils/fmgroids.h"
 #include "utils/fmgrprotos.h"
@@ -25,7 +26,7 @@
 #include "plan.h"
 
 static Taken beyond(Field *field, StrategyNumber strategy, bool above, Datum *result);
-
+static Oid	cast_from(Node *expr);
 static bool accepts(Oid type, Oid integer);
 
 bool
@@ -233,54 +234,24 @@ number_of_field(IndexDef *def, Field *field, Node *expr, Index varno, int *bits,
 			!is_text_of_field(def, field, bare_value((Node *) ((CoerceViaIO *) expr)->arg), varno))
 			return false;
 	}
-	else if (IsA(expr, FuncExpr))
+	else if (IsA(expr, FuncExpr) && call->funcid == F_NUMERIC_NUMERIC_INT4)
 	{
-		Const	   *typmod;
+		Const	   *typmod = lsecond(call->args);
 
-		switch (call->funcid)
-		{
-			case F_INT2_JSONB:
-			case F_INT4_JSONB:
-			case F_INT8_JSONB:
-			case F_NUMERIC_JSONB:
-			case F_FLOAT4_JSONB:
-			case F_FLOAT8_JSONB:
-				*lossy = true;
-				if (!accepts(type, field->type) ||
-					!is_value_after(def, field, field->spec->nsteps, linitial(call->args), varno))
-					return false;
-				break;
-			case F_NUMERIC_NUMERIC_INT4:
-				typmod = lsecond(call->args);
-				/* The scale is below 0 if its 11 bits are above 1000. */
-				if (!IsA(typmod, Const) || typmod->constisnull ||
-					(DatumGetInt32(typmod->constvalue) >= (int32) VARHDRSZ &&
-					 ((DatumGetInt32(typmod->constvalue) - VARHDRSZ) & 0x7ff) > 1000))
-					return false;
-				return number_of_field(def, field, linitial(call->args), varno, bits, lossy);
-			case F_INT4_INT2:
-			case F_INT8_INT2:
-			case F_INT8_INT4:
-			case F_NUMERIC_INT2:
-			case F_NUMERIC_INT4:
-			case F_NUMERIC_INT8:
-			case F_FLOAT4_INT2:
-			case F_FLOAT4_INT4:
-			case F_FLOAT4_INT8:
-			case F_FLOAT8_INT2:
-			case F_FLOAT8_INT4:
-			case F_FLOAT8_INT8:
-			case F_FLOAT8_FLOAT4:
-			case F_FLOAT4_NUMERIC:
-			case F_FLOAT8_NUMERIC:
-				if (!number_of_field(def, field, linitial(call->args), varno, bits, lossy))
-					return false;
-				break;
-			default:
-				return false;
-		}
+		/* The scale is below 0 if its 11 bits are above 1000. */
+		return IsA(typmod, Const) && !typmod->constisnull &&
+			(DatumGetInt32(typmod->constvalue) < (int32) VARHDRSZ ||
+			 ((DatumGetInt32(typmod->constvalue) - VARHDRSZ) & 0x7ff) <= 1000) &&
+			number_of_field(def, field, linitial(call->args), varno, bits, lossy);
 	}
-	else
+	else if (cast_from(expr) == JSONBOID)
+	{
+		*lossy = true;
+		if (!accepts(type, field->type) || !is_value_after(def, field, field->spec->nsteps, linitial(call->args), varno))
+			return false;
+	}
+	else if (!is_number_type(cast_from(expr)) || !number_of_field(def, field, linitial(call->args), varno, bits, lossy) ||
+			 (type != FLOAT4OID && type != FLOAT8OID && !(is_integer_type(cast_from(expr)) && accepts(type, cast_from(expr)))))
 		return false;
 	if (type == FLOAT4OID)
 		*bits = field->type == INT2OID ? 0 : 24;
@@ -308,15 +279,37 @@ double_of_field(IndexDef *def, Field *field, Node *expr, Index varno, bool *loss
 		IsA(expr, FuncExpr) && call->funcid == F_FLOAT8_NUMERIC && expression_is_field(def, field, linitial(call->args), varno);
 }
 
-/* is_number_cast: returns whether number_of_field() or double_of_field() is true; sets *rounded if several numbers may become one */
+/* is_json_cast: returns whether an expression is what a scalar in JSON becomes in the type of a field, as its text does, if that is no error */
+bool
+is_json_cast(IndexDef *def, Field *field, Node *expr, Index varno)
+{
+	return cast_from(expr) == JSONBOID && exprType(expr) == field->type && !is_integer_type(field->type) && field->typmod < 0 &&
+		is_castable_field(field) && is_value_after(def, field, field->spec->nsteps, linitial(((FuncExpr *) expr)->args), varno);
+}
+
+/* is_number_cast: returns whether one of these is true; sets *rounded if several numbers may become one */
 bool
 is_number_cast(IndexDef *def, Field *field, Node *expr, Index varno, bool *rounded, bool *lossy)
 {
 	int			bits;
 	bool		result = number_of_field(def, field, expr, varno, &bits, lossy) || double_of_field(def, field, expr, varno, lossy);
 
-	*rounded = bits > 0 || field->type == NUMERICOID;
-	return result;
+	*rounded = bits > 0 || (result && field->type == NUMERICOID);
+	*lossy = *lossy || !result;
+	return result || is_json_cast(def, field, expr, varno);
+}
+
+/* cast_from: returns the type that an expression casts by the server's function for that, or InvalidOid */
+static Oid
+cast_from(Node *expr)
+{
+	FuncExpr   *call = (FuncExpr *) expr;
+	Oid			from = IsA(expr, FuncExpr) && call->args != NIL ? exprType(linitial(call->args)) : InvalidOid;
+	Oid			function;
+
+	return OidIsValid(from) && call->funcid < FirstNormalObjectId &&
+		find_coercion_pathway(call->funcresulttype, from, COERCION_EXPLICIT, &function) == COERCION_PATH_FUNC &&
+		function == call->funcid ? from : InvalidOid;
 }
 
 /* accepts: returns whether a type has all values of a type of integers, if perhaps rounded */

@@ -99,8 +99,8 @@ compared_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Index varno,
  * 1.  The expression is the field.  The comparison is the condition itself.
  *
  * 2.  It is a number that the field is, too: see scalar_value.c.  A comparison with the number
- * is one with the field, by a value that take_number() makes.  If the cast is one of JSON, the
- * row is checked for the error that this cast may raise.
+ * is one with the field, by a value that take_number() makes.  If the cast is one of JSON, to the
+ * type of the field or another, the row is checked for the error that this cast may raise.
  *
  * 3.  It is the text at the path of the field, and equal to a text.  The entry of the row was
  * made of this text, so it has the value that the text is cast to.  Other texts may be cast to
@@ -163,6 +163,9 @@ implied_by_operator(IndexDef *def, Oid operator, Oid collation, Node *expr, Node
 				is_text_of_field(def, field, bare_value(expr), varno))
 				condition = conversion(def, i, BTEqualStrategyNumber, TAKE_TEXT, 0, value, array);
 		}
+		else if (strategy != InvalidStrategy && (!array || number_strategy(operator) == BTEqualStrategyNumber) &&
+				 is_json_cast(def, field, expr, varno))
+			condition = comparison(def, i, operator, collation, value, array);
 		else if (strategy != InvalidStrategy && number_of_field(def, field, expr, varno, &bits, &lossy) &&
 				 (!array || number_strategy(operator) == BTEqualStrategyNumber))
 			condition = conversion(def, i, strategy, TAKE_NUMBER, bits, value, array);
@@ -209,30 +212,21 @@ json_comparison(IndexDef *def, int position, StrategyNumber strategy, JsonbValue
 Condition *
 boolean_condition(IndexDef *def, Node *expr, bool value, Index varno)
 {
-	Node	   *constant = makeBoolConst(value, false);
 	int			position = index_position_of(def, expr, varno);
-	FuncExpr   *cast = (FuncExpr *) expr;
+	bool		cast = position < 0;
+	Condition  *condition;
 
-	if (exprType(expr) != BOOLOID)
-		return NULL;
-	if (position >= 0)
-		return comparison(def, position, BooleanEqualOperator, InvalidOid, constant, false);
-	if (!IsA(expr, FuncExpr) || cast->funcid != F_BOOL_JSONB)
-		return NULL;
-	for (int i = 0; i < def->nkeys && i < def->nsearch; i++)
+	for (int i = 0; position < 0 && i < def->nkeys && i < def->nsearch; i++)
 	{
-		Field	   *field = &def->fields[i];
-		Condition  *condition;
-
-		if (field->type != BOOLOID || !is_castable_field(field) ||
-			!is_value_after(def, field, field->spec->nsteps, linitial(cast->args), varno))
-			continue;
-		condition = comparison(def, i, BooleanEqualOperator, InvalidOid, constant, false);
-		if (condition != NULL)
-			condition->lossy = true;
-		return condition;
+		if (is_json_cast(def, &def->fields[i], expr, varno))
+			position = i;
 	}
-	return NULL;
+	if (exprType(expr) != BOOLOID || position < 0)
+		return NULL;
+	condition = comparison(def, position, BooleanEqualOperator, InvalidOid, makeBoolConst(value, false), false);
+	if (condition != NULL)
+		condition->lossy = cast;
+	return condition;
 }
 
 /*

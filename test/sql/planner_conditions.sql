@@ -128,7 +128,7 @@ SELECT d AS difference FROM (VALUES
 	('only fact_num', $$SELECT id, (doc ->> 'num')::numeric FROM fact WHERE (doc ->> 'num')::numeric = 1 AND doc ->> 'town' = 't3'$$),
 	('only fact_num', $$SELECT id, (doc ->> 'num')::numeric FROM fact WHERE (doc ->> 'num')::numeric >= 1 AND doc ->> 'town' = 't3'$$),
 	('only fact_num', $$SELECT id, (doc ->> 'num')::numeric FROM fact WHERE (doc ->> 'num')::numeric IN (1, 'NaN') AND doc ->> 'town' = 't3'$$),
-	('native', $$SELECT id FROM fact WHERE (doc -> 'num')::numeric = 1$$)
+	('fact_num', $$SELECT id FROM fact WHERE CASE jsonb_typeof(doc -> 'num') WHEN 'number' THEN (doc -> 'num')::numeric END = 1$$)
 ) q (scans, query), pg_temp.both(query, scans) d;
 
 -- ---- paths

@@ -231,6 +231,7 @@ CREATE FUNCTION pg_temp.by_element(tags text, text text) RETURNS SETOF text LANG
 		(tags, $q$SELECT t, count(*), sum((doc ->> 'i')::int) FROM tagged, jsonb_array_elements_text(doc -> 'tags') t GROUP BY t$q$, NULL),
 		(tags, $q$SELECT count(*), count(t), count(doc ->> 'a') FROM tagged JOIN LATERAL jsonb_array_elements_text(CASE jsonb_typeof(doc -> 'tags') WHEN 'array' THEN doc -> 'tags' END) t ON true$q$, NULL),
 		(tags, $q$SELECT t, count(*) FROM tagged, jsonb_array_elements_text(coalesce(doc -> 'tags', '[]')) t GROUP BY t$q$, NULL),
+		('native', $q$SELECT t, count(*) FROM tagged, jsonb_array_elements_text(NULLIF(doc -> 'tags', '["a"]')) t GROUP BY t$q$, NULL),
 		('native', $q$SELECT DISTINCT jsonb_array_elements_text(CASE WHEN jsonb_typeof(doc -> 'tags') = 'array' THEN doc -> 'tags' END) FROM tagged$q$, NULL),
 		('native', $q$SELECT t, count(*) FROM tagged, jsonb_array_elements_text(jsonb_path_query_first(doc, '$.tags')) t GROUP BY t$q$, NULL),
 		('native', $q$SELECT count(*) FROM tagged WHERE jsonb_path_query_first(doc, '$.tags') ? 't1'$q$, NULL),
