@@ -21,6 +21,7 @@
 #include "utils/lsyscache.h"
 
 #include "../catalog/catalog.h"
+#include "../util/subxact.h"
 #include "plan.h"
 
 static List *implied_by_or(PlannerInfo *root, IndexDef *def, List *arms, Index varno, bool *unknown);
@@ -30,6 +31,7 @@ static SubPlan *array_subplan(Node *clause);
 static Condition *any_of(List *arms, int position);
 static List *add_values(List *values, Condition *condition);
 static Node *without_default(PlannerInfo *root, Node *clause, bool *lossy);
+static bool may_be_true(PlannerInfo *root, Node *clause, Node *part, Node *constant, bool cast);
 static Node *as_comparison(Node *distinct);
 static List *one(Condition *condition);
 
@@ -300,17 +302,9 @@ without_default(PlannerInfo *root, Node *clause, bool *lossy)
 
 		foreach_ptr(Node, one, choices_of(choice))
 		{
-			Const	   *value = (Const *) one;
-
-			if (IsA(value, Const))
-			{
-				value = (Const *) eval_const_expressions(root, replace_node(clause, list_make2(choice, one)));
-				if (!IsA(value, Const) || (!value->constisnull && DatumGetBool(value->constvalue)))
-					return NULL;
-			}
-			else if (only != NULL && !equal(only, one))
+			if (IsA(one, Const) ? may_be_true(root, clause, choice, one, choice != operand) : only != NULL && !equal(only, one))
 				return NULL;
-			else
+			if (!IsA(one, Const))
 				only = one;
 		}
 		*lossy = !IsA(choice, CoalesceExpr);
@@ -318,6 +312,28 @@ without_default(PlannerInfo *root, Node *clause, bool *lossy)
 			return replace_node(clause, list_make2(choice, only));
 	}
 	return NULL;
+}
+
+/*
+ * may_be_true
+ *		Returns whether a condition may be true with a constant in place of a part of it.  A cast of the
+ *		constant may be an error, which a query raises only where it comes to that.
+ */
+static bool
+may_be_true(PlannerInfo *root, Node *clause, Node *part, Node *constant, bool cast)
+{
+	MemoryContext cxt = CurrentMemoryContext;
+	Node	   *replaced = replace_node(clause, list_make2(part, constant));
+	Const	   *volatile value = NULL;
+	ErrorData  *error = NULL;
+
+	if (!cast)
+		value = (Const *) eval_const_expressions(root, replaced);
+	else if (IsInParallelMode())
+		return true;			/* it can have no subtransactions */
+	else
+		CATCHING_ROW_ERRORS(error, MemoryContextSwitchTo(cxt), value = (Const *) eval_const_expressions(root, replaced));
+	return error != NULL || !IsA(value, Const) || (!value->constisnull && DatumGetBool(value->constvalue));
 }
 
 /*

@@ -188,4 +188,10 @@ SELECT d AS difference FROM (VALUES
 	('fact_tags', $$SELECT id FROM fact WHERE doc -> 'tags' @> '["x1"]' AND doc -> 'tags' @> '["x2"]' AND (doc ->> 'age')::int IN (7, 8)$$)
 ) q (scans, query), pg_temp.both(query, scans) d;
 
+-- ---- a constant that cannot be cast is an error only where a row has none of its own
+CREATE TABLE planner_conditions.aged (id int PRIMARY KEY, doc jsonb);
+INSERT INTO planner_conditions.aged SELECT i, jsonb_build_object('age', i % 100) FROM generate_series(1, 2000) i;
+SELECT indextable.create('planner_conditions.by_age', 'planner_conditions.aged', '{age::int}') \gset
+SELECT count(*) FROM planner_conditions.aged WHERE coalesce(doc ->> 'age', '')::int = 30;
+
 DROP SCHEMA planner_conditions CASCADE;
