@@ -102,6 +102,12 @@ verify_index_table(Oid index_table, double sample, discrepancy_handler handler, 
 		v.locked_records = lock_records(v.def);
 	note_fed_rows(&v);
 	lock_partitions(v.def->fact->relid);
+	if (queue_pending(v.def->fact->relid))
+	{
+		/* What this transaction has changed so far is to be seen as queued. */
+		queue_write();
+		CommandCounterIncrement();
+	}
 	v.snapshot = get_synchronized_snapshot(v.def->fact, v.fact);
 	note_fed_rows(&v);
 	wait_point("verify has its snapshot");

@@ -377,6 +377,11 @@ ROLLBACK;
 CALL indextable.repair('"Fact"', 2);
 CALL indextable.repair('"Fact"', 2);
 SELECT * FROM indextable.verify('"Fact"');
+-- what this transaction has changed is queued
+BEGIN;
+UPDATE "Fact" SET doc = doc || '{"k": "mine"}' WHERE id = 3;
+SELECT * FROM indextable.verify('"Fact"');
+ROLLBACK;
 GRANT USAGE ON SCHEMA "Set""up" TO verifying_owner;
 SET ROLE verifying_owner;
 SELECT * FROM indextable.verify('"Set""up"."Fact"');
