@@ -31,7 +31,7 @@ static SubPlan *array_subplan(Node *clause);
 static Condition *any_of(List *arms, int position);
 static List *add_values(List *values, Condition *condition);
 static Node *without_default(PlannerInfo *root, Node *clause, bool *lossy);
-static bool may_be_true(PlannerInfo *root, Node *clause, Node *part, Node *constant, bool cast);
+static bool may_be_true(PlannerInfo *root, Node *clause, Node *part, Node *constant);
 static Node *as_comparison(Node *distinct);
 static List *one(Condition *condition);
 
@@ -302,7 +302,7 @@ without_default(PlannerInfo *root, Node *clause, bool *lossy)
 
 		foreach_ptr(Node, one, choices_of(choice))
 		{
-			if (IsA(one, Const) ? may_be_true(root, clause, choice, one, choice != operand) : only != NULL && !equal(only, one))
+			if (IsA(one, Const) ? may_be_true(root, clause, choice, one) : only != NULL && !equal(only, one))
 				return NULL;
 			if (!IsA(one, Const))
 				only = one;
@@ -316,23 +316,20 @@ without_default(PlannerInfo *root, Node *clause, bool *lossy)
 
 /*
  * may_be_true
- *		Returns whether a condition may be true with a constant in place of a part of it.  A cast of the
- *		constant may be an error, which a query raises only where it comes to that.
+ *		Returns whether a condition may be true with a constant in place of a part of it.  This may be
+ *		an error, of a cast or a pattern, say, which a query raises only where it comes to that.
  */
 static bool
-may_be_true(PlannerInfo *root, Node *clause, Node *part, Node *constant, bool cast)
+may_be_true(PlannerInfo *root, Node *clause, Node *part, Node *constant)
 {
 	MemoryContext cxt = CurrentMemoryContext;
 	Node	   *replaced = replace_node(clause, list_make2(part, constant));
 	Const	   *volatile value = NULL;
 	ErrorData  *error = NULL;
 
-	if (!cast)
-		value = (Const *) eval_const_expressions(root, replaced);
-	else if (IsInParallelMode())
+	if (IsInParallelMode())
 		return true;			/* it can have no subtransactions */
-	else
-		CATCHING_ROW_ERRORS(error, MemoryContextSwitchTo(cxt), value = (Const *) eval_const_expressions(root, replaced));
+	CATCHING_ROW_ERRORS(error, MemoryContextSwitchTo(cxt), value = (Const *) eval_const_expressions(root, replaced));
 	return error != NULL || !IsA(value, Const) || (!value->constisnull && DatumGetBool(value->constvalue));
 }
 

@@ -193,5 +193,6 @@ CREATE TABLE planner_conditions.aged (id int PRIMARY KEY, doc jsonb);
 INSERT INTO planner_conditions.aged SELECT i, jsonb_build_object('age', i % 100) FROM generate_series(1, 2000) i;
 SELECT indextable.create('planner_conditions.by_age', 'planner_conditions.aged', '{age::int}') \gset
 SELECT count(*) FROM planner_conditions.aged WHERE coalesce(doc ->> 'age', '')::int = 30;
+SELECT count(*) FROM planner_conditions.aged WHERE coalesce(doc ->> 'age', 'xy') LIKE 'x\';
 
 DROP SCHEMA planner_conditions CASCADE;
