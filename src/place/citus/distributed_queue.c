@@ -27,8 +27,8 @@
 #include "commands/sequence.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
-#include "storage/proc.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
@@ -44,25 +44,16 @@
 #include "../../util/lock.h"
 #include "../../util/sql.h"
 #include "../../util/subxact.h"
-#include "../../util/while_set.h"
 #include "citus.h"
 
 PG_FUNCTION_INFO_V1(indextable_drain_shards);
 PG_FUNCTION_INFO_V1(indextable_table_sizes);
 
-/* For so long drain_shards() waits for a lock, in ms. */
-#define PATIENCE			200
+/* For so long drain_shards() waits for a lock. */
+#define PATIENCE			"200ms"
 
 /* The longest pause between two queries, in ms, as each of them asks all shards. */
 #define MAX_PAUSE			100
-
-/* A batch that drain_shards() applies. */
-typedef struct ShardBatch
-{
-	Oid			fact_table;
-	int			limit;
-	int64		changes;		/* that were applied */
-} ShardBatch;
 
 /* A query of one row of three columns, and its result. */
 typedef struct Question
@@ -72,7 +63,6 @@ typedef struct Question
 	bool		isnull[3];
 } Question;
 
-static void drain_shards(void *arg);
 static int64 drain_round(const char *fact, int limit);
 static void check_shards_unchanged(Oid fact_table);
 static bool wait_until_consumed(Oid queue, TimestampTz before, TimestampTz until);
@@ -188,24 +178,17 @@ drain_all_nodes(Oid fact_table, DrainCall *call)
 Datum
 indextable_drain_shards(PG_FUNCTION_ARGS)
 {
-	ShardBatch	batch = {.fact_table = PG_GETARG_OID(0),.limit = PG_GETARG_INT32(1)};
+	DrainPosition position = {0};
+	int64		changes = 0;
+	int			nestlevel = NewGUCNestLevel();
 	ErrorData  *error;
 
-	WHILE_SET(LockTimeout, PATIENCE, error = run_catching_errors(drain_shards, &batch));
+	set_config_option("lock_timeout", PATIENCE, PGC_SUSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	CATCHING_ERRORS(error, drain_batch(PG_GETARG_OID(0), PG_GETARG_INT32(1), &position, &changes), drain_end(&position));
+	AtEOXact_GUC(false, nestlevel);
 	if (error != NULL && error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE)
 		ReThrowError(error);
-	PG_RETURN_INT64(error == NULL ? batch.changes : 0);
-}
-
-/* drain_shards: applies one batch; for run_catching_errors() */
-static void
-drain_shards(void *arg)
-{
-	ShardBatch *batch = arg;
-	DrainPosition position = {0};
-
-	drain_batch(batch->fact_table, batch->limit, &position, &batch->changes);
-	drain_end(&position);
+	PG_RETURN_INT64(error == NULL ? changes : 0);
 }
 
 /* drain_round: has all nodes apply one batch each, and returns how many changes that was */

@@ -145,9 +145,8 @@ shard_drain_begin(Drain *drain)
 	if (shards == NIL)
 		return false;
 	become_owner(&caller, r->def->owner);
-	for (int i = r->from; i < r->to; i++)
-		if (!guard_is_left_out("the lock of the index tables' shards"))
-			citus_lock_table(r->def->defs[i]->relid);
+	for (int i = r->from; i < r->to && !guard_is_left_out("the lock of the index tables' shards"); i++)
+		citus_lock_table(r->def->defs[i]->relid);
 	become_caller(&caller);
 	r->leaf_of = shard_with_key;
 	r->leaves = shards;
