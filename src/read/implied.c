@@ -30,7 +30,7 @@ static List *implied_by_numbered_element(PlannerInfo *root, IndexDef *def, Node 
 static SubPlan *array_subplan(Node *clause);
 static Condition *any_of(List *arms, int position);
 static List *add_values(List *values, Condition *condition);
-static Node *without_default(PlannerInfo *root, Node *clause, bool *lossy);
+static List *implied_by_choice(PlannerInfo *root, IndexDef *def, Node *clause, Index varno, bool *unknown);
 static bool may_be_true(PlannerInfo *root, Node *clause, Node *part, Node *constant);
 static Node *as_comparison(Node *distinct);
 static List *one(Condition *condition);
@@ -47,7 +47,6 @@ implied_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Index varno, 
 {
 	List	   *result = NIL;
 	Node	   *arg;
-	bool		lossy;
 
 	clause = without_sql_json(clause);
 	switch (nodeTag(clause))
@@ -100,12 +99,8 @@ implied_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Index varno, 
 			result = json_path_conditions(def, clause, varno);
 			if (result == NIL)
 				result = compared_conditions(root, def, clause, varno, unknown);
-			if (result == NIL && (arg = without_default(root, clause, &lossy)) != NULL)
-			{
-				result = implied_conditions(root, def, arg, varno, unknown);
-				for (int i = 0; lossy && i < list_length(result); i++)
-					mark_lossy(list_nth(result, i));
-			}
+			if (result == NIL)
+				result = implied_by_choice(root, def, clause, varno, unknown);
 			if (result == NIL)
 				result = one(boolean_condition(def, clause, true, varno));
 			if (result == NIL)
@@ -287,31 +282,47 @@ add_values(List *values, Condition *condition)
 }
 
 /*
- * without_default
+ * implied_by_choice
  *		Returns what a condition says of the only expression within coalesce(), NULLIF() or CASE,
  *		below casts, if it is not true of the constants, or the NULL, that may be there instead: so
- *		it is true of the expression.  Sets *lossy if more has to be true.  Else returns NULL.
+ *		it is true of the expression.  With NULLIF() and CASE, more has to be true.
+ *
+ * To try the constants is dear, so it is left out where no field is searched by the expression.
  */
-static Node *
-without_default(PlannerInfo *root, Node *clause, bool *lossy)
+static List *
+implied_by_choice(PlannerInfo *root, IndexDef *def, Node *clause, Index varno, bool *unknown)
 {
 	foreach_ptr(Node, operand, operands(clause) != NIL ? operands(clause) : list_make1(clause))
 	{
 		Node	   *choice = without_casts(operand);
+		List	   *choices = choices_of(choice);
 		Node	   *only = NULL;
+		List	   *result;
+		bool		any_unknown = false;
 
-		foreach_ptr(Node, one, choices_of(choice))
+		foreach_ptr(Node, one, choices)
 		{
-			if (IsA(one, Const) ? may_be_true(root, clause, choice, one) : only != NULL && !equal(only, one))
-				return NULL;
+			if (!IsA(one, Const) && only != NULL && !equal(only, one))
+				return NIL;
 			if (!IsA(one, Const))
 				only = one;
 		}
-		*lossy = !IsA(choice, CoalesceExpr);
-		if (only != NULL)
-			return replace_node(clause, list_make2(choice, only));
+		if (only == NULL)
+			continue;
+		result = implied_conditions(root, def, replace_node(clause, list_make2(choice, only)), varno, &any_unknown);
+		if (result == NIL && !any_unknown)
+			return NIL;
+		foreach_ptr(Node, one, choices)
+		{
+			if (IsA(one, Const) && may_be_true(root, clause, choice, one))
+				return NIL;
+		}
+		*unknown |= any_unknown;
+		for (int i = 0; !IsA(choice, CoalesceExpr) && i < list_length(result); i++)
+			mark_lossy(list_nth(result, i));
+		return result;
 	}
-	return NULL;
+	return NIL;
 }
 
 /*
