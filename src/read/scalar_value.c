@@ -223,11 +223,13 @@ number_of_field(IndexDef *def, Field *field, Node *expr, Index varno, int *bits,
 {
 	Oid			type = exprType(expr);
 	FuncExpr   *call = (FuncExpr *) expr;
+	Oid			from;
 
 	*bits = 0;
 	*lossy = false;
 	if (!is_integer_type(field->type) || !is_castable_field(field) || !is_number_type(type))
 		return false;
+	from = cast_from(expr);
 	if (IsA(expr, CoerceViaIO))
 	{
 		if (!accepts(type, field->type) ||
@@ -244,14 +246,14 @@ number_of_field(IndexDef *def, Field *field, Node *expr, Index varno, int *bits,
 			 ((DatumGetInt32(typmod->constvalue) - VARHDRSZ) & 0x7ff) <= 1000) &&
 			number_of_field(def, field, linitial(call->args), varno, bits, lossy);
 	}
-	else if (cast_from(expr) == JSONBOID)
+	else if (from == JSONBOID)
 	{
 		*lossy = true;
 		if (!accepts(type, field->type) || !is_value_after(def, field, field->spec->nsteps, linitial(call->args), varno))
 			return false;
 	}
-	else if (!is_number_type(cast_from(expr)) || !number_of_field(def, field, linitial(call->args), varno, bits, lossy) ||
-			 (type != FLOAT4OID && type != FLOAT8OID && !(is_integer_type(cast_from(expr)) && accepts(type, cast_from(expr)))))
+	else if (!is_number_type(from) || !number_of_field(def, field, linitial(call->args), varno, bits, lossy) ||
+			 (type != FLOAT4OID && type != FLOAT8OID && !(is_integer_type(from) && accepts(type, from))))
 		return false;
 	if (type == FLOAT4OID)
 		*bits = field->type == INT2OID ? 0 : 24;
@@ -283,8 +285,8 @@ double_of_field(IndexDef *def, Field *field, Node *expr, Index varno, bool *loss
 bool
 is_json_cast(IndexDef *def, Field *field, Node *expr, Index varno)
 {
-	return cast_from(expr) == JSONBOID && exprType(expr) == field->type && !is_integer_type(field->type) && field->typmod < 0 &&
-		is_castable_field(field) && is_value_after(def, field, field->spec->nsteps, linitial(((FuncExpr *) expr)->args), varno);
+	return exprType(expr) == field->type && !is_integer_type(field->type) && field->typmod < 0 && is_castable_field(field) &&
+		cast_from(expr) == JSONBOID && is_value_after(def, field, field->spec->nsteps, linitial(((FuncExpr *) expr)->args), varno);
 }
 
 /* is_number_cast: returns whether one of these is true; sets *rounded if several numbers may become one */
