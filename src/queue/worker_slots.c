@@ -29,7 +29,6 @@ static bool has_ended(const WorkerSlot *slot);
 
 /* ---- for writers ---- */
 
-
 Shared	   *shared = NULL;
 const SharedPart workers_shared = {"indextable", sizeof(Shared), &shared};
 
