@@ -36,6 +36,7 @@
 #include "../queue/queue.h"
 #include "../util/lock.h"
 #include "../util/subxact.h"
+#include "../util/time_limit.h"
 #include "maintain.h"
 
 static void at_xact_event(XactEvent event, void *arg);
@@ -74,10 +75,15 @@ at_xact_event(XactEvent event, void *arg)
 			queue_before_commit();
 			release_foreign_snapshot();
 			refuse_to_stay();
+
+			/* No code of users runs from here on. */
+			time_limit_suspend();
 			break;
 		case XACT_EVENT_COMMIT:
 		case XACT_EVENT_ABORT:
 		case XACT_EVENT_PREPARE:
+			if (event != XACT_EVENT_ABORT)
+				time_limit_resume();
 			batch_at_end_of_transaction();
 			table_writer_at_end_of_transaction();
 			locks_are_released();
@@ -95,7 +101,9 @@ at_xact_event(XactEvent event, void *arg)
 static void
 at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId parent, void *arg)
 {
-	if (event == SUBXACT_EVENT_PRE_COMMIT_SUB)
+	if (event == SUBXACT_EVENT_START_SUB)
+		time_limit_check();
+	else if (event == SUBXACT_EVENT_PRE_COMMIT_SUB)
 		queue_before_subcommit();
 	else if (event == SUBXACT_EVENT_COMMIT_SUB)
 	{

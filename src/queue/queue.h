@@ -146,6 +146,9 @@ extern bool trouble_of(Oid fact_table, Oid server, Trouble *trouble);
 extern bool trouble_note_error(Oid fact_table, Oid server, ErrorData *error);
 extern void trouble_end(Oid fact_table, Oid server);
 
+/* task.c: runs what a worker does for one table */
+extern ErrorData *run_task(void (*run) (void *arg), void *arg, bool (*is_news) (ErrorData *error, void *arg));
+
 /* adopt_restored.c: adopts the index tables that a restore has brought from a dump */
 extern void adopt_restored(Oid altered);
 extern void adopt_all(void);

@@ -19,6 +19,7 @@ int			setting_max_workers = 4;
 int			setting_workers_per_database = 1;
 int			setting_naptime = 1000;
 int			setting_batch_size = 10000;
+int			setting_batch_timeout = 30000;
 int			setting_backlog_limit = 1000000;
 int			setting_backlog_action = BACKLOG_WARN;
 int			setting_check_interval = 0;
@@ -66,6 +67,11 @@ define_gucs(void)
 							"Sets how many changes are applied together.",
 							NULL,
 							&setting_batch_size, 10000, 1, MAX_BATCH_SIZE, PGC_USERSET, 0,
+							NULL, NULL, NULL);
+	DefineCustomIntVariable("indextable.batch_timeout",
+							"Sets for how long a worker may be busy with one table before others have their turn.",
+							"A batch that takes longer is rolled back, and tried again with fewer changes. 0 sets no limit.",
+							&setting_batch_timeout, 30000, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_MS,
 							NULL, NULL, NULL);
 	DefineCustomIntVariable("indextable.backlog_limit",
 							"Sets how many changes may be queued for a fact table before the action in indextable.backlog_action is taken.",

@@ -31,6 +31,7 @@ extern int	setting_max_workers;
 extern int	setting_workers_per_database;
 extern int	setting_naptime;	/* ms */
 extern int	setting_batch_size;
+extern int	setting_batch_timeout;	/* ms; 0: none */
 extern int	setting_backlog_limit;	/* changes; 0: none */
 extern int	setting_backlog_action;
 extern int	setting_check_interval; /* s; 0: no checks */

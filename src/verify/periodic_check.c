@@ -29,6 +29,7 @@
 #include "../catalog/catalog.h"
 #include "../indextable.h"
 #include "../place/place.h"
+#include "../queue/queue.h"
 #include "../util/settings.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
@@ -77,14 +78,14 @@ run_periodic_checks(void)
 
 		c.index_table = index_table;
 		c.error = NULL;
-		error = run_in_transaction(report_check, &c, is_no_conflict);
+		error = run_task(report_check, &c, is_no_conflict);
 		if (error == NULL && c.mend && setting_check_repair)
-			error = run_in_transaction(repair_checked, &c, is_no_conflict);
+			error = run_task(repair_checked, &c, is_no_conflict);
 		/* Where another session was in the way, it is still due. */
 		if (error != NULL && !is_conflict(error))
 		{
 			c.error = error->message;
-			(void) run_in_transaction(report_check, &c, NULL);
+			(void) run_task(report_check, &c, NULL);
 		}
 	}
 	looked_at = GetCurrentTimestamp();

@@ -262,7 +262,7 @@ fold_round(List *tables)
 	foreach_oid(relid, tables)
 	{
 		Folding		folding = {.index_table = relid};
-		ErrorData  *error = run_in_transaction(fold_one, &folding, NULL);
+		ErrorData  *error = run_task(fold_one, &folding, NULL);
 
 		if (error != NULL)
 			FreeErrorData(error);
@@ -387,12 +387,12 @@ drain_one(Queue *queue, Heard *h, bool troubled, bool *more, TimestampTz *next_t
 	ErrorData  *error;
 
 	error_context_stack = &context;
-	error = run_in_transaction(OidIsValid(queue->server) ? drain_feeds : drain_here, &batch, is_worth_logging);
+	error = run_task(OidIsValid(queue->server) ? drain_feeds : drain_here, &batch, is_worth_logging);
 	if (error == NULL && OidIsValid(queue->server))
 	{
 		activity_note_backlog(queue->fact_table, queue->server, Max(batch.feeds.backlog - batch.changes, 0), batch.feeds.oldest);
 		if (batch.changes > 0)
-			error = run_in_transaction(acknowledge, &batch, is_worth_logging);
+			error = run_task(acknowledge, &batch, is_worth_logging);
 	}
 	error_context_stack = context.previous;
 	draining[0] = '\0';

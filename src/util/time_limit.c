@@ -1,0 +1,95 @@
+/*-------------------------------------------------------------------------
+ *
+ * time_limit.c
+ *	  Limits the time of what a background worker does in one transaction.
+ *
+ * The timer is that of the server's statement_timeout, which only the main loop of sessions
+ * sets otherwise, and which ends a statement by the server's own signal handlers.  It goes
+ * off again and again, because code of users may catch the error, and go on.  Whatever goes
+ * on in the long run begins a subtransaction each time that it catches one: that is where it
+ * is ended, with the process.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "utils/timeout.h"
+#include "utils/timestamp.h"
+
+#include "time_limit.h"
+
+/* The time after which the timer goes off again, in ms. */
+#define AGAIN				1000
+
+/* The time that code has to end after the limit, before it is ended with the process, in ms. */
+#define GRACE				3000
+
+static TimestampTz limit = 0;	/* 0: there is none */
+
+/* time_limit_begin: limits the time of what follows to some ms, or not if that is 0; replaces an earlier limit */
+void
+time_limit_begin(int ms)
+{
+	time_limit_end();
+	if (ms == 0)
+		return;
+	limit = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), ms);
+	enable_timeout_every(STATEMENT_TIMEOUT, limit, AGAIN);
+}
+
+/*
+ * time_limit_end
+ *		Ends the limit; a cancellation that nobody has seen yet is forgotten.
+ *
+ * When a process ends without this, the timer may still go off: the server's handler needs
+ * nothing but the number of the process.
+ */
+void
+time_limit_end(void)
+{
+	if (limit == 0)
+		return;
+	disable_timeout(STATEMENT_TIMEOUT, false);
+	QueryCancelPending = false;
+	limit = 0;
+}
+
+/*
+ * time_limit_suspend, time_limit_resume
+ *		Keep the limit from cutting off the wait for synchronous standbys while a transaction
+ *		commits.  It goes on for what comes after that.
+ */
+void
+time_limit_suspend(void)
+{
+	TimestampTz kept = limit;
+
+	time_limit_end();
+	limit = kept;
+}
+
+void
+time_limit_resume(void)
+{
+	if (limit != 0)
+		enable_timeout_every(STATEMENT_TIMEOUT, limit, AGAIN);
+}
+
+/* is_over_time: returns whether an error says that the time limit, which has not been ended yet, is over */
+bool
+is_over_time(ErrorData *error)
+{
+	return limit != 0 && error->sqlerrcode == ERRCODE_QUERY_CANCELED && GetCurrentTimestamp() >= limit;
+}
+
+/* time_limit_check: ends the process if the limit is long over; called when a subtransaction begins */
+void
+time_limit_check(void)
+{
+	if (limit != 0 && TimestampDifferenceExceeds(limit, GetCurrentTimestamp(), GRACE))
+		ereport(FATAL,
+				(errcode(ERRCODE_QUERY_CANCELED),
+				 errmsg("terminating background worker because code goes on after the time limit of a batch"),
+				 errhint("See indextable.batch_timeout.")));
+}
