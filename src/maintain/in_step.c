@@ -62,7 +62,9 @@
 #include "../util/inherit.h"
 #include "../util/memory.h"
 #include "../util/relation.h"
+#include "../util/settings.h"
 #include "../util/subxact.h"
+#include "../util/while_set.h"
 #include "maintain.h"
 
 /* As many windows of a table are kept apart. */
@@ -112,13 +114,16 @@ static bool unseen = false;
 
 static ExecutorStart_hook_type next_executor_start = NULL;
 static ExecutorFinish_hook_type next_executor_finish = NULL;
-static ProcessUtility_hook_type next_process_utility = NULL;
+static ProcessUtility_hook_type next_utility = NULL;
 
 static void executor_start(QueryDesc *query, int eflags);
 static void executor_finish(QueryDesc *query);
 static void process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 							ProcessUtilityContext context, ParamListInfo params,
 							QueryEnvironment *queryEnv, DestReceiver *dest, QueryCompletion *qc);
+static void alter_table(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
+						ProcessUtilityContext context, ParamListInfo params,
+						QueryEnvironment *queryEnv, DestReceiver *dest, QueryCompletion *qc);
 static Written *written_table(Relation rel);
 static Written *enter_written(Oid relid);
 static Writing *writer_begins(const void *statement, Written *table, CommandId cid);
@@ -136,7 +141,7 @@ in_step_init(void)
 	ExecutorStart_hook = executor_start;
 	next_executor_finish = ExecutorFinish_hook;
 	ExecutorFinish_hook = executor_finish;
-	next_process_utility = ProcessUtility_hook;
+	next_utility = ProcessUtility_hook ? ProcessUtility_hook : standard_ProcessUtility;
 	ProcessUtility_hook = process_utility;
 	unseen = IsTransactionState();
 }
@@ -225,15 +230,25 @@ process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 			writes = true;
 		}
 	}
-	if (next_process_utility)
-		next_process_utility(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest, qc);
+	if (IsA(pstmt->utilityStmt, AlterTableStmt))
+		alter_table(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest, qc);
 	else
-		standard_ProcessUtility(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest, qc);
+		next_utility(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest, qc);
 	if (writes)
 		writer_ends(&writes);
 	/* The server calls no other hook for it. */
 	if (commits)
 		wake_workers_for_prepared();
+}
+
+/* alter_table: runs ALTER TABLE, which checks foreign keys by queries that need exact answers */
+static void
+alter_table(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
+			ProcessUtilityContext context, ParamListInfo params,
+			QueryEnvironment *queryEnv, DestReceiver *dest, QueryCompletion *qc)
+{
+	WHILE_SET(exact_reads_only, true,
+			  next_utility(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest, qc));
 }
 
 /*

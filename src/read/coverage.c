@@ -260,13 +260,13 @@ cover_aggregates(PlannerInfo *root, Candidate *c, List *clauses, PathTarget *tar
  *		Returns whether entries have all that is needed by those clauses that the search does not
  *		check.
  *
- * Whether a row may be seen is not decided by asynchronous entries.  Where only the scan can
- * decide it, what entries have must not be computed before, as a fallback would.
+ * Where only the scan can decide whether a row may be seen, what entries have must not be computed
+ * before, as a fallback would.
  */
 static bool
 clauses_covered(Candidate *c, List *clauses)
 {
-	if (c->policy_in_scan || (c->secured && c->def->async))
+	if (c->policy_in_scan)
 		return false;
 	foreach_ptr(RestrictInfo, rinfo, clauses)
 	{

@@ -318,6 +318,7 @@ extern int	cursor_options;		/* of the query that is planned */
 
 extern bool may_be_served(PlannerInfo *root, Index rti);
 extern bool find_served(PlannerInfo *root, Index rti, bool totals, Served *served);
+extern const char *why_not_stale(Oid index_table, Oid user);
 extern bool find_conditions(Node *from, Index varno, List **quals);
 extern bool is_positionable(PlannerInfo *root, bool partitioned);
 extern Query *query_of_table(RangeTblEntry *rte, List *targets, Node *quals);

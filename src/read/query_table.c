@@ -13,12 +13,14 @@
 
 #include "access/parallel.h"
 #include "access/transam.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/planner.h"
 #include "parser/parsetree.h"
 #include "replication/logicalworker.h"
 #include "storage/lmgr.h"
+#include "utils/rls.h"
 
 #include "../definition/definition.h"
 #include "../place/place.h"
@@ -36,6 +38,7 @@ static bool is_considered(RangeTblEntry *rte);
 static bool lock_served(PlannerInfo *root, Index rti, bool totals, Served *served);
 static const char *unfit(PlannerInfo *root, RangeTblEntry *rte, bool tested_again);
 static bool is_tested_again(PlannerInfo *root, Index rti);
+static const char *why_not_planned_stale(PlannerInfo *root, RangeTblEntry *rte, IndexDef *def);
 
 /* query_of_table: returns a query of one table; what is to be checked of rights is yet to be set */
 Query *
@@ -263,14 +266,61 @@ lock_served(PlannerInfo *root, Index rti, bool totals, Served *served)
 			give_reason(fact->relid, def->relid, fact->place->entries->not_planned);
 		else if (def->async && served->tested_again)
 			give_reason(fact->relid, def->relid, "it is asynchronous, and the query locks or writes rows");
-		else if (def->async && !setting_stale_reads)
-			give_reason(fact->relid, def->relid, "it is asynchronous, and indextable.stale_reads is off");
+		else if (def->async && (reason = why_not_planned_stale(root, rte, def)) != NULL)
+			give_reason(fact->relid, def->relid, reason);
 		else if (!ConditionalLockRelationOid(def->relid, AccessShareLock))
 			give_reason(fact->relid, def->relid, "it is locked by another session");
 		else
 			served->defs = lappend(served->defs, def);
 	}
 	return served->defs != NIL;
+}
+
+/*
+ * why_not_stale
+ *		Returns why a user, InvalidOid for the current one, may not read an asynchronous index table
+ *		in place of its fact table, or NULL.
+ *
+ * Such an answer may be wrong for those who rely on it, and it is what the index table has, not what
+ * the fact table has.  So it is given only to a user who wants it himself, and who may read the
+ * index table: its owner decides about that.
+ */
+const char *
+why_not_stale(Oid index_table, Oid user)
+{
+	if (!OidIsValid(user))
+		user = GetUserId();
+	if (!setting_stale_reads)
+		return "it is asynchronous, and indextable.stale_reads is off";
+	if (!stale_reads_set_by(user))
+		return "it is asynchronous, and indextable.stale_reads was set by another role";
+	if (pg_class_aclcheck(index_table, user, ACL_SELECT) != ACLCHECK_OK ||
+		check_enable_rls(index_table, user, true) == RLS_ENABLED)
+		return "it is asynchronous, and stale reads need the right to SELECT from it";
+	return NULL;
+}
+
+/*
+ * why_not_planned_stale
+ *		Returns why a table in a query may not be read by an asynchronous index table, or NULL.
+ *
+ * Where row security or a security barrier is a part of a query, stale entries would decide what
+ * may be seen.  The subqueries of policies, and what is behind a barrier, are planned below that
+ * query.
+ */
+static const char *
+why_not_planned_stale(PlannerInfo *root, RangeTblEntry *rte, IndexDef *def)
+{
+	for (PlannerInfo *query = root; setting_stale_reads && query != NULL; query = query->parent_root)
+	{
+		bool		secured = query->parse->hasRowSecurity;
+
+		foreach_node(RangeTblEntry, other, query->parse->rtable)
+			secured |= other->security_barrier || other->securityQuals != NIL;
+		if (secured)
+			return "it is asynchronous, and the query has row security or a security barrier";
+	}
+	return why_not_stale(def->relid, checked_as(root->parse, rte));
 }
 
 /* is_explained: returns whether anybody is told reasons */

@@ -199,6 +199,8 @@ typedef struct ScanPlan
 	bool		entries_only;
 	bool		backward;
 	bool		async;
+	Oid			reader;			/* whose rights on the fact table are checked;
+								 * InvalidOid: the current user's */
 	bool		stored_rows;	/* as in Candidate, and so are these */
 	int			not_null;
 	uint32		unless;
@@ -252,6 +254,8 @@ typedef struct IndexTableScan
 	bool		in_step;		/* the snapshot sees the entries of just the
 								 * rows that it sees */
 	bool		complete;		/* no row that matters lacks its entry */
+	const char *refused;		/* why its user may not read the index table,
+								 * or NULL */
 	const char *why;			/* entries could not answer some search, or
 								 * NULL */
 	TupleTableSlot *entry;		/* of a part of an AND: where it is, or NULL */

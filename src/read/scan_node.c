@@ -115,7 +115,14 @@ begin_scan(CustomScanState *node, EState *estate, int eflags)
 		open_index_table(scan);
 }
 
-/* open_index_table: opens the index table, if there still is the definition that the plan was made for */
+/*
+ * open_index_table
+ *		Opens the index table, if there still is the definition that the plan was made for.
+ *
+ * A plan is kept, and executed by others, after the setting has changed: whether stale reads are
+ * allowed is decided again, for the user who starts the query.  Whoever fetches from a cursor
+ * need not be the one who has opened it.
+ */
 static void
 open_index_table(IndexTableScan *scan)
 {
@@ -127,6 +134,8 @@ open_index_table(IndexTableScan *scan)
 	scan->def = definition_of_scan(estate, scan->plan.fact, scan->plan.index_table, scan->plan.async, &scan->fact);
 	if (scan->def == NULL)
 		return;
+	if (scan->plan.async)
+		scan->refused = why_not_stale(scan->def->relid, scan->plan.reader);
 	scan->index_table = relation_open(scan->def->relid, AccessShareLock);
 	make_keys(scan);
 }
@@ -224,6 +233,8 @@ why_not_entries(IndexTableScan *scan)
 		return "indextable.planner is fallback";
 	if (scan->def == NULL)
 		return "no index table serves";
+	if (scan->refused != NULL)
+		return scan->refused;
 	if (snapshot_precedes_checks(snapshot))
 		return "a constraint may be newer than the snapshot";
 	if (!scan->def->async && !scan->in_step && (why = why_out_of_step(scan->def, snapshot)) != NULL)

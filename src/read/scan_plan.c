@@ -112,6 +112,7 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	plan.entries_only = c->entries_only;
 	plan.backward = c->backward;
 	plan.async = c->def != NULL && c->def->async;
+	plan.reader = checked_as(root->parse, planner_rt_fetch(rel->relid, root));
 	plan.stored_rows = c->stored_rows;
 	plan.not_null = c->not_null;
 	plan.unless = c->unless;

@@ -41,6 +41,7 @@
 #include "nodes/parsenodes.h"
 #include "nodes/plannodes.h"
 #include "utils/acl.h"
+#include "utils/guc_tables.h"
 #include "utils/jsonb.h"
 #include "utils/wait_event.h"
 
@@ -160,6 +161,32 @@ forget_permissions(Query *query, RangeTblEntry *rte, Query *other)
 		permissions->checkAsUser = getRTEPermissionInfo(other->rteperminfos, rte)->checkAsUser;
 	query->rteperminfos = list_make1(permissions);
 	rte->perminfoindex = 1;
+#endif
+}
+
+/* checked_as: returns the user whose rights on a table of a query are checked, or InvalidOid if it is the current one */
+static inline Oid
+checked_as(Query *query, RangeTblEntry *rte)
+{
+#if PG_VERSION_NUM < 160000
+	return rte->checkAsUser;
+#else
+	return rte->perminfoindex == 0 ? InvalidOid : getRTEPermissionInfo(query->rteperminfos, rte)->checkAsUser;
+#endif
+}
+
+/* find_option_compat: returns what the server knows of a setting that is defined */
+static inline struct config_generic *
+find_option_compat(const char *name)
+{
+#if PG_VERSION_NUM < 160000
+	struct config_generic **options = get_guc_variables();
+
+	while (strcmp((*options)->name, name) != 0)
+		options++;
+	return *options;
+#else
+	return find_option(name, false, false, ERROR);
 #endif
 }
 

@@ -11,8 +11,10 @@
 
 #include <limits.h>
 
+#include "miscadmin.h"
 #include "utils/guc.h"
 
+#include "compat.h"
 #include "settings.h"
 
 int			setting_max_workers = 4;
@@ -29,6 +31,9 @@ bool		setting_advice = true;
 bool		setting_drop_table = true;
 int			setting_planner = PLANNER_ON;
 bool		setting_stale_reads = false;
+
+/* Set while queries run that no user has asked for: stale_reads is not for them. */
+bool		exact_reads_only = false;
 
 static const struct config_enum_entry backlog_actions[] = {
 	{"nothing", BACKLOG_NOTHING, false},
@@ -115,8 +120,32 @@ define_gucs(void)
 							 NULL, NULL, NULL);
 	DefineCustomBoolVariable("indextable.stale_reads",
 							 "Lets asynchronous index tables answer queries of their fact tables.",
-							 "Such an answer may lack what was committed last. EXPLAIN shows it.",
+							 "Such an answer may lack what was committed last. EXPLAIN shows it. It counts for the queries of the role that has set it, of index tables that the role may SELECT from.",
 							 &setting_stale_reads, false, PGC_USERSET, GUC_EXPLAIN,
 							 NULL, NULL, NULL);
 	MarkGUCPrefixReserved("indextable");
+}
+
+/*
+ * stale_reads_set_by
+ *		Returns whether stale_reads is on, and a user is the one who has decided
+ *		that.
+ *
+ * Who runs SET, or the owner of a function with a SET clause, decides for his own queries: what he
+ * calls, as a function that is SECURITY DEFINER or a view, may rely on an exact answer.  What the
+ * session has begun with (the settings of its role and database, and the options of the client)
+ * is the choice of the session's user.  The server's configuration is for everybody.
+ */
+bool
+stale_reads_set_by(Oid user)
+{
+	static struct config_generic *option = NULL;
+
+	if (!setting_stale_reads || exact_reads_only)
+		return false;
+	if (option == NULL)
+		option = find_option_compat("indextable.stale_reads");
+	if (option->source < PGC_S_DATABASE)
+		return true;
+	return user == (option->source < PGC_S_INTERACTIVE ? GetSessionUserId() : option->srole);
 }

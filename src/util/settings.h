@@ -42,6 +42,9 @@ extern bool setting_drop_table;
 extern int	setting_planner;
 extern bool setting_stale_reads;
 
+extern bool exact_reads_only;
+
 extern void define_gucs(void);
+extern bool stale_reads_set_by(Oid user);
 
 #endif							/* INDEXTABLE_SETTINGS_H */
