@@ -269,6 +269,7 @@ plan_for_later(Query *statement, Index varno, PlannedStmt *search, const char *t
 	if (list_length(none->rtable) == 1)
 		none->jointree->quals = makeBoolConst(false, false);
 	result = plan_natively(none, text, params);
+	late->scan.scanrelid = varno;
 	late->scan.plan.targetlist = copyObject(result->planTree->targetlist);
 	foreach_node(TargetEntry, tle, late->scan.plan.targetlist)
 	{

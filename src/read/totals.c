@@ -9,7 +9,6 @@
  */
 #include "postgres.h"
 
-#include "access/relation.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "funcapi.h"
@@ -33,8 +32,6 @@ typedef struct TotalsScan
 	CustomScanState css;		/* first: it is all that the executor knows */
 	List	   *values;			/* of ExprState *: of the parameters of both
 								 * queries */
-	Relation	table;			/* the fact table, open so that commands of
-								 * this session know it is in use; or NULL */
 	FactDef    *fact;			/* pinned, or NULL */
 	IndexDef   *def;			/* NULL: totals cannot answer */
 	CommandId	begun_at;		/* the command id of the start */
@@ -186,7 +183,6 @@ begin_totals(CustomScanState *node, EState *estate, int eflags)
 	if (eflags & EXEC_FLAG_EXPLAIN_ONLY)
 		return;
 	scan->begun_at = GetCurrentCommandId(false);
-	scan->table = relation_open(linitial_oid(tables(scan)), AccessShareLock);
 	scan->def = definition_of_scan(estate, linitial_oid(tables(scan)), lsecond_oid(tables(scan)), false, &scan->fact);
 }
 
@@ -274,8 +270,6 @@ end_totals(CustomScanState *node)
 {
 	ExecClearTuple(node->ss.ss_ScanTupleSlot);
 	end_query((TotalsScan *) node);
-	if (((TotalsScan *) node)->table != NULL)
-		relation_close(((TotalsScan *) node)->table, NoLock);
 }
 
 static void

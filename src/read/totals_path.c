@@ -197,6 +197,7 @@ add_path_of_totals(Asked *asked, Served *served, IndexDef *def)
 									  plan, fallback);
 	path->custom_private = lappend(path->custom_private, values);
 	path->custom_private = lappend(path->custom_private, def);
+	path->custom_private = lappend(path->custom_private, makeInteger(asked->rel->relid));
 	give_reason(served->fact->relid, def->relid, REASON_COST);
 	add_path(grouped, (Path *) path);
 }
@@ -383,7 +384,8 @@ static Plan *
 make_plan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses, List *children)
 {
 	CustomScan *scan = makeNode(CustomScan);
-	IndexDef   *def = llast(path->custom_private);
+	Index		varno = intVal(llast(path->custom_private));
+	IndexDef   *def = list_nth(path->custom_private, TOTALS_FALLBACK + 2);
 	PlannedStmt *plan = list_nth(path->custom_private, TOTALS_PLAN);
 	List	   *values = list_nth(path->custom_private, TOTALS_FALLBACK + 1);
 
@@ -399,6 +401,7 @@ make_plan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 										  makeTargetEntry((Expr *) expr, foreach_current_index(expr) + 1, NULL, false));
 	}
 	scan->scan.plan.targetlist = tlist;
+	scan->scan.scanrelid = varno;
 	scan->flags = path->flags;
 	scan->methods = GetCustomScanMethods(TOTALS_NAME, false);
 	scan->custom_exprs = values;

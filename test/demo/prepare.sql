@@ -43,10 +43,11 @@ CREATE FUNCTION scans(plan jsonb) RETURNS text
 LANGUAGE sql AS $$
     SELECT string_agg(DISTINCT concat_ws(' ',
                CASE WHEN (node->>'Parallel Aware')::boolean THEN 'Parallel' END,
-               CASE WHEN node ? 'Index Table Only' THEN 'Index Table Only'
+               CASE WHEN node ? 'Totals' THEN 'Totals'
+                    WHEN node ? 'Index Table Only' THEN 'Index Table Only'
                     WHEN node ? 'Index Table' THEN 'Index Table' ELSE node->>'Node Type' END,
-               coalesce(node->>'Index Table Only', node->>'Index Table', node->>'Relation Name',
-                        node->>'Function Name')), ', ')
+               coalesce(node->>'Totals', node->>'Index Table Only', node->>'Index Table',
+                        node->>'Relation Name', node->>'Function Name')), ', ')
       FROM jsonb_path_query(plan, 'strict $.** ? (@."Node Type" like_regex "Scan")') AS node
      WHERE node ? 'Relation Name' OR node->>'Function Name' = 'lookup'
 $$;
