@@ -422,17 +422,20 @@ BEGIN ATOMIC
                          || CASE WHEN cardinality(p.key) > 1 THEN (SELECT string_agg('NOT (' || indextable_internal.common_sql(p, n) || ')', ' AND ' ORDER BY n) FROM generate_series(1, c.leave) n)
                             WHEN c.leave = 1 THEN g.first_text || ' <> ' || indextable_internal.common_sql(p, 1)
                             ELSE g.first_text || ' NOT IN (' || (SELECT string_agg(indextable_internal.common_sql(p, n), ', ' ORDER BY n) FROM generate_series(1, c.leave) n) || ')' END END AS filter) f,
+         LATERAL (SELECT indextable_internal.literal(indextable_internal.free_name(p.fact_table, p.names, nth)) || ', ' || indextable_internal.literal(p.fact_name) AS tables) n,
+         -- a line has room for 86 characters
+         LATERAL (SELECT ARRAY[
+                         n.tables || CASE WHEN length(n.tables || indextable_internal.literal(p.key)) > 57 THEN E',\n    ' ELSE ', ' END || indextable_internal.literal(p.key),
+                         CASE WHEN v.whole THEN 'strategy => ''denormalized''' ELSE 'include => ' || indextable_internal.literal(p.include) END,
+                         'filter => ' || indextable_internal.literal(f.filter),
+                         CASE WHEN v.changes THEN 'maintenance => ''async''' END,
+                         CASE WHEN v.differs THEN 'is_unique => true' END,
+                         CASE WHEN p.mismatching > 0 THEN 'on_mismatch => ''skip''' END,
+                         'document => ' || indextable_internal.literal(p.document),
+                         'primary_key => ' || indextable_internal.literal(p.primary_key)] AS options) o,
          LATERAL (SELECT 'CREATE INDEX ON ' || p.fact_name || ' (' || indextable_internal.index_columns(p) || ')'
                          || coalesce(' WHERE ' || coalesce(f.filter, CASE WHEN p.missing > p.sampled * 0.9 THEN g.first_text || ' IS NOT NULL' END), '') || ';' AS native,
-                         'SELECT indextable.create(' || indextable_internal.literal(indextable_internal.free_name(p.fact_table, p.names, nth))
-                         || ', ' || indextable_internal.literal(p.fact_name) || ', ' || indextable_internal.literal(p.key)
-                         || CASE WHEN v.whole THEN ', strategy => ''denormalized''' WHEN p.include IS NULL THEN '' ELSE ', include => ' || indextable_internal.literal(p.include) END
-                         || coalesce(', filter => ' || indextable_internal.literal(f.filter), '')
-                         || CASE WHEN v.changes THEN ', maintenance => ''async''' ELSE '' END
-                         || CASE WHEN v.differs THEN ', is_unique => true' ELSE '' END
-                         || CASE WHEN p.mismatching > 0 THEN ', on_mismatch => ''skip''' ELSE '' END
-                         || coalesce(', document => ' || indextable_internal.literal(p.document), '')
-                         || coalesce(', primary_key => ' || indextable_internal.literal(p.primary_key), '') || ');' AS made) q;
+                         'SELECT indextable.create(' || array_to_string(o.options, CASE WHEN length(array_to_string(o.options, ', ')) > 60 THEN E',\n    ' ELSE ', ' END) || ');' AS made) q;
 END;
 COMMENT ON FUNCTION indextable_internal.verdict(indextable_internal.key_profile, bigint) IS
 'What to advise on a key: undecided, none, native_index, filter (an index table that leaves common values out) or index_table, of which kind, why, and the statement to run; its name is the nth that is free';

@@ -17,6 +17,7 @@
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "funcapi.h"
+#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/builtins.h"
@@ -63,6 +64,9 @@ enum
 /* create() looks at so many rows, which takes a few milliseconds. */
 #define NOTICE_ROWS			1000
 
+/* The number of characters in a line of advice, so that a terminal of 100 columns shows it beside its topic. */
+#define LINE_COLUMNS		86
+
 /* advise() without a key reads so much of the documents for each field. */
 #define JUDGED_BYTES		(SAMPLE_BYTES / 4)
 
@@ -81,6 +85,7 @@ static char *fact_name(Oid relid);
 static Datum profile_of_arguments(FunctionCallInfo fcinfo);
 static void query_profile(const char *query, Datum profile, bool is_async);
 static void return_rows(ReturnSetInfo *rsinfo);
+static int	words_that_fit(const char *text, int columns);
 static void check_reader(Relation fact, DefinitionRow *row);
 static List *partition_columns(Relation fact);
 static DefinitionRow *new_request(List *key, List *include, char *filter);
@@ -302,13 +307,54 @@ query_profile(const char *query, Datum profile, bool is_async)
 		elog(ERROR, "a key could not be judged: %s", query);
 }
 
-/* return_rows: adds the rows of the query to a result, and disconnects SPI */
+/*
+ * return_rows
+ *		Adds the rows of the query, of a topic and an advice, to a result, and disconnects SPI.  A
+ *		sentence that is too long for a line goes on in rows without a topic.  A statement stays
+ *		whole.
+ */
 static void
 return_rows(ReturnSetInfo *rsinfo)
 {
 	for (uint64 i = 0; i < SPI_processed; i++)
-		tuplestore_puttuple(rsinfo->setResult, SPI_tuptable->vals[i]);
+	{
+		bool		isnull;
+		Datum		topic = SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &isnull);
+		char	   *advice = SPI_getvalue(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 2);
+		bool		is_statement = advice[0] != '\0' && advice[strlen(advice) - 1] == ';';
+
+		do
+		{
+			int			len = is_statement ? (int) strlen(advice) : words_that_fit(advice, LINE_COLUMNS);
+			Datum		values[] = {topic, PointerGetDatum(cstring_to_text_with_len(advice, len))};
+			bool		nulls[] = {false, false};
+
+			tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+			topic = CStringGetTextDatum("");
+			advice += len + strspn(advice + len, " ");
+		} while (*advice != '\0');
+	}
 	SPI_finish();
+}
+
+/* words_that_fit: returns the number of bytes of the words of a text that a line has room for: those of the first word, at least */
+static int
+words_that_fit(const char *text, int columns)
+{
+	int			indent = strspn(text, " ");
+	int			end = strlen(text);
+
+	while (end > indent && pg_mbstrlen_with_len(text, end) > columns)
+	{
+		int			space = end - 1;
+
+		while (space > indent && text[space] != ' ')
+			space--;
+		if (space == indent)
+			break;
+		end = space;
+	}
+	return end;
 }
 
 /*-------------------------------------------------------------------------

@@ -117,7 +117,7 @@ sql($forget);
 sql(q(CREATE ROLE reader; CREATE ROLE monitor IN ROLE pg_monitor; CREATE ROLE owner; GRANT USAGE ON SCHEMA shop TO reader, monitor, owner; GRANT SELECT ON "Order" TO reader; ALTER TABLE "Order" OWNER TO owner));
 sql(q(SELECT FROM "Order" WHERE doc ->> 'town' = 'x'));
 is(sql("SET ROLE reader; $missed"), '', 'who may read a table does not see what others ask of it');
-is(sql(qq(SET ROLE reader; SELECT advice FROM indextable.advise('"Order"') WHERE topic = 'queries')), 'hidden from you; the owner of the table sees them, and who has the role pg_read_all_stats', '... and is told so');
+is(sql(qq(SET ROLE reader; SELECT advice FROM indextable.advise('"Order"') WHERE topic = 'queries')), 'hidden from you; the owner of the table sees them, and who has the role', '... and is told so');
 is(sql("SET ROLE $_; $missed"), 'town equal', "$_ does") for 'owner', 'monitor';
 
 # ---- a standby counts by itself
