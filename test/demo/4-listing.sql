@@ -51,7 +51,7 @@ CALL measure(:'question', 'index table', 'listing_documents', ordered => true);
 \pset tuples_only on
 \pset format unaligned
 SELECT check_index_only('listing_documents');
-\pset format aligned
+\pset format wrapped
 \pset tuples_only off
 \echo
 \echo 'The listing of section admin:'

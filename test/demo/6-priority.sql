@@ -46,7 +46,7 @@ SELECT format(E'The look-up takes %s times as long as the seq scan. For this the
                max(ms) FILTER (WHERE way = 'index table') AS lookup
           FROM timing WHERE question = :'question') AS t;
 \echo
-\pset format aligned
+\pset format wrapped
 \pset tuples_only off
 SELECT count(*) AS entries FROM pkg_by_priority \gset
 CALL note_size('pkg_by_priority', 'index table, dropped', :entries);

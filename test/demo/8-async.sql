@@ -52,7 +52,7 @@ SELECT indextable.start_workers();
 \! bash "$here/backlog.sh"
 \echo
 \set ECHO queries
-SELECT indextable.wait('pkg_by_state', '5 minutes');
+SELECT indextable.wait('pkg_by_state', '1 hour');
 \set ECHO none
 
 \echo 'Every one equals its recompute now:'
@@ -90,7 +90,7 @@ SELECT min(id) AS bash FROM package WHERE doc->>'name' = 'bash' \gset
 \echo
 \set ECHO queries
 UPDATE package SET doc = doc || '{"state": "broken"}' WHERE id = :bash;
-SELECT indextable.wait('pkg_by_state', '1 minute');
+SELECT indextable.wait('pkg_by_state', '1 hour');
 
 SELECT doc->>'name' AS name
   FROM indextable.lookup('pkg_by_state', '{"state": "broken"}') AS doc;
@@ -106,7 +106,7 @@ COMMIT;
 \set ECHO none
 \connect -
 \set ECHO queries
-SELECT indextable.wait('pkg_by_state', '1 minute', :'xid');
+SELECT indextable.wait('pkg_by_state', '1 hour', :'xid');
 
 SELECT name FROM pkg_by_state WHERE state = 'mended';
 \set ECHO none
@@ -117,7 +117,7 @@ SELECT name FROM pkg_by_state WHERE state = 'mended';
 UPDATE package SET doc = doc || '{"state": "tested"}' WHERE id = :bash;
 SELECT count(*) AS tested_bash
   FROM indextable.lookup('pkg_by_state', '{"state": "tested", "name": "bash"}',
-                         max_lag => '0', timeout => '1 minute');
+                         max_lag => '0', timeout => '1 hour');
 
 SELECT * FROM check_index_tables(ARRAY['pkg_by_state']);
 \set ECHO none

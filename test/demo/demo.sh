@@ -6,16 +6,36 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+trap 'stopped 129' HUP
+trap 'stopped 130' INT
+trap 'stopped 143' TERM
 
 ENOUGH=10000    # packages; below that the timings say little
 
-fail() {
-    echo "demo: FAILED in $1" >&2
-    exit 1
+step=prepare
+
+# stopped STATUS: somebody ends the demo, which has not failed by that
+stopped() {
+    echo "demo: stopped by a signal in the step $step" >&2
+    exit "$1"
 }
 
+# in_step STEP COMMAND
+in_step() {
+    local status=0
+    step=$1
+    shift
+    "$@" || status=$?
+    [ "$status" -le 128 ] || stopped "$status"
+    if [ "$status" != 0 ]; then
+        echo "demo: FAILED in the step $step" >&2
+        exit 1
+    fi
+}
+
+# Tables fit a narrow terminal.
 run_sql() {
-    psql -X -q -v ON_ERROR_STOP=1 -P pager=off "$@"
+    psql -X -q -v ON_ERROR_STOP=1 -P pager=off -P format=wrapped -P columns=100 "$@"
 }
 
 count() {
@@ -42,7 +62,15 @@ find_packages() {
         echo "  NO PACKAGE INDEX HERE: falling back to the packages installed on this machine."
         echo "  That is few documents; read the answers, not the times."
     fi
-    [ "$(count "$1")" -gt 0 ] || fail "import: no package lists found"
+    if [ "$(count "$1")" = 0 ]; then
+        echo "  no package lists were found"
+        return 1
+    fi
+}
+
+import() {
+    find_packages "$work/packages" || return
+    perl "$here/import.pl" "$work/packages" | run_sql -c 'COPY package (id, doc) FROM STDIN'
 }
 
 export here    # for 8-async.sql
@@ -50,16 +78,14 @@ export PGCLIENTENCODING=UTF8
 export PGOPTIONS="${PGOPTIONS:-} -c search_path=demo,public -c client_min_messages=warning"
 
 started=$SECONDS
-run_sql -f "$here/prepare.sql" || fail "prepare.sql"
+in_step prepare run_sql -f "$here/prepare.sql"
 
 echo "== Import: one JSONB document for each package of Debian's package index"
 echo
-find_packages "$work/packages"
-perl "$here/import.pl" "$work/packages" |
-    run_sql -c 'COPY package (id, doc) FROM STDIN' || fail "import"
+in_step import import
 
-for step in import advise 1-section 2-size 3-depends 4-listing 5-changes 6-priority 7-sizes 8-async 9-summary; do
-    run_sql -f "$here/$step.sql" || fail "$step.sql"
+for next in import advise 1-section 2-size 3-depends 4-listing 5-changes 6-priority 7-sizes 8-async 9-summary; do
+    in_step "$next" run_sql -f "$here/$next.sql"
 done
 echo
 echo "demo: all steps passed, every answer the same ($((SECONDS - started)) s)"

@@ -5,5 +5,5 @@
 \pset format unaligned
 \echo
 SELECT * FROM report(:'question');
-\pset format aligned
+\pset format wrapped
 \pset tuples_only off
