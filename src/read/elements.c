@@ -273,8 +273,11 @@ column_of_function(RangeTblEntry *rte, AttrNumber attno)
 		return NULL;
 	element = array_of(linitial(call->args));
 	if (call->funcid == F_JSONB_TO_RECORDSET)
+	{
 		element = (Node *) makeFuncExpr(F_JSONB_ARRAY_ELEMENTS, JSONBOID, list_make1(element), InvalidOid, InvalidOid,
 										COERCE_EXPLICIT_CALL);
+		((FuncExpr *) element)->funcretset = true;
+	}
 	member = (Node *) makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1,
 								CStringGetTextDatum(strVal(list_nth(function->funccolnames, attno - 1))), false, false);
 	type = list_nth_oid(function->funccoltypes, attno - 1);

@@ -214,7 +214,7 @@ replace_rows(Asked *asked, Query *query, Replaced *replaced)
 	query->jointree->quals = replace_by_totals(query->jointree->quals, replaced);
 	query->havingQual = replace_by_totals(query->havingQual, replaced);
 	query->jointree->quals = (Node *) list_concat((List *) query->jointree->quals, replaced->equal);
-	if (replaced->failed || expression_returns_set((Node *) query->targetList))
+	if (replaced->failed)
 		return replaced->by_entry ? "entries lack something that is asked for" : "the query needs more than its totals";
 	return NULL;
 }

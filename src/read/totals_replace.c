@@ -83,8 +83,14 @@ replace_by_totals(Node *node, void *context)
 			result = (Expr *) makeRelabelType(result, exprType(node), exprTypmod(node), exprCollation(node), COERCE_IMPLICIT_CAST);
 		return (Node *) result;
 	}
+
+	/*
+	 * A function that returns a set stands for an element, of which there is
+	 * no other field.  It may be within an aggregate or a condition, where
+	 * nobody else looks for it, and the array may be a field of its own.
+	 */
 	if ((IsA(node, Var) && ((Var *) node)->varno == (int) c->varno && ((Var *) node)->varlevelsup == 0) ||
-		IsA(node, PlaceHolderVar) || IsA(node, GroupingFunc))
+		(IsA(node, FuncExpr) && ((FuncExpr *) node)->funcretset) || IsA(node, PlaceHolderVar) || IsA(node, GroupingFunc))
 	{
 		replaced->failed = true;
 		return node;
