@@ -759,6 +759,15 @@ END;
 COMMENT ON FUNCTION indextable_internal.keep_report(indextable_internal.checked) IS
 'Keeps a report on an index table, and deletes the oldest if there are more than 100';
 
+-- REVOKE is new: it may leave roles with rights on entries.
+DROP EVENT TRIGGER indextable_on_alter;
+CREATE EVENT TRIGGER indextable_on_alter ON ddl_command_end
+WHEN TAG IN ('ALTER TABLE', 'ALTER VIEW', 'ALTER MATERIALIZED VIEW', 'ALTER FOREIGN TABLE', 'CREATE TABLE', 'CREATE FOREIGN TABLE', 'CREATE SCHEMA', 'CREATE TRIGGER', 'CREATE SUBSCRIPTION', 'ALTER SUBSCRIPTION', 'REVOKE',
+    'ALTER SCHEMA', 'ALTER FUNCTION', 'ALTER ROUTINE', 'ALTER TYPE', 'ALTER DOMAIN', 'ALTER OPERATOR', 'ALTER COLLATION', 'ALTER EXTENSION')
+EXECUTE FUNCTION indextable_internal.on_alter();
+COMMENT ON EVENT TRIGGER indextable_on_alter IS
+'Follows renames and a new owner of fact tables, and refuses what would make an index table wrong';
+
 -- Nobody has rights on what is new by default privileges, which are meant for others.
 DO $$
 DECLARE

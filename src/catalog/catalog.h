@@ -90,6 +90,7 @@ extern List *catalog_read_unchecked_definitions(Oid fact_table, Oid index_table)
 extern List *catalog_definitions(void);
 extern bool catalog_is_current_version(void);
 extern Oid	catalog_fact_of(Oid index_table);
+extern void require_reader(Oid index_table);
 extern bool is_async(DefinitionRow *row);
 extern bool is_queued(DefinitionRow *row);
 extern List *catalog_queued_definitions(Oid fact_table);
@@ -155,7 +156,6 @@ extern void unlock_records(IndexDef *def, List *locked, uint32 lacking);
 extern Oid	get_extension_owner(void);
 extern Oid	table_owner(Oid relid);
 extern void revoke_all(Oid relid, Oid owner);
-extern void grant_default_select(Oid relid, Relation fact);
 extern void record_extension_dependency(Oid relid);
 extern bool is_extension_table(Oid relid);
 extern char *told_call(const char *procedure, Oid index_table);

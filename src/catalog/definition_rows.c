@@ -23,6 +23,7 @@
 #include "utils/timestamp.h"
 
 #include "../indextable.h"
+#include "../util/relation.h"
 #include "../util/sql.h"
 #include "catalog.h"
 
@@ -378,6 +379,24 @@ catalog_fact_of(Oid index_table)
 	DefinitionRow *stored = stored_definition(index_table);
 
 	return stored == NULL ? InvalidOid : stored->fact_table;
+}
+
+/*
+ * require_reader
+ *		Raises an error if the current user may read nothing of an index table, and nothing of its fact
+ *		table either.
+ *
+ * Readers call it before they lock anything: who has no rights must not hold up those who have.
+ * What exactly they may read is checked when the tables are locked.
+ */
+void
+require_reader(Oid index_table)
+{
+	Oid			fact = catalog_fact_of(index_table);
+
+	if (OidIsValid(fact) && get_rel_name(index_table) != NULL && get_rel_name(fact) != NULL &&
+		!may_read_some(index_table) && !may_read_some(fact))
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, get_rel_name(index_table));
 }
 
 /* is_building: returns whether an index table is yet to be filled */

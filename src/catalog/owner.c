@@ -48,8 +48,8 @@ table_owner(Oid relid)
  * revoke_all
  *		Revokes all privileges on a table from all roles but its owner.
  *
- * Otherwise default privileges could give access to what the fact table protects.
- * grant_default_select() applies those that do not.
+ * Otherwise default privileges would give access to copies of what the fact table protects.
+ * None are copied from the fact table either: they would outlive those.
  */
 void
 revoke_all(Oid relid, Oid owner)
@@ -73,38 +73,6 @@ revoke_all(Oid relid, Oid owner)
 		if (roles[i] != owner)
 			run_sql(get_extension_owner(), "REVOKE ALL ON TABLE %s FROM %s", quoted_relation(relid),
 					quote_identifier(GetUserNameFromId(roles[i], false)));
-}
-
-/*
- * grant_default_select
- *		Grants SELECT on a new index table to those to whom the default privileges of its
- *		owner give it on any new table, if they may read the whole fact table.
- *
- * The entries are a copy of what is in the fact table, so nobody reads by default what
- * he could not read there.  Other privileges have no use on a table that nobody writes.
- */
-void
-grant_default_select(Oid relid, Relation fact)
-{
-	Oid			owner = fact->rd_rel->relowner;
-	Acl		   *acl = get_user_default_acl(OBJECT_TABLE, owner, get_rel_namespace(relid));
-	AclItem    *items;
-
-	if (acl == NULL || fact->rd_rel->relrowsecurity)
-		return;
-	/* ACL_DAT() draws a warning. */
-	items = (AclItem *) ((char *) acl + ARR_OVERHEAD_NONULLS(1));
-	for (int i = 0; i < ACL_NUM(acl); i++)
-	{
-		AclItem    *item = &items[i];
-		Oid			role = item->ai_grantee;
-
-		if (role != owner && (ACLITEM_GET_PRIVS(*item) & ACL_SELECT) != 0 &&
-			pg_class_aclcheck(RelationGetRelid(fact), role, ACL_SELECT) == ACLCHECK_OK)
-			run_sql(owner, "GRANT SELECT ON TABLE %s TO %s%s", quoted_relation(relid),
-					role == ACL_ID_PUBLIC ? "PUBLIC" : quote_identifier(GetUserNameFromId(role, false)),
-					(ACLITEM_GET_GOPTIONS(*item) & ACL_SELECT) != 0 ? " WITH GRANT OPTION" : "");
-	}
 }
 
 /*

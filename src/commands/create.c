@@ -394,11 +394,8 @@ target_schema(const char *index_table, Relation fact, char **name)
 static Oid
 make_table(DefinitionRow *row, IndexDef *def, Relation fact, Oid schema, const char *name)
 {
-	Oid			relid = create_bare_index_table(InvalidOid, schema, name, layout_columns(def, fact),
-												row->partitioning, NULL, fact->rd_rel->relowner);
-
-	grant_default_select(relid, fact);
-	return relid;
+	return create_bare_index_table(InvalidOid, schema, name, layout_columns(def, fact), row->partitioning, NULL,
+								   fact->rd_rel->relowner);
 }
 
 /*

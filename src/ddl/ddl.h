@@ -73,6 +73,10 @@ extern void rewrite_filters_after_rename(Node *command);
 extern bool names_tables(Node *command);
 extern void prepare_drop(DropStmt *stmt);
 
+/* readers.c: warns of roles that read entries of what their fact table does not show them */
+extern void warn_of_readers(Node *command);
+extern void revoke_default_privileges(Oid relid);
+
 /* own_objects.c: refuses to alter or drop what the extension itself needs */
 extern void check_extension_object_change(Node *command);
 extern void check_extension_object_drop(const char *type, const char *schema, const char *name, const char *subobject);

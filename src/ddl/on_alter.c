@@ -57,6 +57,7 @@ indextable_on_alter(PG_FUNCTION_ARGS)
 	{
 		handle_switched_triggers((AlterTableStmt *) trigdata->parsetree);
 		handle_attach_detach((AlterTableStmt *) trigdata->parsetree);
+		warn_of_readers(trigdata->parsetree);
 	}
 	else if (IsA(trigdata->parsetree, CreateStmt) || IsA(trigdata->parsetree, CreateForeignTableStmt))
 		handle_new_partition((CreateStmt *) trigdata->parsetree, NULL);
@@ -68,6 +69,8 @@ indextable_on_alter(PG_FUNCTION_ARGS)
 				handle_new_partition(element, ((CreateSchemaStmt *) trigdata->parsetree)->schemaname);
 		}
 	}
+	else if (IsA(trigdata->parsetree, GrantStmt))
+		warn_of_readers(trigdata->parsetree);
 	else if (IsA(trigdata->parsetree, CreateTrigStmt))
 		handle_created_trigger((CreateTrigStmt *) trigdata->parsetree);
 	else if (IsA(trigdata->parsetree, CreateSubscriptionStmt) ||
@@ -283,6 +286,8 @@ handle_created_trigger(CreateTrigStmt *stmt)
 	 */
 	if (stmt->args != NIL && place_of(relid)->triggers->adopt != NULL)
 		place_of(relid)->triggers->adopt();
+	if (strcmp(stmt->trigname, GUARD) == 0)
+		revoke_default_privileges(relid);
 	fact = catalog_fact_of(index_table_of(relid));
 	adopt_restored(OidIsValid(fact) ? fact : registered_root(relid));
 	/* Those of Citus have arguments. */

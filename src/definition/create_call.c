@@ -50,8 +50,10 @@ static char *new_description(Oid index_table, bool is_made);
 Datum
 indextable_definition(PG_FUNCTION_ARGS)
 {
-	char	   *statement = definition_statement(PG_GETARG_OID(0));
+	char	   *statement;
 
+	require_reader(PG_GETARG_OID(0));
+	statement = definition_statement(PG_GETARG_OID(0));
 	if (statement == NULL)
 		report_not_index_table(PG_GETARG_OID(0));
 	PG_RETURN_TEXT_P(cstring_to_text(statement));

@@ -304,7 +304,7 @@ indextable_wait(PG_FUNCTION_ARGS)
 /*
  * queue_of_index_table
  *		Returns whether an index table is asynchronous, and sets *queue to the queue of its
- *		fact table.  Raises an error if the user may not read the index table.
+ *		fact table.  Raises an error if the user may read neither of the two tables.
  *
  * No lock is kept.  If a session waited with a lock, then DDL would wait for that lock, the
  * drain would wait behind the DDL, and the session for the drain.
@@ -312,16 +312,14 @@ indextable_wait(PG_FUNCTION_ARGS)
 bool
 queue_of_index_table(Oid index_table, FactTableRow *queue)
 {
-	IndexDef   *def = definition_of_index_table(index_table);
+	IndexDef   *def;
 	FactDef    *fact;
-	AclResult	result;
 	bool		async;
 
+	require_reader(index_table);
+	def = definition_of_index_table(index_table);
 	if (def == NULL)
 		report_not_index_table(index_table);
-	result = pg_class_aclcheck(def->relid, GetUserId(), ACL_SELECT);
-	if (result != ACLCHECK_OK)
-		aclcheck_error(result, OBJECT_TABLE, def->name);
 	fact = def->fact;
 	async = def->async;
 	place_report_problem(def->name, def->misplaced);

@@ -19,6 +19,7 @@
 #include "postgres.h"
 
 #include "access/table.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -35,6 +36,7 @@
 #include "../place/place.h"
 #include "../queue/queue.h"
 #include "../util/arguments.h"
+#include "../util/relation.h"
 #include "../util/sql.h"
 #include "../util/wait_point.h"
 #include "scan.h"
@@ -46,6 +48,8 @@ pg_noreturn static void row_type_error(Oid type, const char *fact);
 static void run_lookup(FunctionCallInfo fcinfo, int arg, bool rows);
 static bool is_newer_than_snapshot(Lookup *lookup);
 static void scan_entries(Lookup *lookup);
+static bool may_compute_entries(Lookup *lookup);
+static bool is_forbidden_function(Form_pg_depend form, Oid role);
 static bool wait_until_fresh(Oid index_table, int64 max_lag, int64 timeout);
 
 /* indextable_lookup_documents: lookup(index_table, key, max_lag, timeout) returns documents */
@@ -136,8 +140,10 @@ run_lookup(FunctionCallInfo fcinfo, int arg, bool rows)
 void
 lookup_open(Lookup *lookup, Oid index_table, int64 max_lag, int64 timeout)
 {
-	bool		newest = wait_until_fresh(index_table, max_lag, timeout);
+	bool		newest;
 
+	require_reader(index_table);
+	newest = wait_until_fresh(index_table, max_lag, timeout);
 	lookup->snapshot = GetActiveSnapshot();
 	do
 	{
@@ -244,12 +250,11 @@ void
 lookup_check_access(Lookup *lookup)
 {
 	IndexDef   *def = lookup->def;
+	bool		granted = pg_class_aclcheck(def->relid, GetUserId(), ACL_SELECT) == ACLCHECK_OK;
 	AclResult	result;
 
-	result = pg_class_aclcheck(def->relid, GetUserId(), ACL_SELECT);
-	if (result != ACLCHECK_OK)
-		aclcheck_error(result, OBJECT_TABLE, def->name);
-
+	if (!granted && !may_compute_entries(lookup))
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, def->name);
 	if (check_enable_rls(def->relid, InvalidOid, false) == RLS_ENABLED)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -258,7 +263,8 @@ lookup_check_access(Lookup *lookup)
 	lookup->secured = !lookup->entries_only &&
 		(check_enable_rls(lookup->factdef->relid, InvalidOid, false) == RLS_ENABLED ||
 		 (lookup->rows && has_virtual_columns(RelationGetDescr(lookup->fact))));
-	lookup->copies = def->doc_attno != 0 && !lookup->rows && !lookup->secured && !lookup->entries_only;
+	lookup->copies = def->doc_attno != 0 && !lookup->rows && !lookup->secured && !lookup->entries_only &&
+		(granted || !def->async);
 	if (!lookup->copies && !lookup->entries_only)
 	{
 		result = pg_class_aclcheck(lookup->factdef->relid, GetUserId(), ACL_SELECT);
@@ -298,6 +304,33 @@ lookup_check_access(Lookup *lookup)
 	/* The next snapshot may be older: another session may have exported it. */
 	if (TransactionIdIsNormal(def->xmin) && (int32) (lookup->snapshot->xmin - def->xmin) > MAX_SNAPSHOT_AGE)
 		def->xmin = FrozenTransactionId;
+}
+
+/*
+ * may_compute_entries
+ *		Returns whether what is asked for tells the current user no more than queries of the fact table
+ *		could, so that it takes no right on the index table.
+ *
+ * He has to be allowed to read the whole fact table, and to call the functions that entries are
+ * computed by.  Where entries are shown, no policy may hide rows from him, and they must not be
+ * those of rows as they were.
+ */
+static bool
+may_compute_entries(Lookup *lookup)
+{
+	Oid			fact = lookup->factdef->relid;
+
+	return pg_class_aclcheck(fact, GetUserId(), ACL_SELECT) == ACLCHECK_OK &&
+		(!lookup->shows_entries ||
+		 (!lookup->def->async && check_enable_rls(fact, InvalidOid, false) != RLS_ENABLED)) &&
+		!find_table_dependencies(lookup->def->relid, is_forbidden_function, GetUserId(), false);
+}
+
+/* is_forbidden_function: returns whether a dependency is on a function that a role may not call */
+static bool
+is_forbidden_function(Form_pg_depend form, Oid role)
+{
+	return form->refclassid == ProcedureRelationId && !may_execute(form->refobjid, role);
 }
 
 /*

@@ -106,6 +106,7 @@ indextable_query(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(ARG_INDEX_TABLE) || PG_ARGISNULL(ARG_KEY))
 		return (Datum) 0;
 	read_arguments(fcinfo, &query);
+	query.lookup.shows_entries = true;
 	query.lookup.entries_only = PG_ARGISNULL(ARG_DOCUMENT) || !PG_GETARG_BOOL(ARG_DOCUMENT);
 	lookup_open(&query.lookup, PG_GETARG_OID(ARG_INDEX_TABLE),
 				interval_arg(fcinfo, ARG_MAX_LAG, "max_lag"),

@@ -51,6 +51,8 @@ typedef struct Lookup
 	Relation	index_table;
 	bool		rows;			/* returns whole rows, else documents */
 	bool		entries_only;	/* returns neither */
+	bool		shows_entries;	/* returns what is in entries, maybe beside
+								 * documents */
 	bool		copies;			/* returns the documents that the index table
 								 * has */
 	bool		secured;		/* the executor fetches rows: row security

@@ -83,6 +83,7 @@ indextable_totals(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	if (PG_ARGISNULL(0))
 		return (Datum) 0;
+	require_reader(PG_GETARG_OID(0));
 	def = definition_of_index_table(PG_GETARG_OID(0));
 	if (def == NULL || !is_totals(def))
 		ereport(ERROR,

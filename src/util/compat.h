@@ -81,6 +81,7 @@ extern int no_such_variable
 #define owns_relation(relid, role)	pg_class_ownercheck(relid, role)
 #define owns_schema(schema, role)	pg_namespace_ownercheck(schema, role)
 #define may_create_in(schema)	pg_namespace_aclcheck(schema, GetUserId(), ACL_CREATE)
+#define may_execute(function, role)	(pg_proc_aclcheck(function, role, ACL_EXECUTE) == ACLCHECK_OK)
 #define may_create_in_tablespace(tablespace) \
 	(pg_tablespace_aclcheck(tablespace, GetUserId(), ACL_CREATE) == ACLCHECK_OK)
 #define partition_strategy_name(spec)	((spec)->strategy)
@@ -103,6 +104,8 @@ extern int no_such_variable
 #define owns_relation(relid, role)	object_ownercheck(RelationRelationId, relid, role)
 #define owns_schema(schema, role)	object_ownercheck(NamespaceRelationId, schema, role)
 #define may_create_in(schema)	object_aclcheck(NamespaceRelationId, schema, GetUserId(), ACL_CREATE)
+#define may_execute(function, role) \
+	(object_aclcheck(ProcedureRelationId, function, role, ACL_EXECUTE) == ACLCHECK_OK)
 #define may_create_in_tablespace(tablespace) \
 	(object_aclcheck(TableSpaceRelationId, tablespace, GetUserId(), ACL_CREATE) == ACLCHECK_OK)
 #define partition_strategy_name(spec) \

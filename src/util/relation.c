@@ -100,6 +100,14 @@ require_owner(Oid relid)
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
 }
 
+/* may_read_some: returns whether the current user may read any column of a table */
+bool
+may_read_some(Oid relid)
+{
+	return pg_class_aclcheck(relid, GetUserId(), ACL_SELECT) == ACLCHECK_OK ||
+		pg_attribute_aclcheck_all(relid, GetUserId(), ACL_SELECT, ACLMASK_ANY) == ACLCHECK_OK;
+}
+
 /*
  * lock_and_open
  *		Locks and opens a table; returns NULL, without a lock, if it has been dropped.

@@ -119,7 +119,7 @@ CREATE TRIGGER t AFTER INSERT ON super FOR EACH ROW EXECUTE FUNCTION indextable_
 INSERT INTO super VALUES (1, '{"k": 1}');
 DROP TABLE super;
 
--- ---- default privileges give SELECT on an index table to who may read its fact table, and nothing else
+-- ---- default privileges give nothing on an index table, whoever makes it, nor on a partition of one
 CREATE ROLE regress_it_deploy IN ROLE regress_it_owner;
 GRANT CREATE ON SCHEMA security TO regress_it_deploy;
 ALTER DEFAULT PRIVILEGES FOR ROLE regress_it_owner IN SCHEMA security GRANT SELECT, INSERT ON TABLES TO regress_it_reader WITH GRANT OPTION;
@@ -138,7 +138,6 @@ SELECT indextable.create('open_k', 'open', '{k}') \gset
 SELECT indextable.create('open_parts', 'open', '{k}', partitions => 2, maintenance => 'async') \gset
 SELECT indextable.create('closed_k', 'closed', '{k}') \gset
 SELECT indextable.create('policies_k', 'policies', '{k}') \gset
--- those of the owner count, whoever creates it, with the grants that it has got since
 SET ROLE regress_it_deploy;
 SELECT indextable.create('open_deployed', 'open', '{k}') \gset
 RESET ROLE;
@@ -160,15 +159,106 @@ SELECT indextable.alter('open_parts', partitions => 3) \gset
 SELECT * FROM rights();
 INSERT INTO open VALUES (1, '{"k": "a"}');
 SET ROLE regress_it_reader;
-SELECT indextable.lookup('open_k', '{"k": "a"}');
+TABLE open_k;
 RESET ROLE;
-DROP TABLE open, closed, policies;
+-- those of a restore, neither: it creates the guard last, and grants what the dump says after that
+SET ROLE regress_it_owner;
+CREATE TABLE open_restored (k text, id int NOT NULL);
+CREATE TRIGGER indextable_guard BEFORE INSERT OR DELETE OR UPDATE OR TRUNCATE ON open_restored EXECUTE FUNCTION indextable_internal.guard();
+RESET ROLE;
+SELECT * FROM rights() WHERE relname = 'open_restored';
+DROP TABLE open, closed, policies, open_restored;
 DROP FUNCTION rights();
 ALTER DEFAULT PRIVILEGES REVOKE ALL ON TABLES FROM regress_it_evil;
 ALTER DEFAULT PRIVILEGES FOR ROLE regress_it_owner IN SCHEMA security REVOKE ALL ON TABLES FROM regress_it_reader;
 ALTER DEFAULT PRIVILEGES FOR ROLE regress_it_owner REVOKE ALL ON TABLES FROM regress_it_writer, PUBLIC;
 DROP OWNED BY regress_it_deploy;
 DROP ROLE regress_it_deploy;
+
+-- ---- without rights on an index table, look-ups tell what the fact table tells, and no more
+SET ROLE regress_it_owner;
+CREATE TABLE told (id int PRIMARY KEY, doc jsonb, who text);
+CREATE FUNCTION hidden(jsonb) RETURNS text LANGUAGE sql IMMUTABLE AS $$SELECT $1 ->> 's'$$;
+SELECT indextable.create('told_k', 'told', '{k}', include => '{s}') \gset
+SELECT indextable.create('told_copies', 'told', '{k}', strategy => 'denormalized') \gset
+SELECT indextable.create('told_async', 'told', '{k}', maintenance => 'async') \gset
+SELECT indextable.create('told_async_copies', 'told', '{k}', strategy => 'denormalized', maintenance => 'async') \gset
+SELECT indextable.create('told_hidden', 'told', '{(security.hidden(doc)) AS h}') \gset
+SELECT indextable.create('told_totals', 'told', '{k}', totals => '{count(*)}') \gset
+INSERT INTO told VALUES (1, '{"k": "a", "s": "one"}', 'regress_it_reader'), (2, '{"k": "a", "s": "two"}', 'others');
+SELECT indextable.drain('told') \gset
+UPDATE told SET doc = doc || '{"s": "new"}' WHERE id = 2;
+-- what a look-up and a page of each index table give
+CREATE FUNCTION tells() RETURNS TABLE (what text, tells text) LANGUAGE plpgsql AS $$
+DECLARE
+	t text;
+	key jsonb;
+BEGIN
+	FOREACH t IN ARRAY '{told_k,told_copies,told_async,told_async_copies,told_hidden}'::text[] LOOP
+		key := CASE t WHEN 'told_hidden' THEN '{"h": "one"}' ELSE '{"k": "a"}' END;
+		t := 'security.' || t;
+		FOREACH what IN ARRAY '{documents,rows,page,page with documents}'::text[] LOOP
+			BEGIN
+				tells := CASE what
+					WHEN 'documents' THEN (SELECT string_agg(d ->> 's', ', ' ORDER BY d) FROM indextable.lookup(t, key) d)
+					WHEN 'rows' THEN (SELECT string_agg(r.doc ->> 's', ', ' ORDER BY r.id) FROM indextable.lookup(NULL::security.told, t, key) r)
+					WHEN 'page' THEN (SELECT string_agg(q.entry ->> 'id', ', ' ORDER BY q.entry) FROM indextable.query(t, key) q)
+					ELSE (SELECT string_agg((q.entry ->> 'id') || ' ' || coalesce(q.document ->> 's', '-'), ', ' ORDER BY q.entry) FROM indextable.query(t, key, with_document => true) q) END;
+			EXCEPTION WHEN insufficient_privilege THEN
+				tells := SQLERRM;
+			END;
+			what := substr(t, 10) || ' ' || what;
+			RETURN NEXT;
+		END LOOP;
+	END LOOP;
+END $$;
+-- nothing without any right
+SET ROLE regress_it_evil;
+SELECT * FROM tells();
+SELECT indextable.wait('told_async');
+SELECT indextable.definition('told_k');
+SELECT * FROM indextable.totals('told_totals');
+SET ROLE regress_it_owner;
+GRANT SELECT ON told TO regress_it_reader;
+SET ROLE regress_it_reader;
+SELECT * FROM tells();
+SELECT * FROM indextable.totals('told_totals');
+-- not by a function that he may not call
+SET ROLE regress_it_owner;
+REVOKE EXECUTE ON FUNCTION hidden FROM PUBLIC;
+SET ROLE regress_it_reader;
+SELECT * FROM tells() WHERE what LIKE '%hidden%';
+-- under row security, no entries
+SET ROLE regress_it_owner;
+CREATE POLICY own ON told USING (who = current_user);
+ALTER TABLE told ENABLE ROW LEVEL SECURITY;
+SET ROLE regress_it_reader;
+SELECT * FROM tells();
+-- a right on the index table is one to read its entries: who has it, and may read less of the fact table from now on, is named
+SET ROLE regress_it_owner;
+ALTER TABLE told DISABLE ROW LEVEL SECURITY;
+GRANT SELECT ON told_k TO regress_it_reader;
+GRANT SELECT (k) ON told_async TO regress_it_reader, PUBLIC;
+ALTER TABLE told ENABLE ROW LEVEL SECURITY;
+SET ROLE regress_it_reader;
+SELECT * FROM tells() WHERE what LIKE 'told_k %';
+SET ROLE regress_it_owner;
+REVOKE SELECT ON told_async FROM regress_it_reader, PUBLIC;
+ALTER TABLE told DISABLE ROW LEVEL SECURITY;
+REVOKE INSERT ON told FROM regress_it_reader;
+REVOKE SELECT ON fact FROM regress_it_evil;
+REVOKE SELECT ON told FROM regress_it_reader;
+GRANT SELECT ON told TO regress_it_reader;
+REVOKE SELECT ON told FROM regress_it_reader;
+SET ROLE regress_it_reader;
+SELECT * FROM tells() WHERE what LIKE 'told_k %' OR what = 'told_copies documents';
+RESET ROLE;
+REVOKE SELECT ON ALL TABLES IN SCHEMA indextable FROM regress_it_reader;
+BEGIN;
+REVOKE SELECT ON ALL TABLES IN SCHEMA security FROM regress_it_evil;
+ROLLBACK;
+DROP TABLE told;
+DROP FUNCTION hidden, tells;
 
 -- ---- who may create, and who owns
 SET ROLE regress_it_writer;
