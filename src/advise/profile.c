@@ -28,6 +28,7 @@
 #include "../entry/scans.h"
 #include "../entry/writers.h"
 #include "../indextable.h"
+#include "../util/as_owner.h"
 #include "../util/compat.h"
 #include "../util/fixed_settings.h"
 #include "../util/inherit.h"
@@ -97,7 +98,6 @@ read_rows(Profile *p, Sample *sample, Tuplesortstate *sort)
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable profile",
 											  ALLOCSET_DEFAULT_SIZES);
 	TupleTableSlot *slot;
-	Caller		caller;
 
 	for (int i = 0; i < def->nident; i++)
 		TupleDescCopyEntry(ident, i + 1, def->desc, def->ident[i]);
@@ -105,14 +105,16 @@ read_rows(Profile *p, Sample *sample, Tuplesortstate *sort)
 		TupleDescCopyEntry(key, i + 1, def->desc, def->ident[i]);
 	TupleDescFinalize(ident);
 	TupleDescFinalize(key);
-	become_owner(&caller, def->fact->owner);
-	while (p->sampled_entries < SAMPLE_ENTRIES && (slot = sample_next(sample)) != NULL)
+	AS_OWNER(def->fact->owner);
 	{
-		read_row(p, slot, sort, entry, key, ident, cxt);
-		MemoryContextReset(cxt);
+		while (p->sampled_entries < SAMPLE_ENTRIES && (slot = sample_next(sample)) != NULL)
+		{
+			read_row(p, slot, sort, entry, key, ident, cxt);
+			MemoryContextReset(cxt);
+		}
+		sample_stop(sample);
 	}
-	sample_stop(sample);
-	become_caller(&caller);
+	END_AS_OWNER();
 	p->documents = sample->documents;
 	p->complete = sample->complete;
 	ExecDropSingleTupleTableSlot(entry);
@@ -338,28 +340,29 @@ choose_sample(Sample *sample, AttrNumber doc, int rows, double bytes)
 	double		documents;
 	double		wanted;
 	double		chosen;
-	Caller		caller;
 
 	sample->percent = blocks <= PILOT_BLOCKS ? 100 : 100 * PILOT_BLOCKS / blocks;
 	sample->keep = 1;
 	sample->seed = pg_prng_uint32(&pg_global_prng_state);
 	sample->foreign = Max(rows / Max(sample->partitions, 1), 1);
-	become_owner(&caller, sample->def->owner);
-	block_scan_begin(&scan, sample->def, sample->fact, sample->snapshot, sample->percent, sample->seed);
-	scan.foreign_limit = 1;
-	while ((slot = block_scan_next(&scan)) != NULL)
+	AS_OWNER(sample->def->owner);
 	{
-		bool		isnull;
-		Datum		value = slot_getattr(slot, doc, &isnull);
+		block_scan_begin(&scan, sample->def, sample->fact, sample->snapshot, sample->percent, sample->seed);
+		scan.foreign_limit = 1;
+		while ((slot = block_scan_next(&scan)) != NULL)
+		{
+			bool		isnull;
+			Datum		value = slot_getattr(slot, doc, &isnull);
 
-		if (scan.foreign != NULL)
-			continue;
-		pilot_rows++;
-		if (!isnull)
-			pilot_bytes += toast_raw_datum_size(value);
+			if (scan.foreign != NULL)
+				continue;
+			pilot_rows++;
+			if (!isnull)
+				pilot_bytes += toast_raw_datum_size(value);
+		}
+		block_scan_end(&scan);
 	}
-	block_scan_end(&scan);
-	become_caller(&caller);
+	END_AS_OWNER();
 
 	if (blocks <= PILOT_BLOCKS)
 	{

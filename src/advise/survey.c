@@ -33,6 +33,7 @@
 #include "../definition/definition.h"
 #include "../indextable.h"
 #include "../read/plan.h"
+#include "../util/as_owner.h"
 #include "../util/memory.h"
 #include "../util/sql.h"
 #include "advise.h"
@@ -182,7 +183,6 @@ survey_documents(FactDef *def, AttrNumber doc, Relation fact, int rows)
 	Survey	   *survey = palloc0(sizeof(Survey));
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable document", ALLOCSET_DEFAULT_SIZES);
 	Sample		sample;
-	Caller		caller;
 	TupleTableSlot *slot;
 
 	survey->cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable survey", ALLOCSET_DEFAULT_SIZES);
@@ -190,24 +190,26 @@ survey_documents(FactDef *def, AttrNumber doc, Relation fact, int rows)
 	def->used = bms_add_member(def->used, doc - FirstLowInvalidHeapAttributeNumber);
 	def->max_attno = Max(def->max_attno, doc);
 	sample_begin(&sample, def, doc, fact, rows, SAMPLE_BYTES);
-	become_owner(&caller, def->owner);
-	while ((slot = sample_next(&sample)) != NULL)
+	AS_OWNER(def->owner);
 	{
-		MemoryContext old = MemoryContextSwitchTo(cxt);
-		bool		isnull;
-		Datum		value = slot_getattr(slot, doc, &isnull);
-
-		survey->sampled++;
-		if (!isnull)
+		while ((slot = sample_next(&sample)) != NULL)
 		{
-			survey->document_bytes += toast_raw_datum_size(value);
-			look_at_document(survey, DatumGetJsonbP(value));
+			MemoryContext old = MemoryContextSwitchTo(cxt);
+			bool		isnull;
+			Datum		value = slot_getattr(slot, doc, &isnull);
+
+			survey->sampled++;
+			if (!isnull)
+			{
+				survey->document_bytes += toast_raw_datum_size(value);
+				look_at_document(survey, DatumGetJsonbP(value));
+			}
+			MemoryContextSwitchTo(old);
+			MemoryContextReset(cxt);
 		}
-		MemoryContextSwitchTo(old);
-		MemoryContextReset(cxt);
+		sample_stop(&sample);
 	}
-	sample_stop(&sample);
-	become_caller(&caller);
+	END_AS_OWNER();
 	sample_end(&sample);
 	MemoryContextDelete(cxt);
 	survey->document_bytes /= Max(survey->sampled, 1);

@@ -33,6 +33,7 @@
 #include "../maintain/maintain.h"
 #include "../place/foreign/foreign.h"
 #include "../queue/queue.h"
+#include "../util/as_owner.h"
 #include "../util/lock.h"
 #include "../util/sql.h"
 #include "../util/wait_point.h"
@@ -169,7 +170,6 @@ require_no_mismatch(DefinitionRow *row)
 	Snapshot	snapshot;
 	BlockScan	scan;
 	TupleTableSlot *slot;
-	Caller		caller;
 
 	if (index_table_complete(def, def->nkeys, NULL))
 		return;
@@ -179,23 +179,25 @@ require_no_mismatch(DefinitionRow *row)
 	strict.ends_skipping = true;
 	definition_hold(factdef, CurrentMemoryContext);
 	fact = relation_open(factdef->relid, NoLock);
-	become_owner(&caller, factdef->owner);
-	snapshot = RegisterSnapshot(GetLatestSnapshot());
-	block_scan_begin(&scan, factdef, fact, snapshot, 100, 0);
-	while ((slot = block_scan_next(&scan)) != NULL)
+	AS_OWNER(factdef->owner);
 	{
-		MemoryContext old = MemoryContextSwitchTo(scan.row_cxt);
-		FactRow		factrow;
-		Entries		entries;
+		snapshot = RegisterSnapshot(GetLatestSnapshot());
+		block_scan_begin(&scan, factdef, fact, snapshot, 100, 0);
+		while ((slot = block_scan_next(&scan)) != NULL)
+		{
+			MemoryContext old = MemoryContextSwitchTo(scan.row_cxt);
+			FactRow		factrow;
+			Entries		entries;
 
-		factrow_init(&factrow, factdef, slot);
-		entries_init(&entries, &strict);
-		(void) extract_entries(&strict, &factrow, true, &entries);
-		MemoryContextSwitchTo(old);
+			factrow_init(&factrow, factdef, slot);
+			entries_init(&entries, &strict);
+			(void) extract_entries(&strict, &factrow, true, &entries);
+			MemoryContextSwitchTo(old);
+		}
+		block_scan_end(&scan);
+		UnregisterSnapshot(snapshot);
 	}
-	block_scan_end(&scan);
-	UnregisterSnapshot(snapshot);
-	become_caller(&caller);
+	END_AS_OWNER();
 	relation_close(fact, NoLock);
 }
 

@@ -24,6 +24,7 @@
 #include "../entry/entry.h"
 #include "../indextable.h"
 #include "../queue/queue.h"
+#include "../util/as_owner.h"
 #include "../util/lock.h"
 #include "../util/sql.h"
 #include "../util/wait_point.h"
@@ -101,11 +102,12 @@ note_progress(Build *b, Reconciliation *r, Datum *last_key)
 	FactDef    *def = r->def;
 	Oid			types[] = {OIDOID, TEXTARRAYOID, INT8OID, FLOAT8OID, OIDOID};
 	Datum		values[5];
-	Caller		caller;
 
-	become_owner(&caller, def->owner);
-	values[1] = key_texts(def, last_key);
-	become_caller(&caller);
+	AS_OWNER(def->owner);
+	{
+		values[1] = key_texts(def, last_key);
+	}
+	END_AS_OWNER();
 	values[0] = ObjectIdGetDatum(b->index_table);
 	values[2] = Int64GetDatum(r->n);
 	values[3] = Float8GetDatum(Max(r->fact->rd_rel->reltuples, 0));

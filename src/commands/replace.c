@@ -32,6 +32,7 @@
 #include "../indextable.h"
 #include "../maintain/maintain.h"
 #include "../queue/queue.h"
+#include "../util/as_owner.h"
 #include "../util/inherit.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
@@ -66,7 +67,6 @@ make_replacement(DefinitionRow *row, Oid index_table)
 	Relation	new;
 	Relation	primary_key;
 	List	   *dropped = NIL;
-	Caller		caller;
 	char	   *name;
 	char	   *list;
 
@@ -83,35 +83,37 @@ make_replacement(DefinitionRow *row, Oid index_table)
 	 * Nothing is done as the caller from here on, because functions that the
 	 * owner has put into indexes may be called.
 	 */
-	become_owner(&caller, fact->rd_rel->relowner);
-	name = ChooseRelationName("rebuild", NULL, psprintf("%u", index_table), schema, false);
-	list = layout_like(def, fact, old, columns.nkept, columns.first_own, &dropped);
-	if (row->partitioning == NULL)
-		row->partitioning = partitioning_of(old);
-	row->index_table = create_bare_index_table(get_extension_owner(), schema, name, list, row->partitioning,
-											   tablespace_of(old), fact->rd_rel->relowner);
-	row->replaces = index_table;
-	run_sql(get_extension_owner(), "COMMENT ON TABLE %s IS %s", quoted_relation(row->index_table),
-			quote_literal_cstr(psprintf("Takes the place of %s when it is built", quoted_relation(index_table))));
-	drop_placeholders(row->index_table, dropped);
-	record_table_dependency(row->index_table, index_table);
-	record_extension_dependency(row->index_table);
+	AS_OWNER(fact->rd_rel->relowner);
+	{
+		name = ChooseRelationName("rebuild", NULL, psprintf("%u", index_table), schema, false);
+		list = layout_like(def, fact, old, columns.nkept, columns.first_own, &dropped);
+		if (row->partitioning == NULL)
+			row->partitioning = partitioning_of(old);
+		row->index_table = create_bare_index_table(get_extension_owner(), schema, name, list, row->partitioning,
+												   tablespace_of(old), fact->rd_rel->relowner);
+		row->replaces = index_table;
+		run_sql(get_extension_owner(), "COMMENT ON TABLE %s IS %s", quoted_relation(row->index_table),
+				quote_literal_cstr(psprintf("Takes the place of %s when it is built", quoted_relation(index_table))));
+		drop_placeholders(row->index_table, dropped);
+		record_table_dependency(row->index_table, index_table);
+		record_extension_dependency(row->index_table);
 
-	new = table_open(row->index_table, AccessExclusiveLock);
-	if (!definition_complete(def, fact, new))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("index table \"%s\" was altered while it was being created", name),
-				 errhint("Check the event triggers of the database.")));
-	primary_key = open_primary_key(old);
-	register_index_table(row, def, fact, new, primary_key == NULL ? NULL : tablespace_of(primary_key));
-	if (primary_key != NULL)
-		index_close(primary_key, AccessShareLock);
-	new = table_open(row->index_table, NoLock);
-	clone_indexes(old, new);
-	table_close(new, NoLock);
-	relation_close(old, NoLock);
-	become_caller(&caller);
+		new = table_open(row->index_table, AccessExclusiveLock);
+		if (!definition_complete(def, fact, new))
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("index table \"%s\" was altered while it was being created", name),
+					 errhint("Check the event triggers of the database.")));
+		primary_key = open_primary_key(old);
+		register_index_table(row, def, fact, new, primary_key == NULL ? NULL : tablespace_of(primary_key));
+		if (primary_key != NULL)
+			index_close(primary_key, AccessShareLock);
+		new = table_open(row->index_table, NoLock);
+		clone_indexes(old, new);
+		table_close(new, NoLock);
+		relation_close(old, NoLock);
+	}
+	END_AS_OWNER();
 	return row->index_table;
 }
 
@@ -179,7 +181,6 @@ replace_index_table(DefinitionRow *replacement)
 	DefinitionRow *stored = stored_definition(old);
 	Relation	fact = relation_open(row.fact_table, NoLock);
 	Relation	rel = table_open(old, NoLock);
-	Caller		caller;
 	ObjectAddress object;
 	Oid			outer = altered_by_us;
 	float4	   *volatile rows = NULL;
@@ -187,74 +188,76 @@ replace_index_table(DefinitionRow *replacement)
 	List	   *emptied = NIL;
 	int			uncounted;
 
-	become_owner(&caller, rel->rd_rel->relowner);
-	if (!replacement_fits(replacement))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("the columns of index table \"%s\" have changed since its replacement was made",
-						RelationGetRelationName(rel)),
-				 errhint("Run %s again.", told_call("rebuild", old))));
-	table_close(rel, NoLock);
-	check_not_in_use(old);
-	check_not_in_use(new);
-
-	/*
-	 * A VACUUM of a TOAST table locks nothing else, and overwrites in place
-	 * its row of pg_class, which is written here, too.
-	 */
-	foreach_oid(relid, list_concat(toast_tables(old), toast_tables(new)))
-		LockRelationOid(relid, AccessExclusiveLock);
-
-	uncounted = begin_uncounted();
-	altered_by_us = old;
-	PG_TRY();
+	AS_OWNER(rel->rd_rel->relowner);
 	{
-		pairs = match_partitions(old, new);
-		rows = palloc(sizeof(float4) * Max(list_length(pairs), 1));
+		if (!replacement_fits(replacement))
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("the columns of index table \"%s\" have changed since its replacement was made",
+							RelationGetRelationName(rel)),
+					 errhint("Run %s again.", told_call("rebuild", old))));
+		table_close(rel, NoLock);
+		check_not_in_use(old);
+		check_not_in_use(new);
+
+		/*
+		 * A VACUUM of a TOAST table locks nothing else, and overwrites in place
+		 * its row of pg_class, which is written here, too.
+		 */
+		foreach_oid(relid, list_concat(toast_tables(old), toast_tables(new)))
+			LockRelationOid(relid, AccessExclusiveLock);
+
+		uncounted = begin_uncounted();
+		altered_by_us = old;
+		PG_TRY();
+		{
+			pairs = match_partitions(old, new);
+			rows = palloc(sizeof(float4) * Max(list_length(pairs), 1));
+			foreach_ptr(List, pair, pairs)
+				rows[foreach_current_index(pair)] = truncate_without_replication(linitial_oid(pair));
+			copy_layout(old, new, is_async(&row), is_queued(stored));
+		}
+		PG_FINALLY();
+		{
+			altered_by_us = outer;
+		}
+		PG_END_TRY();
 		foreach_ptr(List, pair, pairs)
-			rows[foreach_current_index(pair)] = truncate_without_replication(linitial_oid(pair));
-		copy_layout(old, new, is_async(&row), is_queued(stored));
-	}
-	PG_FINALLY();
-	{
-		altered_by_us = outer;
-	}
-	PG_END_TRY();
-	foreach_ptr(List, pair, pairs)
-	{
-		check_same_layout(linitial_oid(pair), lsecond_oid(pair));
-		swap_files(linitial_oid(pair), lsecond_oid(pair), rows[foreach_current_index(pair)]);
-		swap_indexes(linitial_oid(pair), lsecond_oid(pair));
-		emptied = lappend_oid(emptied, linitial_oid(pair));
-	}
-	end_uncounted(uncounted);
+		{
+			check_same_layout(linitial_oid(pair), lsecond_oid(pair));
+			swap_files(linitial_oid(pair), lsecond_oid(pair), rows[foreach_current_index(pair)]);
+			swap_indexes(linitial_oid(pair), lsecond_oid(pair));
+			emptied = lappend_oid(emptied, linitial_oid(pair));
+		}
+		end_uncounted(uncounted);
 
-	/*
-	 * The definition becomes that of the old table, and the replacement is
-	 * dropped with the old contents.
-	 */
-	catalog_reassign_rows(new, old);
-	completeness_move(new, old);
-	catalog_forget_index_table(new);
-	ObjectAddressSet(object, RelationRelationId, new);
-	performDeletion(&object, DROP_RESTRICT, PERFORM_DELETION_INTERNAL);
-	CommandCounterIncrement();
-	foreach_oid(relid, emptied)
-		rename_toast_table(relid);
-	row.index_table = old;
-	row.replaces = InvalidOid;
-	row.state = STATE_ACTIVE;
-	row.problem = NULL;
-	catalog_update(&row, fact);
-	CacheInvalidateRelcache(fact);
-	relation_close(fact, NoLock);
-	CommandCounterIncrement();
+		/*
+		 * The definition becomes that of the old table, and the replacement is
+		 * dropped with the old contents.
+		 */
+		catalog_reassign_rows(new, old);
+		completeness_move(new, old);
+		catalog_forget_index_table(new);
+		ObjectAddressSet(object, RelationRelationId, new);
+		performDeletion(&object, DROP_RESTRICT, PERFORM_DELETION_INTERNAL);
+		CommandCounterIncrement();
+		foreach_oid(relid, emptied)
+			rename_toast_table(relid);
+		row.index_table = old;
+		row.replaces = InvalidOid;
+		row.state = STATE_ACTIVE;
+		row.problem = NULL;
+		catalog_update(&row, fact);
+		CacheInvalidateRelcache(fact);
+		relation_close(fact, NoLock);
+		CommandCounterIncrement();
 
-	replace_code_dependencies(old);
-	triggers_install(row.fact_table);
-	triggers_install_guard(old);
-	(void) queues_drop(row.fact_table, false);
-	become_caller(&caller);
+		replace_code_dependencies(old);
+		triggers_install(row.fact_table);
+		triggers_install_guard(old);
+		(void) queues_drop(row.fact_table, false);
+	}
+	END_AS_OWNER();
 	describe_index_table(old, true);
 }
 

@@ -20,6 +20,7 @@
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
 #include "../indextable.h"
+#include "../util/as_owner.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
 #include "commands.h"
@@ -255,24 +256,24 @@ report_lost_indexes(DefinitionRow *row, Oid index_table)
 	Relation	old = open_existing(index_table, AccessShareLock);
 	bool	   *stays = find_kept_columns(RelationGetDescr(old), columns.nkept, columns.first_own);
 	Bitmapset  *dropped = NULL;
-	Caller		caller;
 
-	become_owner(&caller, old->rd_rel->relowner);
-
-	for (int i = 0; i < RelationGetNumberOfAttributes(old); i++)
-		if (!TupleDescAttr(RelationGetDescr(old), i)->attisdropped && !stays[i])
-			dropped = bms_add_member(dropped, i + 1 - FirstLowInvalidHeapAttributeNumber);
-	foreach_oid(index_oid, RelationGetIndexList(old))
+	AS_OWNER(old->rd_rel->relowner);
 	{
-		Relation	index = index_open(index_oid, AccessShareLock);
+		for (int i = 0; i < RelationGetNumberOfAttributes(old); i++)
+			if (!TupleDescAttr(RelationGetDescr(old), i)->attisdropped && !stays[i])
+				dropped = bms_add_member(dropped, i + 1 - FirstLowInvalidHeapAttributeNumber);
+		foreach_oid(index_oid, RelationGetIndexList(old))
+		{
+			Relation	index = index_open(index_oid, AccessShareLock);
 
-		if (!index->rd_index->indisprimary && bms_overlap(index_columns(index), dropped))
-			ereport(NOTICE,
-					(errmsg("index \"%s\" will be dropped because one of its columns is dropped", RelationGetRelationName(index)),
-					 errhint("Create it again if the new column should have an index.")));
-		index_close(index, AccessShareLock);
+			if (!index->rd_index->indisprimary && bms_overlap(index_columns(index), dropped))
+				ereport(NOTICE,
+						(errmsg("index \"%s\" will be dropped because one of its columns is dropped", RelationGetRelationName(index)),
+						 errhint("Create it again if the new column should have an index.")));
+			index_close(index, AccessShareLock);
+		}
 	}
-	become_caller(&caller);
+	END_AS_OWNER();
 	relation_close(old, AccessShareLock);
 }
 

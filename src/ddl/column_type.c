@@ -41,6 +41,7 @@
 #include "../place/foreign/foreign.h"
 #include "../place/place.h"
 #include "../queue/queue.h"
+#include "../util/as_owner.h"
 #include "../util/inherit.h"
 #include "../util/lock.h"
 #include "../util/relation.h"
@@ -191,7 +192,6 @@ refill(DefinitionRow *stored, Relation fact, AlterTableStmt *stmt)
 	Relation	rel = try_relation_open(row.index_table, AccessShareLock);
 	IndexDef   *def;
 	Relation	index;
-	Caller		caller;
 	bool		covering;
 	bool		fits;
 	int			uncounted;
@@ -207,32 +207,34 @@ refill(DefinitionRow *stored, Relation fact, AlterTableStmt *stmt)
 	check_layout(def, fact, row.index_table);
 	lock_tree(row.index_table, AccessExclusiveLock);
 	check_not_in_use(row.index_table);
-	become_owner(&caller, fact->rd_rel->relowner);
-	uncounted = begin_uncounted();
-	foreach_oid(leaf, lock_leaves(row.index_table, NULL))
-		(void) truncate_without_replication(leaf);
-	change_columns(row.index_table, def, fact);
+	AS_OWNER(fact->rd_rel->relowner);
+	{
+		uncounted = begin_uncounted();
+		foreach_oid(leaf, lock_leaves(row.index_table, NULL))
+			(void) truncate_without_replication(leaf);
+		change_columns(row.index_table, def, fact);
 
-	rel = table_open(row.index_table, NoLock);
-	if (!definition_complete(def, fact, rel))
-		report_altered_index_table(row.index_table, fact, "Its columns cannot have the types of the fact table's columns.");
-	completeness_begin(row.index_table);
-	catalog_forget_skipped(row.index_table);
-	catalog_forget_rejections(row.index_table);
-	fits = fill_index_table(def, fact, rel);
-	index = open_primary_key(rel);
-	covering = index != NULL && primary_key_covers(def, index);
-	if (index != NULL)
-		index_close(index, NoLock);
-	table_close(rel, NoLock);
-	CommandCounterIncrement();
-	if (covering && !fits)
-		primary_key_replace(def, false);
-	foreach_oid(leaf, lock_leaves(row.index_table, NULL))
-		reindex_table(leaf);
-	CommandCounterIncrement();
-	end_uncounted(uncounted);
-	become_caller(&caller);
+		rel = table_open(row.index_table, NoLock);
+		if (!definition_complete(def, fact, rel))
+			report_altered_index_table(row.index_table, fact, "Its columns cannot have the types of the fact table's columns.");
+		completeness_begin(row.index_table);
+		catalog_forget_skipped(row.index_table);
+		catalog_forget_rejections(row.index_table);
+		fits = fill_index_table(def, fact, rel);
+		index = open_primary_key(rel);
+		covering = index != NULL && primary_key_covers(def, index);
+		if (index != NULL)
+			index_close(index, NoLock);
+		table_close(rel, NoLock);
+		CommandCounterIncrement();
+		if (covering && !fits)
+			primary_key_replace(def, false);
+		foreach_oid(leaf, lock_leaves(row.index_table, NULL))
+			reindex_table(leaf);
+		CommandCounterIncrement();
+		end_uncounted(uncounted);
+	}
+	END_AS_OWNER();
 
 	update_definition(def, fact, true);
 	if (is_queued(&row) && changed_column_in(factdef->pk_columns, fact, stmt))

@@ -22,6 +22,7 @@
 #include "utils/lsyscache.h"
 
 #include "../indextable.h"
+#include "../util/as_owner.h"
 #include "../util/fixed_settings.h"
 #include "../util/subxact.h"
 #include "definition.h"
@@ -29,7 +30,7 @@
 static bool is_type_of_fields(Oid type);
 static const char *suited_type(Oid type);
 static bool convert_apart(Cast *cast, char *str, int len, Datum *result, Mismatch *why);
-static void catch_mismatch(MemoryContext cxt, Mismatch *why);
+static void catch_mismatch(MemoryContext cxt, int roles, Mismatch *why);
 static void take_mismatch(ErrorData *error, Mismatch *why);
 static bool convert(Cast *cast, char *str, int len, Datum *result, Mismatch *why);
 static bool is_iso(Oid type, const char *str);
@@ -171,6 +172,7 @@ cast_text(Cast *cast, char *str, int len, Datum *result, Mismatch *why)
 {
 	MemoryContext cxt = CurrentMemoryContext;
 	bool		unfixed = cast->datetime && !are_settings_fixed(READS_DATETIME);
+	int			roles = roles_entered();
 	SessionSettings saved;
 	volatile bool ok = false;
 	volatile bool caught = false;
@@ -203,7 +205,7 @@ cast_text(Cast *cast, char *str, int len, Datum *result, Mismatch *why)
 		if (unfixed)
 			fixed_settings_end(&saved);
 		caught = true;
-		catch_mismatch(cxt, why);
+		catch_mismatch(cxt, roles, why);
 		ok = false;
 	}
 	PG_END_TRY();
@@ -234,19 +236,32 @@ convert_apart(Cast *cast, char *str, int len, Datum *result, Mismatch *why)
  *		if the result is NULL, and also, with *why set, where SQL would raise an error about
  *		the data.
  *
- * Errors of functions that are not the server's own are not caught.  The others are caught
- * without a subtransaction: they are errors of the server's cast functions, input and
+ * Errors of functions that are not the server's own are not caught.  The others are mostly
+ * caught without a subtransaction: they are errors of the server's cast functions, input and
  * output functions and length coercions, which are immutable and see one value only.
- * cast_text() tells why that is sound.
+ * cast_text() tells why that is sound.  What is evaluated as the owner under other settings
+ * has a subtransaction: JSON_VALUE() returns any type, and its input function may be one that
+ * looks into the catalog.
  */
 bool
 cast_column(RowExpression *expr, TupleTableSlot *row, Datum *result, Mismatch *why)
 {
 	MemoryContext cxt = CurrentMemoryContext;
+	int			roles = roles_entered();
 	volatile bool ok = false;
 
 	if (expression_calls_users_code(expr))
 		return expression_eval(expr, row, result);
+	if (expression_is_apart(expr))
+	{
+		ErrorData  *error;
+
+		/* The value outlives what is freed with the subtransaction. */
+		CATCHING_ERRORS(error, MemoryContextSwitchTo(cxt), ok = expression_eval(expr, row, result));
+		if (error != NULL)
+			take_mismatch(error, why);
+		return error == NULL && ok;
+	}
 
 	PG_TRY();
 	{
@@ -254,7 +269,7 @@ cast_column(RowExpression *expr, TupleTableSlot *row, Datum *result, Mismatch *w
 	}
 	PG_CATCH();
 	{
-		catch_mismatch(cxt, why);
+		catch_mismatch(cxt, roles, why);
 		ok = false;
 	}
 	PG_END_TRY();
@@ -264,16 +279,18 @@ cast_column(RowExpression *expr, TupleTableSlot *row, Datum *result, Mismatch *w
 /*
  * catch_mismatch
  *		Takes the error in PG_CATCH(): sets *why, allocated in cxt, and ends the handling of
- *		the error, or throws it on if it is not about the data.
+ *		the error, with this many switches of users under way, or throws it on if it is not
+ *		about the data.
  */
 static void
-catch_mismatch(MemoryContext cxt, Mismatch *why)
+catch_mismatch(MemoryContext cxt, int roles, Mismatch *why)
 {
 	ErrorData  *error;
 
 	MemoryContextSwitchTo(cxt);
 	error = CopyErrorData();
 	FlushErrorState();
+	leave_roles(roles, true);
 	take_mismatch(error, why);
 }
 

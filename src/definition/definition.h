@@ -62,6 +62,7 @@ extern RowExpression *expression_parse(Relation fact, const char *text, Oid type
 extern RowExpression *expression_compile(Relation fact, const char *text, Oid type, int32 typmod,
 										 const char **column_names, bool given);
 extern bool expression_calls_users_code(RowExpression *expr);
+extern bool expression_is_apart(RowExpression *expr);
 extern bool expression_parallel_safe(RowExpression *expr);
 extern char *expression_text(Relation fact, RowExpression *expr);
 extern Node *expression_node(RowExpression *expr);

@@ -42,6 +42,7 @@
 #include "utils/syscache.h"
 
 #include "../indextable.h"
+#include "../util/as_owner.h"
 #include "../util/fixed_settings.h"
 #include "../util/sql.h"
 #include "../util/while_set.h"
@@ -67,6 +68,7 @@ struct RowExpr_
 static bool eval(RowExpression *expr, TupleTableSlot *row, Datum *result);
 static bool eval_fixed(RowExpression *expr, TupleTableSlot *row, Datum *result);
 static bool eval_as_owner(RowExpression *expr, TupleTableSlot *row, Datum *result);
+static bool eval_apart(RowExpression *expr, TupleTableSlot *row, Datum *result);
 static Node *replace_vars(Node *node, void *context);
 static Node *parse_over_fact(Relation fact, const char *text, Oid type, int32 typmod,
 							 const char **column_names);
@@ -78,17 +80,17 @@ static bool collect_code(Node *node, void *context);
 char *
 expression_text(Relation fact, RowExpression *expr)
 {
-	Caller		caller;
 	char	   *result;
 
 	/* Columns have no table's name then, and functions their schemas. */
-	become_owner(&caller, fact->rd_rel->relowner);
-	fix_gucs();
-	result = deparse_expression((Node *) expr->parsed,
-								deparse_context_for(RelationGetRelationName(fact),
-													RelationGetRelid(fact)),
-								false, false);
-	become_caller(&caller);
+	AS_OWNER(fact->rd_rel->relowner);
+	{
+		result = deparse_expression((Node *) expr->parsed,
+									deparse_context_for(RelationGetRelationName(fact),
+														RelationGetRelid(fact)),
+									false, false);
+	}
+	END_AS_OWNER();
 	return result;
 }
 
@@ -103,14 +105,13 @@ RowExpression *
 expression_parse(Relation fact, const char *text, Oid type, int32 typmod, const char **column_names, bool given)
 {
 	RowExpression *result = palloc0(sizeof(RowExpression));
-	Caller		caller;
 
 	result->owner = fact->rd_rel->relowner;
-	become_owner(&caller, result->owner);
-	if (!given)
-		fix_gucs();
-	result->parsed = (Expr *) parse_over_fact(fact, text, type, typmod, column_names);
-	become_caller(&caller);
+	AS_OWNER_WITH(result->owner, !given);
+	{
+		result->parsed = (Expr *) parse_over_fact(fact, text, type, typmod, column_names);
+	}
+	END_AS_OWNER();
 	return result;
 }
 
@@ -119,34 +120,34 @@ RowExpression *
 expression_compile(Relation fact, const char *text, Oid type, int32 typmod, const char **column_names, bool given)
 {
 	RowExpression *result = expression_parse(fact, text, type, typmod, column_names, given);
-	Caller		caller;
 
-	become_owner(&caller, result->owner);
-	fix_gucs();
-	/* A filter with a virtual column has been refused when it was given. */
-	if (!given)
-		result->parsed = (Expr *) expand_virtual_columns((Node *) result->parsed, fact);
-	check_columns(fact, (Node *) result->parsed);
-	result->users_code = calls_users_code((Node *) result->parsed, NULL);
+	AS_OWNER(result->owner);
+	{
+		/* A filter with a virtual column has been refused when it was given. */
+		if (!given)
+			result->parsed = (Expr *) expand_virtual_columns((Node *) result->parsed, fact);
+		check_columns(fact, (Node *) result->parsed);
+		result->users_code = calls_users_code((Node *) result->parsed, NULL);
 
-	/*
-	 * Collect what it calls before planning, which inlines functions, and
-	 * once more after it, because inlining may bring in domains.
-	 */
-	(void) collect_code((Node *) result->parsed, &result->code);
-	result->expr = expression_planner(copyObject(result->parsed));
-	(void) collect_code((Node *) result->expr, &result->code);
-	if (contain_mutable_functions((Node *) result->expr))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
-				 errmsg("expression \"%s\" must depend only on the fact row", text),
-				 errdetail("It calls a function or a cast that is not immutable."),
-				 errhint("Use immutable functions and operators only, as in the predicate of a partial index.")));
-	result->reads = find_settings_read((Node *) result->expr, &result->apart);
-	result->apart |= result->users_code;
-	result->econtext = CreateStandaloneExprContext();
-	result->state = ExecInitExpr(result->expr, NULL);
-	become_caller(&caller);
+		/*
+		 * Collect what it calls before planning, which inlines functions, and
+		 * once more after it, because inlining may bring in domains.
+		 */
+		(void) collect_code((Node *) result->parsed, &result->code);
+		result->expr = expression_planner(copyObject(result->parsed));
+		(void) collect_code((Node *) result->expr, &result->code);
+		if (contain_mutable_functions((Node *) result->expr))
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+					 errmsg("expression \"%s\" must depend only on the fact row", text),
+					 errdetail("It calls a function or a cast that is not immutable."),
+					 errhint("Use immutable functions and operators only, as in the predicate of a partial index.")));
+		result->reads = find_settings_read((Node *) result->expr, &result->apart);
+		result->apart |= result->users_code;
+		result->econtext = CreateStandaloneExprContext();
+		result->state = ExecInitExpr(result->expr, NULL);
+	}
+	END_AS_OWNER();
 	return result;
 }
 
@@ -155,6 +156,13 @@ bool
 expression_calls_users_code(RowExpression *expr)
 {
 	return expr->users_code;
+}
+
+/* expression_is_apart: returns whether an expression is evaluated as the owner, under settings that are fixed for it */
+bool
+expression_is_apart(RowExpression *expr)
+{
+	return expr->apart;
 }
 
 /*
@@ -232,35 +240,41 @@ eval_fixed(RowExpression *expr, TupleTableSlot *row, Datum *result)
 	return found;
 }
 
+/* eval_as_owner: evaluates as the fact table's owner, under fixed settings, which functions of users see as well */
+static bool
+eval_as_owner(RowExpression *expr, TupleTableSlot *row, Datum *result)
+{
+	bool		found;
+
+	AS_OWNER(expr->owner);
+	{
+		found = eval_apart(expr, row, result);
+	}
+	END_AS_OWNER();
+	return found;
+}
+
 /*
- * eval_as_owner
- *		Evaluates as the fact table's owner, under fixed settings, which functions of users
- *		see as well.
+ * eval_apart
+ *		Evaluates an expression that may call functions of users.
  *
  * Such a function may write the fact table, and so this function may be called again for
  * the same expression before it returns.  The inner call gets an expression state of its
  * own.
  */
 static bool
-eval_as_owner(RowExpression *expr, TupleTableSlot *row, Datum *result)
+eval_apart(RowExpression *expr, TupleTableSlot *row, Datum *result)
 {
 	RowExpression own = *expr;
-	Caller		caller;
 	volatile bool found = false;
 
-	become_owner(&caller, expr->owner);
-	fix_gucs();
 	if (expr->busy)
 	{
 		own.econtext = CreateStandaloneExprContext();
 		own.state = ExecInitExpr(expr->expr, NULL);
-		found = eval(&own, row, result);
+		return eval(&own, row, result);
 	}
-	else
-	{
-		WHILE_SET(expr->busy, true, found = eval(&own, row, result));
-	}
-	become_caller(&caller);
+	WHILE_SET(expr->busy, true, found = eval(&own, row, result));
 	return found;
 }
 

@@ -26,6 +26,7 @@
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
 #include "../indextable.h"
+#include "../util/as_owner.h"
 #include "../util/fixed_settings.h"
 #include "../util/sql.h"
 #include "entry.h"
@@ -114,7 +115,7 @@ key_value_cast(IndexDef *def, int keyno, JsonbValue *value, Datum *result)
 	Field		plain = *field;
 	RowMismatch mismatch = {0};
 	ValueResult cast;
-	Caller		caller;
+	bool		apart = field->fact_attno != 0 || field->type >= FirstNormalObjectId;
 
 	if (field->fact_attno != 0)
 	{
@@ -132,15 +133,11 @@ key_value_cast(IndexDef *def, int keyno, JsonbValue *value, Datum *result)
 	 * Other types than those that a document's field can have may read any
 	 * settings and tables in their input functions.
 	 */
-	if (field->fact_attno == 0 && field->type < FirstNormalObjectId)
-		cast = cast_json(&plain, value, true, result, &mismatch);
-	else
+	AS_OWNER(apart ? def->fact->owner : InvalidOid);
 	{
-		become_owner(&caller, def->fact->owner);
-		fix_gucs();
 		cast = cast_json(&plain, value, true, result, &mismatch);
-		become_caller(&caller);
 	}
+	END_AS_OWNER();
 	switch (cast)
 	{
 		case VALUE_NULL:
@@ -209,29 +206,30 @@ key_texts(FactDef *def, Datum *key)
 void
 key_from_texts(FactDef *def, ArrayType *array, Datum *key, MemoryContext cxt)
 {
-	Caller		caller;
 	Datum	   *texts;
 	int			n;
 
 	deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT, &texts, NULL, &n);
 	if (n != def->npk)
 		elog(ERROR, "a primary key of %d columns was written down, not of %d", n, def->npk);
-	become_owner(&caller, def->owner);
-	for (int i = 0; i < n; i++)
+	AS_OWNER(def->owner);
 	{
-		Form_pg_attribute att = TupleDescAttr(def->queue_desc, QUEUE_KEY - 1 + i);
-		Oid			input;
-		Oid			ioparam;
-		Datum		value;
-		MemoryContext old;
+		for (int i = 0; i < n; i++)
+		{
+			Form_pg_attribute att = TupleDescAttr(def->queue_desc, QUEUE_KEY - 1 + i);
+			Oid			input;
+			Oid			ioparam;
+			Datum		value;
+			MemoryContext old;
 
-		getTypeInputInfo(att->atttypid, &input, &ioparam);
-		value = OidInputFunctionCall(input, TextDatumGetCString(texts[i]), ioparam, att->atttypmod);
-		old = MemoryContextSwitchTo(cxt);
-		key[i] = datumCopy(value, att->attbyval, att->attlen);
-		MemoryContextSwitchTo(old);
+			getTypeInputInfo(att->atttypid, &input, &ioparam);
+			value = OidInputFunctionCall(input, TextDatumGetCString(texts[i]), ioparam, att->atttypmod);
+			old = MemoryContextSwitchTo(cxt);
+			key[i] = datumCopy(value, att->attbyval, att->attlen);
+			MemoryContextSwitchTo(old);
+		}
 	}
-	become_caller(&caller);
+	END_AS_OWNER();
 }
 
 /*
@@ -245,34 +243,30 @@ Datum
 columns_to_jsonb(Oid owner, TupleTableSlot *slot, AttrNumber *columns, int n)
 {
 	JsonbInState state = {0};
-	Jsonb	   *result;
-	Caller		caller;
 
-	if (OidIsValid(owner))
-		become_owner(&caller, owner);
-
-	pushJsonbValue(&state, WJB_BEGIN_OBJECT, NULL);
-	for (int i = 0; i < n; i++)
+	AS_OWNER(owner);
 	{
-		Form_pg_attribute att = TupleDescAttr(slot->tts_tupleDescriptor, columns[i] - 1);
-		JsonbValue	value;
-		bool		isnull;
-		Datum		datum = slot_getattr(slot, columns[i], &isnull);
+		pushJsonbValue(&state, WJB_BEGIN_OBJECT, NULL);
+		for (int i = 0; i < n; i++)
+		{
+			Form_pg_attribute att = TupleDescAttr(slot->tts_tupleDescriptor, columns[i] - 1);
+			JsonbValue	value;
+			bool		isnull;
+			Datum		datum = slot_getattr(slot, columns[i], &isnull);
 
-		value.type = jbvString;
-		value.val.string.val = NameStr(att->attname);
-		value.val.string.len = strlen(NameStr(att->attname));
-		pushJsonbValue(&state, WJB_KEY, &value);
-		value.type = jbvNull;
-		if (!isnull)
-			JsonbToJsonbValue(value_to_jsonb(datum, att->atttypid), &value);
-		pushJsonbValue(&state, WJB_VALUE, &value);
+			value.type = jbvString;
+			value.val.string.val = NameStr(att->attname);
+			value.val.string.len = strlen(NameStr(att->attname));
+			pushJsonbValue(&state, WJB_KEY, &value);
+			value.type = jbvNull;
+			if (!isnull)
+				JsonbToJsonbValue(value_to_jsonb(datum, att->atttypid), &value);
+			pushJsonbValue(&state, WJB_VALUE, &value);
+		}
+		pushJsonbValue(&state, WJB_END_OBJECT, NULL);
 	}
-	pushJsonbValue(&state, WJB_END_OBJECT, NULL);
-	result = JsonbValueToJsonb(state.result);
-	if (OidIsValid(owner))
-		become_caller(&caller);
-	return JsonbPGetDatum(result);
+	END_AS_OWNER();
+	return JsonbPGetDatum(JsonbValueToJsonb(state.result));
 }
 
 /* value_to_jsonb: returns what to_jsonb() makes of a value */

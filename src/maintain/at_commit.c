@@ -34,6 +34,7 @@
 #include "../indextable.h"
 #include "../place/foreign/foreign.h"
 #include "../queue/queue.h"
+#include "../util/as_owner.h"
 #include "../util/lock.h"
 #include "../util/subxact.h"
 #include "../util/time_limit.h"
@@ -62,6 +63,7 @@ at_xact_event(XactEvent event, void *arg)
 	{
 		case XACT_EVENT_PRE_COMMIT:
 		case XACT_EVENT_PRE_PREPARE:
+			check_roles(1);
 			write_shared_keys();
 			batch_write_all();
 
@@ -91,6 +93,10 @@ at_xact_event(XactEvent event, void *arg)
 			feed_at_end(event == XACT_EVENT_COMMIT);
 			forget_foreign_snapshot();
 			in_step_at_end();
+			forget_roles(1);
+			break;
+		case XACT_EVENT_PARALLEL_ABORT:
+			forget_roles(1);
 			break;
 		default:
 			break;
@@ -104,7 +110,10 @@ at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId pare
 	if (event == SUBXACT_EVENT_START_SUB)
 		time_limit_check();
 	else if (event == SUBXACT_EVENT_PRE_COMMIT_SUB)
+	{
+		check_roles(GetCurrentTransactionNestLevel());
 		queue_before_subcommit();
+	}
 	else if (event == SUBXACT_EVENT_COMMIT_SUB)
 	{
 		batch_at_commit_to(parent);
@@ -112,6 +121,7 @@ at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId pare
 	}
 	else if (event == SUBXACT_EVENT_ABORT_SUB)
 	{
+		forget_roles(GetCurrentTransactionNestLevel());
 		locks_are_released();
 		batch_at_abort_of(sub);
 		queue_at_abort_of(sub);

@@ -49,6 +49,7 @@
 #include "../entry/writers.h"
 #include "../indextable.h"
 #include "../queue/queue.h"
+#include "../util/as_owner.h"
 #include "../util/inherit.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
@@ -208,7 +209,6 @@ visit_entries(FactDef *def, int d, Relation partition, List *leaves)
 	bool		deletes = d < def->nsync;
 	Snapshot	snapshot;
 	MemoryContext cxt;
-	Caller		caller;
 	Relation	rel;
 	EState	   *estate;
 	ExprContext *econtext;
@@ -227,62 +227,64 @@ visit_entries(FactDef *def, int d, Relation partition, List *leaves)
 	 * The bounds may call functions of users: those of the types by which the
 	 * parents of the partition are partitioned.
 	 */
-	become_owner(&caller, def->owner);
-	rel = relation_open(index->relid, deletes ? NoLock : AccessShareLock);
-	estate = CreateExecutorState();
-	econtext = GetPerTupleExprContext(estate);
-	check = ExecPrepareCheck(bounds_of_entries(def, index, partition), estate);
-	block_scan_begin_in(&scan, leaves, snapshot);
-	while ((entry = block_scan_next(&scan)) != NULL)
+	AS_OWNER(def->owner);
 	{
-		MemoryContext old;
-
-		ResetExprContext(econtext);
-		econtext->ecxt_scantuple = entry;
-		if (!ExecCheck(check, econtext))
-			continue;
-		if (deletes && (leaf == NULL || RelationGetRelid(leaf) != RelationGetRelid(scan.rel)))
+		rel = relation_open(index->relid, deletes ? NoLock : AccessShareLock);
+		estate = CreateExecutorState();
+		econtext = GetPerTupleExprContext(estate);
+		check = ExecPrepareCheck(bounds_of_entries(def, index, partition), estate);
+		block_scan_begin_in(&scan, leaves, snapshot);
+		while ((entry = block_scan_next(&scan)) != NULL)
 		{
-			if (leaf != NULL)
+			MemoryContext old;
+
+			ResetExprContext(econtext);
+			econtext->ecxt_scantuple = entry;
+			if (!ExecCheck(check, econtext))
+				continue;
+			if (deletes && (leaf == NULL || RelationGetRelid(leaf) != RelationGetRelid(scan.rel)))
 			{
-				close_writer(&writer);
-				relation_close(leaf, NoLock);
+				if (leaf != NULL)
+				{
+					close_writer(&writer);
+					relation_close(leaf, NoLock);
+				}
+				leaf = relation_open(RelationGetRelid(scan.rel), RowExclusiveLock);
+				open_writer(&writer, index, leaf);
+				new_command(&writer);
 			}
-			leaf = relation_open(RelationGetRelid(scan.rel), RowExclusiveLock);
-			open_writer(&writer, index, leaf);
-			new_command(&writer);
-		}
-		old = MemoryContextSwitchTo(cxt);
-		if (deletes)
-		{
-			Op			op = {.kind = OP_DELETE};
+			old = MemoryContextSwitchTo(cxt);
+			if (deletes)
+			{
+				Op			op = {.kind = OP_DELETE};
 
-			op.tuple = ExecFetchSlotHeapTuple(entry, false, NULL);
-			op.place.table = RelationGetRelid(leaf);
-			op.place.tid = entry->tts_tid;
-			write_op(&writer, &op, true, false);
-		}
-		else
-		{
-			Datum		key[INDEX_MAX_KEYS];
+				op.tuple = ExecFetchSlotHeapTuple(entry, false, NULL);
+				op.place.table = RelationGetRelid(leaf);
+				op.place.tid = entry->tts_tid;
+				write_op(&writer, &op, true, false);
+			}
+			else
+			{
+				Datum		key[INDEX_MAX_KEYS];
 
-			slot_getallattrs(entry);
-			for (int i = 0; i < def->npk; i++)
-				key[i] = entry->tts_values[index->pk_attno[i] - 1];
-			queue_collect_key(def, NULL, key);
+				slot_getallattrs(entry);
+				for (int i = 0; i < def->npk; i++)
+					key[i] = entry->tts_values[index->pk_attno[i] - 1];
+				queue_collect_key(def, NULL, key);
+			}
+			MemoryContextSwitchTo(old);
+			MemoryContextReset(cxt);
 		}
-		MemoryContextSwitchTo(old);
-		MemoryContextReset(cxt);
+		if (leaf != NULL)
+		{
+			close_writer(&writer);
+			relation_close(leaf, NoLock);
+		}
+		block_scan_end(&scan);
+		FreeExecutorState(estate);
+		relation_close(rel, NoLock);
 	}
-	if (leaf != NULL)
-	{
-		close_writer(&writer);
-		relation_close(leaf, NoLock);
-	}
-	block_scan_end(&scan);
-	FreeExecutorState(estate);
-	relation_close(rel, NoLock);
-	become_caller(&caller);
+	END_AS_OWNER();
 	MemoryContextDelete(cxt);
 	UnregisterSnapshot(snapshot);
 }

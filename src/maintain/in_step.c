@@ -50,6 +50,7 @@
 #include "access/relation.h"
 #include "access/transam.h"
 #include "catalog/namespace.h"
+#include "miscadmin.h"
 #include "replication/logicalworker.h"
 #include "tcop/utility.h"
 #include "utils/memutils.h"
@@ -191,13 +192,22 @@ executor_start(QueryDesc *query, int eflags)
 		writer_begins(query, NULL, query->estate->es_output_cid);
 }
 
+/* executor_finish: takes a statement off the stack; its triggers must have left the user who runs it in charge */
 static void
 executor_finish(QueryDesc *query)
 {
+	Oid			user;
+	Oid			user_after;
+	int			sec;
+	int			sec_after;
+
+	GetUserIdAndSecContext(&user, &sec);
 	if (next_executor_finish)
 		next_executor_finish(query);
 	else
 		standard_ExecutorFinish(query);
+	GetUserIdAndSecContext(&user_after, &sec_after);
+	Assert(user_after == user && sec_after == sec);
 	if (nwriters > 0 && writes_tables(query->plannedstmt))
 		writer_ends(query);
 }

@@ -46,6 +46,7 @@
 #include "../entry/entry.h"
 #include "../indextable.h"
 #include "../place/place.h"
+#include "../util/as_owner.h"
 #include "../util/fixed_settings.h"
 #include "../util/lock.h"
 #include "../util/settings.h"
@@ -344,18 +345,19 @@ write_entries(void *arg)
 {
 	Reconciliation *r = arg;
 	FactDef    *def = r->def;
-	Caller		caller;
 
 	/* Expressions in indexes and in definitions run with the owner's rights. */
-	become_owner(&caller, def->owner);
-	r->rejected = NIL;
-	reconcile_rows(r);
-	for (int i = r->from; i < r->to; i++)
+	AS_OWNER(def->owner);
 	{
-		if (r->lists[i - r->from].n > 0)
-			def->place->entries->apply(def->defs[i], &r->lists[i - r->from]);
+		r->rejected = NIL;
+		reconcile_rows(r);
+		for (int i = r->from; i < r->to; i++)
+		{
+			if (r->lists[i - r->from].n > 0)
+				def->place->entries->apply(def->defs[i], &r->lists[i - r->from]);
+		}
 	}
-	become_caller(&caller);
+	END_AS_OWNER();
 
 	for (int i = r->from; i < r->to; i++)
 	{

@@ -25,6 +25,7 @@
 #include "../catalog/catalog.h"
 #include "../entry/entry.h"
 #include "../indextable.h"
+#include "../util/as_owner.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
 #include "queue.h"
@@ -54,7 +55,6 @@ void
 reject_rows(FactDef *def, List *rejected)
 {
 	Oid			types[] = {OIDOID, TEXTARRAYOID, TEXTOID, TEXTOID, BOOLOID};
-	Caller		caller;
 
 	foreach_ptr(RejectedRow, row, rejected)
 	{
@@ -62,9 +62,11 @@ reject_rows(FactDef *def, List *rejected)
 		Datum		values[5];
 
 		values[0] = ObjectIdGetDatum(def->defs[row->defno]->relid);
-		become_owner(&caller, def->owner);
-		values[1] = key_texts(def, row->key);
-		become_caller(&caller);
+		AS_OWNER(def->owner);
+		{
+			values[1] = key_texts(def, row->key);
+		}
+		END_AS_OWNER();
 		values[2] = CStringGetTextDatum(unpack_sql_state(row->why.sqlstate));
 		values[3] = CStringGetTextDatum(row->why.message);
 		values[4] = BoolGetDatum(row->retry);
@@ -93,7 +95,6 @@ rejections_delete_resolved(FactDef *def, int defno, Datum *keys, int n, List *re
 	Oid			types[] = {OIDOID, TEXTARRAYOID};
 	Datum		values[2];
 	Datum	   *resolved;
-	Caller		caller;
 	ListCell   *next = list_head(rejected);
 	Oid			output;
 	bool		varlena;
@@ -102,21 +103,23 @@ rejections_delete_resolved(FactDef *def, int defno, Datum *keys, int n, List *re
 	if (!catalog_has_rejections(def->defs[defno]->relid))
 		return;
 	getTypeOutputInfo(TEXTARRAYOID, &output, &varlena);
-	become_owner(&caller, def->owner);
-	resolved = palloc(sizeof(Datum) * n);
-	for (int i = 0; i < n; i++)
+	AS_OWNER(def->owner);
 	{
-		Datum	   *key = keys + (Size) i * def->npk;
+		resolved = palloc(sizeof(Datum) * n);
+		for (int i = 0; i < n; i++)
+		{
+			Datum	   *key = keys + (Size) i * def->npk;
 
-		/* The list is in the order of the keys. */
-		while (next != NULL && (((RejectedRow *) lfirst(next))->defno != defno ||
-								((RejectedRow *) lfirst(next))->key < key))
-			next = lnext(rejected, next);
-		if (next == NULL || ((RejectedRow *) lfirst(next))->key != key)
-			resolved[nresolved++] = CStringGetTextDatum(OidOutputFunctionCall(output,
-																			  key_texts(def, key)));
+			/* The list is in the order of the keys. */
+			while (next != NULL && (((RejectedRow *) lfirst(next))->defno != defno ||
+									((RejectedRow *) lfirst(next))->key < key))
+				next = lnext(rejected, next);
+			if (next == NULL || ((RejectedRow *) lfirst(next))->key != key)
+				resolved[nresolved++] = CStringGetTextDatum(OidOutputFunctionCall(output,
+																				  key_texts(def, key)));
+		}
 	}
-	become_caller(&caller);
+	END_AS_OWNER();
 	values[0] = ObjectIdGetDatum(def->defs[defno]->relid);
 	values[1] = PointerGetDatum(construct_array(resolved, nresolved, TEXTOID, -1, false, TYPALIGN_INT));
 	(void) query_with(get_extension_owner(), psprintf("DELETE FROM %s r USING (SELECT unnest($2)::text[] AS key) k"
@@ -173,13 +176,14 @@ rejection_of(FactDef *def, Oid index_table, Datum *key)
 	Oid			types[] = {OIDOID, TEXTARRAYOID};
 	Datum		values[2];
 	Rows		rows;
-	Caller		caller;
 
 	if (!catalog_has_rejections(index_table))
 		return NULL;
-	become_owner(&caller, def->owner);
-	values[1] = key_texts(def, key);
-	become_caller(&caller);
+	AS_OWNER(def->owner);
+	{
+		values[1] = key_texts(def, key);
+	}
+	END_AS_OWNER();
 	values[0] = ObjectIdGetDatum(index_table);
 	rows = query_with(get_extension_owner(), psprintf("SELECT message FROM %s WHERE " THIS_ROW, catalog_table("rejection")), 2, types, values);
 	return rows.n > 0 ? row_text(&rows, 0, 1) : NULL;

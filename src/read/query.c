@@ -27,7 +27,7 @@
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../util/arguments.h"
-#include "../util/fixed_settings.h"
+#include "../util/as_owner.h"
 #include "../util/sql.h"
 #include "scan.h"
 
@@ -49,7 +49,6 @@ typedef struct PageQuery
 	CursorIdentity identity;
 
 	/* The search. */
-	Caller		caller;			/* while the owner searches */
 	AttrNumber *columns;		/* an entry's columns */
 	int			ncolumns;
 	Bitmapset  *wanted;			/* columns that the scan reads */
@@ -75,11 +74,11 @@ typedef struct PageRow
 
 static void read_arguments(FunctionCallInfo fcinfo, PageQuery *query);
 static void run_query(PageQuery *query, ReturnSetInfo *rsinfo);
+static void read_page(PageQuery *query, MemoryContext row_cxt, PageRow *rows, ReturnSetInfo *rsinfo);
 static void keep_row(TupleTableSlot *entry, Datum *values, bool *isnull, PageRow *row);
 static PageRow *row_of_page(PageQuery *query, PageRow *rows, int i);
 static void return_rows(PageQuery *query, PageRow *rows, bool fetch, ReturnSetInfo *rsinfo);
 static void check_row_security(PageQuery *query);
-static void page_search_as_owner(PageQuery *query);
 static bool page_search_begin(PageQuery *query);
 static void page_search_start(PageQuery *query);
 static TupleTableSlot *page_search_next(PageQuery *query);
@@ -155,36 +154,45 @@ run_query(PageQuery *query, ReturnSetInfo *rsinfo)
 	if (fetch || query->backward != query->descending)
 		rows = palloc(sizeof(PageRow) * query->page_size);
 	check_row_security(query);
-	page_search_as_owner(query);
-	if (page_search_begin(query))
+	AS_OWNER(query->def->fact->owner);
 	{
-		int			from = cursor_from(&query->range);
-		TupleTableSlot *entry;
-
-		page_search_start(query);
-		while ((entry = page_search_next(query)) != NULL)
-		{
-			MemoryContext old = MemoryContextSwitchTo(row_cxt);
-			Datum		values[3] = {0};
-			bool		isnull[3] = {false, true, false};
-
-			values[0] = columns_to_jsonb(InvalidOid, entry, query->columns, query->ncolumns);
-			values[2] = cursor_make(&query->identity, query->def, from, entry);
-			if (query->lookup.copies)
-				values[1] = slot_getattr(entry, query->def->doc_attno, &isnull[1]);
-			MemoryContextSwitchTo(old);
-			if (rows == NULL)
-				tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, isnull);
-			else
-				keep_row(entry, values, isnull, &rows[query->found - 1]);
-			MemoryContextReset(row_cxt);
-		}
-		entry_scan_end(&query->scan);
+		read_page(query, row_cxt, rows, rsinfo);
 	}
-	become_caller(&query->caller);
+	END_AS_OWNER();
 	if (rows != NULL)
 		return_rows(query, rows, fetch, rsinfo);
 	MemoryContextDelete(row_cxt);
+}
+
+/* read_page: reads the entries of a page, and returns the rows, or keeps them unless rows is NULL */
+static void
+read_page(PageQuery *query, MemoryContext row_cxt, PageRow *rows, ReturnSetInfo *rsinfo)
+{
+	int			from;
+	TupleTableSlot *entry;
+
+	if (!page_search_begin(query))
+		return;
+	from = cursor_from(&query->range);
+	page_search_start(query);
+	while ((entry = page_search_next(query)) != NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(row_cxt);
+		Datum		values[3] = {0};
+		bool		isnull[3] = {false, true, false};
+
+		values[0] = columns_to_jsonb(InvalidOid, entry, query->columns, query->ncolumns);
+		values[2] = cursor_make(&query->identity, query->def, from, entry);
+		if (query->lookup.copies)
+			values[1] = slot_getattr(entry, query->def->doc_attno, &isnull[1]);
+		MemoryContextSwitchTo(old);
+		if (rows == NULL)
+			tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, isnull);
+		else
+			keep_row(entry, values, isnull, &rows[query->found - 1]);
+		MemoryContextReset(row_cxt);
+	}
+	entry_scan_end(&query->scan);
 }
 
 /* keep_row: keeps a row until it is returned */
@@ -259,14 +267,6 @@ check_row_security(PageQuery *query)
  * which are left out.
  *-------------------------------------------------------------------------
  */
-
-/* page_search_as_owner: acts as the owner of the fact table from now on, with settings that give values a fixed form */
-static void
-page_search_as_owner(PageQuery *query)
-{
-	become_owner(&query->caller, query->def->fact->owner);
-	fix_gucs();
-}
 
 /*
  * page_search_begin
@@ -378,11 +378,16 @@ set_range(PageQuery *query)
 static void
 page_search_start(PageQuery *query)
 {
-	if (query->def->fact->place->entries->search != NULL)
-		become_caller(&query->caller);
-	entry_scan_start(&query->scan, query->keys);
-	if (query->def->fact->place->entries->search != NULL)
-		page_search_as_owner(query);
+	if (query->def->fact->place->entries->search == NULL)
+	{
+		entry_scan_start(&query->scan, query->keys);
+		return;
+	}
+	AS_CALLER();
+	{
+		entry_scan_start(&query->scan, query->keys);
+	}
+	END_AS_CALLER();
 }
 
 /*

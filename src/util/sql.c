@@ -2,18 +2,16 @@
  *
  * sql.c
  *	  Runs SQL commands as another role or with the latest snapshot, and writes names,
- *	  literals and expressions for them.  Switches to the owner of a table and back.
+ *	  literals and expressions for them.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "catalog/namespace.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "lib/stringinfo.h"
-#include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -21,14 +19,15 @@
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 
+#include "as_owner.h"
 #include "sql.h"
 
 static int	compare_names(const ListCell *a, const ListCell *b);
 
 /*
  * run_command
- *		Runs one command as a role, or as the current user if role is InvalidOid, with
- *		a fixed search_path.
+ *		Runs one command as a role, under AS_OWNER(), or as the current user if role is
+ *		InvalidOid, with a fixed search_path.
  *
  * Names in the command must be qualified and quoted.  With a role, the caller's
  * default_tablespace does not apply to what the command creates.
@@ -36,30 +35,25 @@ static int	compare_names(const ListCell *a, const ListCell *b);
 void
 run_command(Oid role, const char *sql)
 {
-	Oid			save_user;
-	int			save_sec;
-	int			nestlevel;
-	int			result;
+	int			nestlevel = NewGUCNestLevel();
 
-	GetUserIdAndSecContext(&save_user, &save_sec);
-	if (OidIsValid(role))
-		SetUserIdAndSecContext(role, save_sec | SECURITY_LOCAL_USERID_CHANGE |
-							   SECURITY_RESTRICTED_OPERATION);
-	nestlevel = NewGUCNestLevel();
 	set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION,
 					  GUC_ACTION_SAVE, true, 0, false);
 	if (OidIsValid(role))
 		set_config_option("default_tablespace", "", PGC_USERSET, PGC_S_SESSION,
 						  GUC_ACTION_SAVE, true, 0, false);
+	AS_OWNER(role);
+	{
+		int			result;
 
-	SPI_connect();
-	result = SPI_execute(sql, false, 0);
-	if (result < 0)
-		elog(ERROR, "%s: %s", SPI_result_code_string(result), sql);
-	SPI_finish();
-
+		SPI_connect();
+		result = SPI_execute(sql, false, 0);
+		if (result < 0)
+			elog(ERROR, "%s: %s", SPI_result_code_string(result), sql);
+		SPI_finish();
+	}
+	END_AS_OWNER();
 	AtEOXact_GUC(false, nestlevel);
-	SetUserIdAndSecContext(save_user, save_sec);
 }
 
 /*
@@ -94,16 +88,15 @@ query_with(Oid role, const char *sql, int nargs, Oid *types, Datum *values)
 {
 	Rows		rows;
 	MemoryContext cxt = CurrentMemoryContext;
-	Caller		caller;
 
-	if (OidIsValid(role))
-		become_owner(&caller, role);
-	SPI_connect();
-	(void) execute_with_latest_snapshot(sql, nargs, types, values);
-	rows = copy_rows(cxt);
-	SPI_finish();
-	if (OidIsValid(role))
-		become_caller(&caller);
+	AS_OWNER(role);
+	{
+		SPI_connect();
+		(void) execute_with_latest_snapshot(sql, nargs, types, values);
+		rows = copy_rows(cxt);
+		SPI_finish();
+	}
+	END_AS_OWNER();
 	return rows;
 }
 
@@ -238,30 +231,4 @@ array_literal(List *fields)
 	array = OidOutputFunctionCall(F_ARRAY_OUT, PointerGetDatum(
 															   construct_array(texts, list_length(fields), TEXTOID, -1, false, TYPALIGN_INT)));
 	return strpbrk(array, "\"'\\") == NULL ? sql_literal(array) : psprintf("ARRAY[%s]", list.data);
-}
-
-/*
- * become_owner, become_caller
- *		Switch to a fact table's owner, and back to the caller.
- *
- * What runs between the two is a security-restricted operation with a fixed
- * search_path.  Parsing and planning an expression need that, too: parsing looks up
- * names, and planning calls functions whose arguments are constants.
- */
-void
-become_owner(Caller *caller, Oid owner)
-{
-	GetUserIdAndSecContext(&caller->user, &caller->sec);
-	SetUserIdAndSecContext(owner, caller->sec | SECURITY_RESTRICTED_OPERATION);
-	caller->nestlevel = NewGUCNestLevel();
-	if (strcmp(namespace_search_path, "pg_catalog, pg_temp") != 0)
-		set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION,
-						  GUC_ACTION_SAVE, true, 0, false);
-}
-
-void
-become_caller(Caller *caller)
-{
-	AtEOXact_GUC(false, caller->nestlevel);
-	SetUserIdAndSecContext(caller->user, caller->sec);
 }

@@ -45,15 +45,4 @@ extern char *sql_literal(const char *text);
 extern char *array_literal(List *fields);
 extern const char *as_base_type(const char *expression, Oid type);
 
-/* What become_caller() restores. */
-typedef struct Caller
-{
-	Oid			user;
-	int			sec;			/* the security context */
-	int			nestlevel;		/* of settings, to be ended */
-} Caller;
-
-extern void become_owner(Caller *caller, Oid owner);
-extern void become_caller(Caller *caller);
-
 #endif							/* INDEXTABLE_SQL_H */

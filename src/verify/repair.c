@@ -39,6 +39,7 @@
 #include "../maintain/maintain.h"
 #include "../place/place.h"
 #include "../queue/queue.h"
+#include "../util/as_owner.h"
 #include "../util/inherit.h"
 #include "../util/lock.h"
 #include "../util/memory.h"
@@ -398,7 +399,6 @@ repair_rows(Repair *r, IndexDef *def, int from, int to)
 	Relation	fact = relation_open(factdef->relid, NoLock);
 	OpList		list = {0};
 	LiveScan	rows;
-	Caller		caller;
 	bool		alone;
 
 	live_scan_begin(&rows, factdef, fact, SnapshotSelf);
@@ -438,11 +438,13 @@ repair_rows(Repair *r, IndexDef *def, int from, int to)
 			FactRow		factrow;
 			Rejection	rejection = {0};
 
-			become_owner(&caller, factdef->owner);
-			factrow_init(&factrow, factdef, row);
-			factrow.rejection = &rejection;
-			extract_entries(def, &factrow, true, &after);
-			become_caller(&caller);
+			AS_OWNER(factdef->owner);
+			{
+				factrow_init(&factrow, factdef, row);
+				factrow.rejection = &rejection;
+				extract_entries(def, &factrow, true, &after);
+			}
+			END_AS_OWNER();
 		}
 		n = list.n;
 		diff_entries(def, &before, &after, &list, cxt);
@@ -460,9 +462,11 @@ repair_rows(Repair *r, IndexDef *def, int from, int to)
 	live_scan_end(&rows);
 	if (list.n > 0)
 	{
-		become_owner(&caller, factdef->owner);
-		apply_ops(def, &list, false);
-		become_caller(&caller);
+		AS_OWNER(factdef->owner);
+		{
+			apply_ops(def, &list, false);
+		}
+		END_AS_OWNER();
 	}
 	relation_close(fact, NoLock);
 	MemoryContextSwitchTo(old);

@@ -19,6 +19,7 @@
 #include "../entry/scans.h"
 #include "../indextable.h"
 #include "../place/foreign/foreign.h"
+#include "../util/as_owner.h"
 #include "../util/memory.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
@@ -77,53 +78,54 @@ read_fact_rows(void *verify)
 	Verify	   *v = verify;
 	BlockScan	scan;
 	TupleTableSlot *slot;
-	Caller		caller;
 
-	become_owner(&caller, v->def->fact->owner);
-	block_scan_begin(&scan, v->def->fact, v->fact, v->snapshot, v->sample, v->seed);
-	if (v->shared_fact != NULL)
-		block_scan_join(&scan, v->shared_fact);
-	while ((slot = block_scan_next(&scan)) != NULL)
+	AS_OWNER(v->def->fact->owner);
 	{
-		MemoryContext old = MemoryContextSwitchTo(v->cxt);
-		Row			row = {.v = v,.slot = slot};
+		block_scan_begin(&scan, v->def->fact, v->fact, v->snapshot, v->sample, v->seed);
+		if (v->shared_fact != NULL)
+			block_scan_join(&scan, v->shared_fact);
+		while ((slot = block_scan_next(&scan)) != NULL)
+		{
+			MemoryContext old = MemoryContextSwitchTo(v->cxt);
+			Row			row = {.v = v,.slot = slot};
 
-		if (scan.foreign != NULL && !in_bounds(v->def->fact, v->fact, RelationGetRelid(scan.rel), slot))
-		{
-			row.rejection.sqlstate = ERRCODE_CHECK_VIOLATION;
-			row.rejection.message = psprintf("row is in foreign partition \"%s\", whose bounds do not include it",
-											 RelationGetRelationName(scan.rel));
-			row.entries.n = 0;
-		}
-		else
-		{
-			make_entries_or_reject(&row);
-			note_lacking(v, &row);
-			if ((scan.foreign != NULL || v->shard != NULL) && v->reading == READ_ENTRIES)
-				note_foreign_row(v, slot);
-		}
-		for (int i = 0; i < row.entries.n && v->reading != READ_REJECTED; i++)
-		{
-			Datum	   *values = ENTRY_VALUES(&row.entries, i);
-			TupleTableSlot *found;
+			if (scan.foreign != NULL && !in_bounds(v->def->fact, v->fact, RelationGetRelid(scan.rel), slot))
+			{
+				row.rejection.sqlstate = ERRCODE_CHECK_VIOLATION;
+				row.rejection.message = psprintf("row is in foreign partition \"%s\", whose bounds do not include it",
+												 RelationGetRelationName(scan.rel));
+				row.entries.n = 0;
+			}
+			else
+			{
+				make_entries_or_reject(&row);
+				note_lacking(v, &row);
+				if ((scan.foreign != NULL || v->shard != NULL) && v->reading == READ_ENTRIES)
+					note_foreign_row(v, slot);
+			}
+			for (int i = 0; i < row.entries.n && v->reading != READ_REJECTED; i++)
+			{
+				Datum	   *values = ENTRY_VALUES(&row.entries, i);
+				TupleTableSlot *found;
 
-			sum_or_keep_entry(v, values, ENTRY_NULLS(&row.entries, i), true);
-			if (v->reading == READ_SAMPLE && (found = probe_entry(&v->entries, values)) != NULL)
-				sum_or_keep_entry(v, found->tts_values, found->tts_isnull, false);
-		}
-		if (row.rejection.sqlstate != 0)
-		{
-			Discrepancy d = {.kind = KIND_REJECTED,.def = v->def,.row = slot,.problem = row.rejection.message};
+				sum_or_keep_entry(v, values, ENTRY_NULLS(&row.entries, i), true);
+				if (v->reading == READ_SAMPLE && (found = probe_entry(&v->entries, values)) != NULL)
+					sum_or_keep_entry(v, found->tts_values, found->tts_isnull, false);
+			}
+			if (row.rejection.sqlstate != 0)
+			{
+				Discrepancy d = {.kind = KIND_REJECTED,.def = v->def,.row = slot,.problem = row.rejection.message};
 
-			v->sums->any_rejected = true;
-			if (v->reading == READ_REJECTED)
-				v->handler(&d, v->arg);
+				v->sums->any_rejected = true;
+				if (v->reading == READ_REJECTED)
+					v->handler(&d, v->arg);
+			}
+			MemoryContextSwitchTo(old);
+			MemoryContextReset(v->cxt);
 		}
-		MemoryContextSwitchTo(old);
-		MemoryContextReset(v->cxt);
+		block_scan_end(&scan);
 	}
-	block_scan_end(&scan);
-	become_caller(&caller);
+	END_AS_OWNER();
 }
 
 /*
@@ -291,19 +293,20 @@ look_up_expected_entry(Verify *v, TupleTableSlot *entry)
 {
 	Row			row = {.v = v};
 	Datum		key[INDEX_MAX_KEYS];
-	Caller		caller;
 
 	for (int i = 0; i < v->def->fact->npk; i++)
 		key[i] = entry->tts_values[v->def->pk_attno[i] - 1];
 	row.slot = live_scan_first(&v->rows, key);
 	if (row.slot == NULL)
 		return;
-	become_owner(&caller, v->def->fact->owner);
-	make_entries_or_reject(&row);
-	for (int i = 0; i < row.entries.n; i++)
-		if (compare_identity(v->def, ENTRY_VALUES(&row.entries, i), entry->tts_values) == 0)
-			sum_or_keep_entry(v, ENTRY_VALUES(&row.entries, i), ENTRY_NULLS(&row.entries, i), true);
-	become_caller(&caller);
+	AS_OWNER(v->def->fact->owner);
+	{
+		make_entries_or_reject(&row);
+		for (int i = 0; i < row.entries.n; i++)
+			if (compare_identity(v->def, ENTRY_VALUES(&row.entries, i), entry->tts_values) == 0)
+				sum_or_keep_entry(v, ENTRY_VALUES(&row.entries, i), ENTRY_NULLS(&row.entries, i), true);
+	}
+	END_AS_OWNER();
 }
 
 /*

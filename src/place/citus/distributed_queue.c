@@ -39,6 +39,7 @@
 #include "../../indextable.h"
 #include "../../queue/queue.h"
 #include "../../util/arguments.h"
+#include "../../util/as_owner.h"
 #include "../../util/compat.h"
 #include "../../util/inherit.h"
 #include "../../util/lock.h"
@@ -144,25 +145,26 @@ drain_all_nodes(Oid fact_table, DrainCall *call)
 	Relation	fact = relation_open(fact_table, AccessShareLock);
 	FactDef    *def = definition_of_fact(fact, fact_table);
 	Oid			queue = def->queue;
-	Caller		caller;
 	char	   *numbers;
 
 	if (!OidIsValid(queue))
 		queue_lost_error(def);
-	become_owner(&caller, get_extension_owner());
-	numbers = numbers_queued(queue, DT_NOEND);
-	while (still_queued(queue, DT_NOEND, numbers))
+	AS_OWNER(get_extension_owner());
 	{
-		int64		n = drain_round(quoted_relation(fact_table), call->limit);
+		numbers = numbers_queued(queue, DT_NOEND);
+		while (still_queued(queue, DT_NOEND, numbers))
+		{
+			int64		n = drain_round(quoted_relation(fact_table), call->limit);
 
-		CHECK_FOR_INTERRUPTS();
-		if (n == 0)
-			pg_usleep(10 * 1000);
-		call->changes += n;
+			CHECK_FOR_INTERRUPTS();
+			if (n == 0)
+				pg_usleep(10 * 1000);
+			call->changes += n;
+		}
+		/* A worker may have applied it, and its transaction be prepared. */
+		wait_for_prepared(definition_of_fact(fact, fact_table), true);
 	}
-	/* A worker may have applied it, and its transaction be prepared. */
-	wait_for_prepared(definition_of_fact(fact, fact_table), true);
-	become_caller(&caller);
+	END_AS_OWNER();
 	relation_close(fact, NoLock);
 }
 
@@ -273,15 +275,16 @@ adopt_distributed(void)
 void
 shard_find_queue(FactDef *def, Leaf *shard)
 {
-	Caller		caller;
 	Oid			queue;
 
 	if (!OidIsValid(def->queue))
 		queue_lost_error(def);
-	become_owner(&caller, get_extension_owner());
-	queue = citus_colocated_shard(shard->relid, def->relid, def->queue);
-	node_number = (int64) citus_local_group() << 48;
-	become_caller(&caller);
+	AS_OWNER(get_extension_owner());
+	{
+		queue = citus_colocated_shard(shard->relid, def->relid, def->queue);
+		node_number = (int64) citus_local_group() << 48;
+	}
+	END_AS_OWNER();
 	sequence = get_relname_relid("shard_queue_number", catalog_schema());
 	if (!OidIsValid(queue))
 		ereport(ERROR,
@@ -366,15 +369,16 @@ bool
 wait_for_distributed_queue(FactTableRow *queue, int64 max_lag, TimestampTz until)
 {
 	TimestampTz before = max_lag > 0 ? GetCurrentTimestamp() - max_lag : DT_NOEND;
-	Caller		caller;
 	bool		result;
 
 	if (max_lag == 0)
 		check_shards_unchanged(queue->fact_table);
-	become_owner(&caller, get_extension_owner());
-	result = wait_until_committed(queue->fact_table, until) && wait_until_consumed(queue->queue, before, until) &&
-		wait_until_committed(queue->fact_table, until);
-	become_caller(&caller);
+	AS_OWNER(get_extension_owner());
+	{
+		result = wait_until_committed(queue->fact_table, until) && wait_until_consumed(queue->queue, before, until) &&
+			wait_until_committed(queue->fact_table, until);
+	}
+	END_AS_OWNER();
 	return result;
 }
 

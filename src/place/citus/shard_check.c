@@ -38,6 +38,7 @@
 #include "../../definition/definition.h"
 #include "../../indextable.h"
 #include "../../queue/queue.h"
+#include "../../util/as_owner.h"
 #include "../../util/fixed_settings.h"
 #include "../../util/sql.h"
 #include "../../verify/verify.h"
@@ -113,7 +114,6 @@ verify_locked(FactDef *def, Relation fact, void *arg)
 	Task	   *task = arg;
 	Verify		v = {.handler = queue_and_put,.arg = task,.sample = 100};
 	VerifiedShard shard;
-	Caller		caller;
 	ShardPair  *pair = find_shard(def, task->shard);
 
 	for (int i = 0; i < def->ndefs; i++)
@@ -128,9 +128,11 @@ verify_locked(FactDef *def, Relation fact, void *arg)
 	 */
 	if (pair != NULL)
 	{
-		become_owner(&caller, get_extension_owner());
-		citus_lock_shards(list_make1(pair));
-		become_caller(&caller);
+		AS_OWNER(get_extension_owner());
+		{
+			citus_lock_shards(list_make1(pair));
+		}
+		END_AS_OWNER();
 		pair = find_shard(def, task->shard);
 	}
 	if (pair == NULL)
@@ -139,9 +141,11 @@ verify_locked(FactDef *def, Relation fact, void *arg)
 				 errmsg("shard " INT64_FORMAT " of table \"%s\" is not on this node", task->shard, def->name),
 				 errdetail("It may have been moved since the command began."),
 				 errhint("Run the command again.")));
-	become_owner(&caller, get_extension_owner());
-	wait_for_prepared(def, true);
-	become_caller(&caller);
+	AS_OWNER(get_extension_owner());
+	{
+		wait_for_prepared(def, true);
+	}
+	END_AS_OWNER();
 
 	v.cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable verify", ALLOCSET_DEFAULT_SIZES);
 	v.sums = palloc0(sizeof(Sums));

@@ -77,6 +77,7 @@
 #include "../../definition/definition.h"
 #include "../../indextable.h"
 #include "../../queue/queue.h"
+#include "../../util/as_owner.h"
 #include "../../util/relation.h"
 #include "../../util/sql.h"
 #include "../../util/wait_point.h"
@@ -121,7 +122,6 @@ bool
 shard_drain_begin(Drain *drain)
 {
 	Reconciliation *r = &drain->rows;
-	Caller		caller;
 	List	   *shards;
 
 	queue_write();
@@ -133,21 +133,25 @@ shard_drain_begin(Drain *drain)
 	set_config_option("citus.max_adaptive_executor_pool_size", "1", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 	set_config_option("citus.enable_local_execution", "on", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 	finish_building(r->def, &drain->again);
-	become_owner(&caller, get_extension_owner());
-	shards = lock_shards(r->def);
-	if (shards != NIL)
+	AS_OWNER(get_extension_owner());
 	{
-		if (!guard_is_left_out("the fence of prepared transactions"))
-			wait_for_prepared(r->def, !all_met(shards));
-		note_met(shards);
+		shards = lock_shards(r->def);
+		if (shards != NIL)
+		{
+			if (!guard_is_left_out("the fence of prepared transactions"))
+				wait_for_prepared(r->def, !all_met(shards));
+			note_met(shards);
+		}
 	}
-	become_caller(&caller);
+	END_AS_OWNER();
 	if (shards == NIL)
 		return false;
-	become_owner(&caller, r->def->owner);
-	for (int i = r->from; i < r->to && !guard_is_left_out("the lock of the index tables' shards"); i++)
-		citus_lock_table(r->def->defs[i]->relid);
-	become_caller(&caller);
+	AS_OWNER(r->def->owner);
+	{
+		for (int i = r->from; i < r->to && !guard_is_left_out("the lock of the index tables' shards"); i++)
+			citus_lock_table(r->def->defs[i]->relid);
+	}
+	END_AS_OWNER();
 	r->leaf_of = shard_with_key;
 	r->leaves = shards;
 	r->snapshot = RegisterSnapshot(GetLatestSnapshot());
@@ -161,7 +165,6 @@ shard_drain_take(Drain *drain)
 	Reconciliation *r = &drain->rows;
 	List	   *shards = r->leaves;
 	Keys		keys = {.def = r->def,.limit = drain->limit};
-	Caller		caller;
 
 	read_shard_keys(r->def, shards, r->snapshot, &keys);
 
@@ -177,9 +180,11 @@ shard_drain_take(Drain *drain)
 		return;
 	r->keys = keys.values;
 	r->n = unite_equal_keys(r->def, r->keys, sort_keys(r->def, keys.values, keys.n));
-	become_owner(&caller, get_extension_owner());
-	use_two_phases(r->def, r->keys, ((ShardPair *) linitial(shards))->column);
-	become_caller(&caller);
+	AS_OWNER(get_extension_owner());
+	{
+		use_two_phases(r->def, r->keys, ((ShardPair *) linitial(shards))->column);
+	}
+	END_AS_OWNER();
 }
 
 /* shard_with_key: returns the shard that has the row with a primary key; one of those that are drained has to */
@@ -463,14 +468,15 @@ finish_building(FactDef *def, bool *again)
 {
 	for (int i = 0; i < def->ndefs; i++)
 	{
-		Caller		caller;
 		bool		applied;
 
 		if (def->defs[i]->active || !is_building(def->defs[i]->relid))
 			continue;
-		become_owner(&caller, get_extension_owner());
-		applied = is_applied(def, guard_number(def->defs[i]->relid));
-		become_caller(&caller);
+		AS_OWNER(get_extension_owner());
+		{
+			applied = is_applied(def, guard_number(def->defs[i]->relid));
+		}
+		END_AS_OWNER();
 		if (applied)
 		{
 			catalog_set_state(def->defs[i]->relid, STATE_ACTIVE, NULL);

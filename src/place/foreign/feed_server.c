@@ -43,6 +43,7 @@
 #include "../../maintain/maintain.h"
 #include "../../queue/queue.h"
 #include "../../util/arguments.h"
+#include "../../util/as_owner.h"
 #include "../../util/fixed_settings.h"
 #include "../../util/lock.h"
 #include "../../util/memory.h"
@@ -177,7 +178,6 @@ indextable_feed_take(PG_FUNCTION_ARGS)
 			bool		stored_null[INDEX_MAX_KEYS + 1];
 			Datum		values[2];
 			bool		isnull[2] = {false};
-			Caller		caller;
 
 			CHECK_FOR_INTERRUPTS();
 			heap_deform_tuple(row, def->queue_desc, stored, stored_null);
@@ -186,10 +186,12 @@ indextable_feed_take(PG_FUNCTION_ARGS)
 													 ItemPointerGetOffsetNumber(&row->t_self),
 													 HeapTupleHeaderGetRawXmin(row->t_data)));
 			isnull[1] = stored_null[QUEUE_KEY - 1];
-			become_owner(&caller, def->owner);
-			if (!isnull[1])
-				values[1] = in_order(DatumGetArrayTypeP(key_texts(def, &stored[QUEUE_KEY - 1])), order);
-			become_caller(&caller);
+			AS_OWNER(def->owner);
+			{
+				if (!isnull[1])
+					values[1] = in_order(DatumGetArrayTypeP(key_texts(def, &stored[QUEUE_KEY - 1])), order);
+			}
+			END_AS_OWNER();
 			tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, isnull);
 		}
 	}

@@ -23,6 +23,7 @@
 
 #include "../../catalog/catalog.h"
 #include "../../indextable.h"
+#include "../../util/as_owner.h"
 #include "../../util/memory.h"
 #include "../../util/relation.h"
 #include "../../util/sql.h"
@@ -108,17 +109,16 @@ foreign_by_key_fetch(RowRequest *request, Oid *partitions, Datum *keys, int n,
 	for (int from = 0; from < nparts; from = to)
 	{
 		Oid			role = request->as_owner ? table_owner(parts[from].relid) : InvalidOid;
-		Caller		caller;
 
 		for (to = from + 1; to < nparts && (!request->as_owner || table_owner(parts[to].relid) == role); to++)
 			;
 		if (foreign_plan_fits(request->def, parts + from, to - from))
 		{
-			if (OidIsValid(role))
-				become_owner(&caller, role);
-			foreign_plan_fetch(request->def, request->columns, parts + from, to - from, each, arg);
-			if (OidIsValid(role))
-				become_caller(&caller);
+			AS_OWNER(role);
+			{
+				foreign_plan_fetch(request->def, request->columns, parts + from, to - from, each, arg);
+			}
+			END_AS_OWNER();
 			continue;
 		}
 		for (int i = from; i < to; i++)
@@ -213,8 +213,6 @@ fetch_some(RowRequest *request, Oid role, Datum *keys, int n, bool as_list,
 	AttrNumber *columns;
 	int			ncolumns;
 	StringInfoData sql;
-	Caller		caller;
-	int			nestlevel;
 
 	initStringInfo(&sql);
 	appendStringInfo(&sql, "%s WHERE ", select_rows(request, &columns, &ncolumns));
@@ -245,27 +243,28 @@ fetch_some(RowRequest *request, Oid role, Datum *keys, int n, bool as_list,
 		appendStringInfoChar(&sql, ')');
 	}
 
-	if (OidIsValid(role))
-		become_owner(&caller, role);
-	nestlevel = NewGUCNestLevel();
-	if (!request->secured)
-		set_config_option("row_security", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
-	SPI_connect();
-	if (SPI_execute_with_args(sql.data, nargs, types, values, NULL, true, 0) != SPI_OK_SELECT)
-		elog(ERROR, "could not read table \"%s\"", get_rel_name(request->relid));
-	for (uint64 row = 0; row < SPI_processed; row++)
+	AS_OWNER(role);
 	{
-		MemoryContext old = MemoryContextSwitchTo(cxt);
+		int			nestlevel = NewGUCNestLevel();
 
-		store_row(def, SPI_tuptable->vals[row], SPI_tuptable->tupdesc, columns, slot);
-		each(slot, arg);
-		MemoryContextSwitchTo(old);
+		if (!request->secured)
+			set_config_option("row_security", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+		SPI_connect();
+		if (SPI_execute_with_args(sql.data, nargs, types, values, NULL, true, 0) != SPI_OK_SELECT)
+			elog(ERROR, "could not read table \"%s\"", get_rel_name(request->relid));
+		for (uint64 row = 0; row < SPI_processed; row++)
+		{
+			MemoryContext old = MemoryContextSwitchTo(cxt);
+
+			store_row(def, SPI_tuptable->vals[row], SPI_tuptable->tupdesc, columns, slot);
+			each(slot, arg);
+			MemoryContextSwitchTo(old);
+		}
+		ExecDropSingleTupleTableSlot(slot);
+		SPI_finish();
+		AtEOXact_GUC(false, nestlevel);
 	}
-	ExecDropSingleTupleTableSlot(slot);
-	SPI_finish();
-	AtEOXact_GUC(false, nestlevel);
-	if (OidIsValid(role))
-		become_caller(&caller);
+	END_AS_OWNER();
 }
 
 /*

@@ -35,6 +35,7 @@
 #include "../../entry/entry.h"
 #include "../../entry/scans.h"
 #include "../../indextable.h"
+#include "../../util/as_owner.h"
 #include "../../util/sql.h"
 #include "../place.h"
 #include "foreign.h"
@@ -100,27 +101,28 @@ static ForeignPartitionScan *
 begin_scan(FactDef *def, Relation leaf, const char *sql, AttrNumber *columns, int nargs, Oid *types, Datum *args)
 {
 	ForeignPartitionScan *scan = palloc0(sizeof(ForeignPartitionScan));
-	Caller		caller;
 
 	scan->def = def;
 	scan->columns = columns;
 	scan->owner = leaf->rd_rel->relowner;
 	scan->cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable foreign rows", ALLOCSET_DEFAULT_SIZES);
 	scan->slot = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
-	become_owner(&caller, scan->owner);
-	SPI_connect();
+	AS_OWNER(scan->owner);
+	{
+		SPI_connect();
 
-	/*
-	 * If the rows are to be in order, the other server sorts, which may have
-	 * another collation.
-	 */
-	set_config_option("enable_sort", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
-	set_config_option("enable_incremental_sort", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
-	scan->portal = SPI_cursor_open_with_args(NULL, sql, nargs, types, args, NULL, true, 0);
-	if (scan->portal == NULL)
-		elog(ERROR, "%s: %s", SPI_result_code_string(SPI_result), sql);
-	SPI_finish();
-	become_caller(&caller);
+		/*
+		 * If the rows are to be in order, the other server sorts, which may have
+		 * another collation.
+		 */
+		set_config_option("enable_sort", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+		set_config_option("enable_incremental_sort", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+		scan->portal = SPI_cursor_open_with_args(NULL, sql, nargs, types, args, NULL, true, 0);
+		if (scan->portal == NULL)
+			elog(ERROR, "%s: %s", SPI_result_code_string(SPI_result), sql);
+		SPI_finish();
+	}
+	END_AS_OWNER();
 	return scan;
 }
 
@@ -132,17 +134,18 @@ foreign_scan_next(void *rows)
 
 	if (scan->next == scan->rows.n)
 	{
-		Caller		caller;
 
 		ExecClearTuple(scan->slot);
 		MemoryContextReset(scan->cxt);
-		become_owner(&caller, scan->owner);
-		SPI_connect();
-		SPI_cursor_fetch(scan->portal, true, FETCH_ROWS);
-		scan->rows = copy_rows(scan->cxt);
-		scan->next = 0;
-		SPI_finish();
-		become_caller(&caller);
+		AS_OWNER(scan->owner);
+		{
+			SPI_connect();
+			SPI_cursor_fetch(scan->portal, true, FETCH_ROWS);
+			scan->rows = copy_rows(scan->cxt);
+			scan->next = 0;
+			SPI_finish();
+		}
+		END_AS_OWNER();
 		if (scan->rows.n == 0)
 			return NULL;
 	}

@@ -26,6 +26,7 @@
 
 #include "../../indextable.h"
 #include "../../maintain/maintain.h"
+#include "../../util/as_owner.h"
 #include "../../util/inherit.h"
 #include "../../util/lock.h"
 #include "../../util/sql.h"
@@ -192,7 +193,6 @@ get_synchronized_snapshot(FactDef *def, Relation fact)
 	MemoryContext old;
 	ListCell   *portal;
 	ListCell   *source;
-	Caller		caller;
 
 	if (foreign_leaves(def->relid) == NIL)
 		return tree_snapshot(fact);
@@ -211,13 +211,15 @@ get_synchronized_snapshot(FactDef *def, Relation fact)
 		if (list_member(sources, found))
 			continue;
 		sources = lappend(sources, found);
-		become_owner(&caller, lsecond_oid(found));
-		SPI_connect();
-		opened = SPI_cursor_open_with_args(NULL, psprintf("SELECT FROM %s LIMIT 1", quoted_relation(relid)),
-										   0, NULL, NULL, NULL, true, 0);
-		SPI_finish();
-		portals = lappend(portals, opened);
-		become_caller(&caller);
+		AS_OWNER(lsecond_oid(found));
+		{
+			SPI_connect();
+			opened = SPI_cursor_open_with_args(NULL, psprintf("SELECT FROM %s LIMIT 1", quoted_relation(relid)),
+											   0, NULL, NULL, NULL, true, 0);
+			SPI_finish();
+			portals = lappend(portals, opened);
+		}
+		END_AS_OWNER();
 	}
 
 	for (int try = 0; try < MAX_TRIES && !locked && !RecoveryInProgress(); try++)
@@ -225,12 +227,14 @@ get_synchronized_snapshot(FactDef *def, Relation fact)
 	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	forboth(portal, portals, source, sources)
 	{
-		become_owner(&caller, lsecond_oid(lfirst(source)));
-		SPI_connect();
-		SPI_cursor_fetch(lfirst(portal), true, 1);
-		SPI_cursor_close(lfirst(portal));
-		SPI_finish();
-		become_caller(&caller);
+		AS_OWNER(lsecond_oid(lfirst(source)));
+		{
+			SPI_connect();
+			SPI_cursor_fetch(lfirst(portal), true, 1);
+			SPI_cursor_close(lfirst(portal));
+			SPI_finish();
+		}
+		END_AS_OWNER();
 	}
 	if (!locked)
 	{

@@ -29,6 +29,7 @@
 #include "utils/timestamp.h"
 
 #include "../../indextable.h"
+#include "../../util/as_owner.h"
 #include "../../util/lock.h"
 #include "../../util/memory.h"
 #include "../../util/sql.h"
@@ -79,7 +80,6 @@ remote_query(Oid server, Oid owner, const char *sql, const char *columns)
 	Connection *connection;
 	ErrorData  *error = NULL;
 	Rows		rows;
-	Caller		caller;
 	bool		found;
 	bool		usable;
 	struct
@@ -97,16 +97,18 @@ remote_query(Oid server, Oid owner, const char *sql, const char *columns)
 	connection = hash_search(connections, &id, HASH_ENTER, &found);
 	if (!found)
 		connection->usable = false;
-	become_owner(&caller, owner);
-	usable = connection->usable;
-	if (usable)
-		CATCHING_ERRORS(error, rows = run_statement(connection, sql, columns, cxt));
-	if (error != NULL && ERRCODE_TO_CATEGORY(error->sqlerrcode) != ERRCODE_CONNECTION_EXCEPTION &&
-		error->sqlerrcode != ERRCODE_ADMIN_SHUTDOWN && error->sqlerrcode != ERRCODE_CRASH_SHUTDOWN)
-		ReThrowError(error);
-	if (!usable || error != NULL)
-		rows = run_statement(connection, sql, columns, cxt);
-	become_caller(&caller);
+	AS_OWNER(owner);
+	{
+		usable = connection->usable;
+		if (usable)
+			CATCHING_ERRORS(error, rows = run_statement(connection, sql, columns, cxt));
+		if (error != NULL && ERRCODE_TO_CATEGORY(error->sqlerrcode) != ERRCODE_CONNECTION_EXCEPTION &&
+			error->sqlerrcode != ERRCODE_ADMIN_SHUTDOWN && error->sqlerrcode != ERRCODE_CRASH_SHUTDOWN)
+			ReThrowError(error);
+		if (!usable || error != NULL)
+			rows = run_statement(connection, sql, columns, cxt);
+	}
+	END_AS_OWNER();
 	return rows;
 }
 
