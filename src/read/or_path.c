@@ -313,23 +313,25 @@ static List *
 candidates_of_arms(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses, Node *clause, Arms *arms)
 {
 	List	   *others = list_delete_ptr(list_copy(clauses), clause);
+	List	   *tests = NIL;	/* that the arms before are not true */
 	List	   *result = NIL;
 
 	foreach_ptr(Expr, arm, arms->exprs)
 	{
 		BooleanTest *test = makeNode(BooleanTest);
-		Candidate  *c = best_of_arm(root, rel, served, list_concat(conjuncts(root, clause, arm), others),
-									arms->in_order);
+		List	   *own = list_concat_copy(tests, conjuncts(root, clause, arm));
+		Candidate  *c = best_of_arm(root, rel, served, list_concat(own, others), arms->in_order);
 
 		if (c == NULL)
 			return NIL;
+		c->split = clause;
 		result = lappend(result, c);
 		if (arms->disjoint)
 			continue;
 		test->arg = arm;
 		test->booltesttype = IS_NOT_TRUE;
 		test->location = -1;
-		others = list_concat(conjuncts(root, clause, (Expr *) test), others);
+		tests = list_concat(tests, conjuncts(root, clause, (Expr *) test));
 	}
 	return result;
 }

@@ -150,6 +150,7 @@ typedef struct Candidate
 	List	   *conditions;		/* of Condition *, by position */
 	List	   *clauses;		/* what a scan of one arm of an OR has to
 								 * check; else NIL, and the planner says it */
+	Node	   *split;			/* the clause whose arm that is, or NULL */
 	List	   *known;			/* what all rows that are asked for satisfy */
 	bool		unknown;		/* there may be more when parameters are known */
 	bool		secured;		/* row security or a security barrier applies */
@@ -423,9 +424,14 @@ typedef struct Replaced
 
 extern Node *replace_by_totals(Node *node, void *context);
 extern Node *has_rows(IndexDef *def, Index varno);
-extern void fold_groups(Query *query, IndexDef *def);
+extern Expr *then_check(Expr *first, Expr *second);
+extern void fold_groups(Query *query, IndexDef *def, List *quals, bool fence);
 
-/* What it asks by parts of documents. */
+/* totals_guard.c: keeps groups without rows from expressions that may raise an error */
+extern bool shows_groups(Node *node, void *context);
+extern List *take_safe_conditions(Query *query);
+
+/* What a query of totals asks by parts of documents. */
 extern bool find_unnested(PlannerInfo *root, RelOptInfo *input, RelOptInfo **rel, RelOptInfo **elements);
 extern bool unnests_elements(IndexDef *def, RangeTblEntry *rte, Index varno);
 extern List *equal_keys(IndexDef *def, Node *clause, Index varno, uint32 *unless);

@@ -228,9 +228,15 @@ typedef struct ScanPlan
 								 * conditions' values */
 } ScanPlan;
 
+/* check_order.c: the order in which conditions are checked */
+extern List *clauses_of_arm(Candidate *c, List *clauses);
+extern List *in_safe_order(PlannerInfo *root, RelOptInfo *rel, List *clauses);
+extern List *in_server_order(PlannerInfo *root, List *clauses);
+extern Index security_level(PlannerInfo *root, RestrictInfo *rinfo, Cost *cost);
+
+/* scan_plan.c */
 extern CustomPath *make_scan_path(RelOptInfo *rel, Candidate *c);
 extern void add_scan_path(PlannerInfo *root, RelOptInfo *rel, Path *path);
-extern List *in_safe_order(PlannerInfo *root, RelOptInfo *rel, List *clauses);
 extern void return_stored_rows(ScanState *node);
 extern bool any_row_passes(ScanState *node, TupleTableSlot *slot);
 extern bool scan_wants_system_columns(RelOptInfo *rel, List *clauses);

@@ -21,7 +21,6 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
-#include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/tlist.h"
@@ -46,7 +45,6 @@ typedef struct Replacing
 static Plan *make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
 					   List *children);
 static Const *bytes_of(const void *data, Size size);
-static Index security_level(PlannerInfo *root, RestrictInfo *rinfo);
 static List *needed_columns(RelOptInfo *rel, List *clauses);
 static Query *fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, List *columns,
 							 List **values);
@@ -123,8 +121,7 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	plan.nequal = c->nequal;
 	plan.conditions = palloc0(sizeof(Condition) * list_length(c->conditions));
 
-	if (c->clauses != NIL)
-		clauses = list_copy(c->clauses);
+	clauses = c->clauses != NIL ? clauses_of_arm(c, clauses) : clauses;
 	/* What does not depend on the row is checked above the scan. */
 	foreach_ptr(RestrictInfo, rinfo, clauses)
 	{
@@ -189,61 +186,6 @@ bytes_of(const void *data, Size size)
 	SET_VARSIZE(bytes, VARHDRSZ + size);
 	memcpy(VARDATA(bytes), data, size);
 	return makeConst(BYTEAOID, -1, InvalidOid, -1, PointerGetDatum(bytes), false, false);
-}
-
-/*
- * in_safe_order
- *		Returns the conditions of a scan, which come in the planner's order, in that in which
- *		they are checked: so that none is evaluated for a row for which a native plan that reads
- *		the whole table need not evaluate it, because it may raise an error there.
- *
- * Conditions that cannot raise one come first.  By these a native plan chooses what it reads at
- * all: partitions, for example.  Conditions on other tables, too, come last, as a join checks
- * them for the rows that satisfy all others.  They are never policies, which are about one table
- * and come before its other conditions: those are in the order of their security levels.
- */
-List *
-in_safe_order(PlannerInfo *root, RelOptInfo *rel, List *clauses)
-{
-	List	   *result = NIL;
-	List	   *join = NIL;
-	Index		level;
-
-	for (level = 0; level <= root->qual_security_level; level++)
-	{
-		List	   *safe = NIL;
-		List	   *own = NIL;
-
-		foreach_ptr(RestrictInfo, rinfo, clauses)
-		{
-			if (security_level(root, rinfo) != level)
-				continue;
-			if (!contain_leaked_vars((Node *) rinfo->clause))
-				safe = lappend(safe, rinfo);
-			else if (bms_is_subset(rinfo->clause_relids, rel->relids))
-				own = lappend(own, rinfo);
-			else
-				join = lappend(join, rinfo);
-		}
-		result = list_concat(result, list_concat(safe, own));
-	}
-	return list_concat(result, join);
-}
-
-/*
- * security_level
- *		Returns the level at which the server, in order_qual_clauses(), evaluates a clause: first of
- *		all if it is leakproof and cheap.
- */
-static Index
-security_level(PlannerInfo *root, RestrictInfo *rinfo)
-{
-	QualCost	cost;
-
-	if (!rinfo->leakproof)
-		return rinfo->security_level;
-	cost_qual_eval_node(&cost, (Node *) rinfo, root);
-	return cost.per_tuple > 10 * cpu_operator_cost ? rinfo->security_level : 0;
 }
 
 /*
@@ -316,7 +258,7 @@ fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, 
 	foreach_ptr(RestrictInfo, rinfo, clauses)
 	{
 		Node	   *clause = (Node *) rinfo->clause;
-		int			level = Min((int) security_level(root, rinfo), nlevels);
+		int			level = Min((int) security_level(root, rinfo, NULL), nlevels);
 
 		if (is_left_to_scan(clause))
 			last = (int) rinfo->security_level < nlevels ? Min(last, level) : last;

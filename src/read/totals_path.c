@@ -10,7 +10,9 @@
  * by the server, which so chooses by what entries are found, and how groups are made.
  *
  * A group of which all rows are gone may still have entries, whose sum is zero: GROUP BY leaves
- * it out.  A sum of no values is NULL, so the number of values decides.
+ * it out.  A sum of no values is NULL, so the number of values decides.  What may raise an error
+ * must not be shown such a group.  So a query that has it reads groups, in a subquery that knows
+ * their sums, and its conditions are checked in the order in which the server would.
  *
  *-------------------------------------------------------------------------
  */
@@ -78,9 +80,9 @@ add_totals_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped, UpperR
 	}
 	if (rel->reloptkind != RELOPT_BASEREL && !find_unnested(root, rel, &asked.rel, &asked.elements))
 		return;
-	asked.clauses = asked.rel->baserestrictinfo;
+	asked.clauses = in_server_order(root, asked.rel->baserestrictinfo);
 	if (asked.elements != NULL)
-		asked.clauses = list_concat_copy(asked.clauses, asked.elements->baserestrictinfo);
+		asked.clauses = list_concat(asked.clauses, in_server_order(root, asked.elements->baserestrictinfo));
 	why = unserved(&asked);
 	if (find_served(root, asked.rel->relid, true, &served))
 	{
@@ -140,6 +142,7 @@ add_path_of_totals(Asked *asked, Served *served, IndexDef *def)
 	CustomPath *path;
 	List	   *values = NIL;
 	const char *why;
+	bool		fence;
 
 	if (c == NULL)
 	{
@@ -169,8 +172,9 @@ add_path_of_totals(Asked *asked, Served *served, IndexDef *def)
 		give_reason(served->fact->relid, def->relid, why);
 		return;
 	}
-	if (replaced.fold)
-		fold_groups(query, def);
+	fence = !replaced.by_entry && shows_groups((Node *) query, NULL);
+	if (replaced.fold || fence)
+		fold_groups(query, def, take_safe_conditions(query), fence);
 	else if (query->groupClause != NIL && !replaced.by_entry)
 		query->havingQual = (Node *) make_and_qual(query->havingQual,
 												   has_rows(def, c->varno));
@@ -371,6 +375,12 @@ take_parameters(Query *query, Asked *asked, List **values)
 	query->jointree->quals = quals == NIL ? NULL :
 		replace_by_parameters((Node *) make_ands_explicit(quals), varno, second, values);
 	query->havingQual = replace_by_parameters(query->havingQual, varno, second, values);
+	if (linitial_node(RangeTblEntry, query->rtable)->rtekind == RTE_SUBQUERY)
+	{
+		FromExpr   *from = linitial_node(RangeTblEntry, query->rtable)->subquery->jointree;
+
+		from->quals = replace_by_parameters(from->quals, varno, second, values);
+	}
 	if (list_length(query->rtable) > 1)
 	{
 		RangeTblEntry *rte = lsecond(query->rtable);

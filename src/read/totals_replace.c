@@ -55,6 +55,7 @@ static Expr *sum_of(Expr *arg, Expr *filter);
 static Expr *as_bigint(Expr *numeric);
 static Expr *count_of(Expr *arg, Expr *filter);
 static Expr *if_any(Expr *count, Expr *result);
+static Expr *case_expression(Expr *condition, Expr *result, Expr *otherwise);
 static Expr *is_some(Expr *count);
 static void add_contained(Equal *equal, List *names, JsonbValue *value);
 static bool is_named(Equal *equal, Field *field, bool element, List *names);
@@ -224,11 +225,24 @@ has_rows(IndexDef *def, Index varno)
 	return (Node *) is_some(count_of(column(def, def->rows_attno, varno), NULL));
 }
 
-/* fold_groups: has a query read groups that have rows, each as one entry, in place of its only table, the table of totals */
-void
-fold_groups(Query *query, IndexDef *def)
+/* then_check: returns a condition that is true if two are, and evaluates the second one only if the first one is true */
+Expr *
+then_check(Expr *first, Expr *second)
 {
-	Query	   *groups = query_of_table(linitial(query->rtable), NIL, NULL);
+	return (Expr *) case_expression(first, second, (Expr *) makeBoolConst(false, false));
+}
+
+/*
+ * fold_groups
+ *		Has a query read groups that have rows, each as one entry, in place of its only table, the
+ *		table of totals: of the entries that satisfy some conditions.
+ *
+ * With a fence, the planner moves no condition of the query to the entries.
+ */
+void
+fold_groups(Query *query, IndexDef *def, List *quals, bool fence)
+{
+	Query	   *groups = query_of_table(linitial(query->rtable), NIL, quals == NIL ? NULL : (Node *) make_ands_explicit(quals));
 	RangeTblEntry *rte = makeNode(RangeTblEntry);
 	List	   *names = NIL;
 	AttrNumber *added = palloc(sizeof(AttrNumber) * def->desc->natts);
@@ -237,6 +251,8 @@ fold_groups(Query *query, IndexDef *def)
 	groups->hasAggs = true;
 	move_permissions(query, groups);
 	groups->havingQual = has_rows(def, 1);
+	if (fence)
+		groups->limitOffset = (Node *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(0), false, FLOAT8PASSBYVAL);
 	for (AttrNumber attno = 1; attno <= def->desc->natts; attno++)
 	{
 		Form_pg_attribute att = TupleDescAttr(def->desc, attno - 1);
@@ -323,15 +339,22 @@ count_of(Expr *arg, Expr *filter)
 static Expr *
 if_any(Expr *count, Expr *result)
 {
+	return case_expression(is_some(count), result, (Expr *) makeNullConst(exprType((Node *) result), -1, InvalidOid));
+}
+
+/* case_expression: returns CASE WHEN condition THEN result ELSE otherwise END */
+static Expr *
+case_expression(Expr *condition, Expr *result, Expr *otherwise)
+{
 	CaseExpr   *expr = makeNode(CaseExpr);
 	CaseWhen   *when = makeNode(CaseWhen);
 
-	when->expr = is_some(count);
+	when->expr = condition;
 	when->result = result;
 	when->location = -1;
 	expr->casetype = exprType((Node *) result);
 	expr->args = list_make1(when);
-	expr->defresult = (Expr *) makeNullConst(expr->casetype, -1, InvalidOid);
+	expr->defresult = otherwise;
 	expr->location = -1;
 	return (Expr *) expr;
 }
