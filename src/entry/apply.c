@@ -153,22 +153,24 @@ apply_to_table(IndexDef *def, Relation rel, OpList *list, bool keep)
 	MemoryContext cxt = CurrentMemoryContext;
 	Writer		writer;
 
-	open_writer(&writer, def, rel);
-	if (def->is_unique)
+	BEGIN_WRITER(&writer, def, rel);
 	{
-		PG_TRY();
+		if (def->is_unique || writer.users_code)
 		{
+			PG_TRY();
+			{
+				apply_op_list(&writer, list, keep);
+			}
+			PG_CATCH();
+			{
+				rethrow_duplicate(&writer, cxt);
+			}
+			PG_END_TRY();
+		}
+		else
 			apply_op_list(&writer, list, keep);
-		}
-		PG_CATCH();
-		{
-			rethrow_duplicate(&writer, cxt);
-		}
-		PG_END_TRY();
 	}
-	else
-		apply_op_list(&writer, list, keep);
-	close_writer(&writer);
+	END_WRITER(&writer);
 }
 
 /* apply_op_list: applies operations to one table, in the order that the kind of its key asks for */

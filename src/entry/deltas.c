@@ -400,17 +400,19 @@ deltas_write(Deltas *deltas)
 	if (deltas->groups->members == 0 && deltas->skipped == 0 && !lacking_is_news(def, deltas->lacking))
 		return 0;
 	rel = table_open(def->relid, NoLock);
-	open_writer(&writer, def, rel);
-	slot = MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsVirtual);
-	for (deltas_rewind(deltas); deltas_next_group(deltas, &values, &isnull); n++)
+	BEGIN_WRITER(&writer, def, rel);
 	{
-		CHECK_FOR_INTERRUPTS();
-		store_entry(slot, values, isnull);
-		table_tuple_insert(rel, slot, command_id(&writer), 0, NULL);
-		(void) insert_index_entries(&writer, slot, false, (TU_UpdateIndexes) 0, false);
+		slot = MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsVirtual);
+		for (deltas_rewind(deltas); deltas_next_group(deltas, &values, &isnull); n++)
+		{
+			CHECK_FOR_INTERRUPTS();
+			store_entry(slot, values, isnull);
+			table_tuple_insert(rel, slot, command_id(&writer), 0, NULL);
+			(void) insert_index_entries(&writer, slot, false, (TU_UpdateIndexes) 0, false);
+		}
+		ExecDropSingleTupleTableSlot(slot);
 	}
-	ExecDropSingleTupleTableSlot(slot);
-	close_writer(&writer);
+	END_WRITER(&writer);
 	table_close(rel, NoLock);
 	if (deltas->skipped > 0)
 		catalog_count_skipped(def->relid, deltas->skipped);

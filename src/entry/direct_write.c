@@ -172,9 +172,11 @@ insert_straight(Straight *s, Op *op)
 	{
 		Writer		writer;
 
-		open_writer(&writer, s->def, s->rel);
-		settle_insert(&writer, tuple);
-		close_writer(&writer);
+		BEGIN_WRITER(&writer, s->def, s->rel);
+		{
+			settle_insert(&writer, tuple);
+		}
+		END_WRITER(&writer);
 	}
 }
 
@@ -190,9 +192,11 @@ delete_straight(Straight *s, Op *op)
 	{
 		Writer		writer;
 
-		open_writer(&writer, s->def, s->rel);
-		write_op(&writer, op, true, false);
-		close_writer(&writer);
+		BEGIN_WRITER(&writer, s->def, s->rel);
+		{
+			write_op(&writer, op, true, false);
+		}
+		END_WRITER(&writer);
 	}
 }
 

@@ -18,6 +18,7 @@
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
 #include "../indextable.h"
+#include "../util/as_owner.h"
 #include "../util/fixed_settings.h"
 #include "entry.h"
 #include "writers.h"
@@ -61,6 +62,9 @@ errindextable(IndexDef *def, Field *field)
  *		Throws the error in PG_CATCH() on.  If the unique key of the index table has raised it,
  *		the error speaks of the index table instead of its primary key, which may be that of a
  *		partition, with a name that differs from value to value.
+ *
+ * Where the owner writes, the server shows the values of a key to whoever writes the fact table:
+ * only a user may see them who may read the index table.
  */
 void
 rethrow_duplicate(Writer *w, MemoryContext cxt)
@@ -69,10 +73,13 @@ rethrow_duplicate(Writer *w, MemoryContext cxt)
 
 	MemoryContextSwitchTo(cxt);
 	error = CopyErrorData();
-	if (error->sqlerrcode != ERRCODE_UNIQUE_VIOLATION || error->constraint_name == NULL ||
-		strcmp(error->constraint_name, RelationGetRelationName(w->indexes[w->primary_index])) != 0)
+	if (error->sqlerrcode != ERRCODE_UNIQUE_VIOLATION || error->constraint_name == NULL)
 		PG_RE_THROW();
 	FlushErrorState();
+	if (w->users_code && pg_class_aclcheck(w->def->relid, user_outside(), ACL_SELECT) != ACLCHECK_OK)
+		error->detail = NULL;
+	if (w->primary_index < 0 || strcmp(error->constraint_name, RelationGetRelationName(w->indexes[w->primary_index])) != 0)
+		ReThrowError(error);
 	ereport(ERROR,
 			(errcode(ERRCODE_UNIQUE_VIOLATION),
 			 errmsg("duplicate key value violates unique constraint \"%s\"", w->def->name),

@@ -7,6 +7,13 @@
  * The table may have more indexes than it was made with: users may add their own,
  * with expressions and predicates.  Only exclusion constraints are refused.
  *
+ * Whatever such an index calls is the owner's: functions in expressions and predicates,
+ * which are called already when they are planned, and support functions of types, as a GiST
+ * index calls the subtype_diff of a range type.  So the owner of the table is in charge from
+ * before the indexes are opened until they are closed, whoever writes, and when: the session
+ * of a superuser, a worker, the commit of a transaction.  BEGIN_WRITER() has it so, and
+ * open_writer(), which all have to call, raises an error if it is not so.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -56,6 +63,29 @@ table_writer_at_end_of_transaction(void)
 }
 
 /*
+ * owner_of_users_indexes
+ *		Returns the owner of rel, an index table or one of its partitions, if there are other
+ *		indexes than those that we have made, which are on plain columns; else InvalidOid.
+ */
+Oid
+owner_of_users_indexes(IndexDef *def, Relation rel)
+{
+	IndexPartition *part = def->parts == NULL ? NULL : find_index_partition(def, rel);
+	Oid			primary_index = part != NULL ? part->primary_index : def->primary_index;
+	Oid			row_index = part != NULL ? part->row_index : def->row_index;
+
+	/* The list is not to be copied for each statement. */
+	if (!rel->rd_indexvalid)
+		list_free(RelationGetIndexList(rel));
+	foreach_oid(index, rel->rd_indexlist)
+	{
+		if (index != primary_index && index != row_index)
+			return rel->rd_rel->relowner;
+	}
+	return InvalidOid;
+}
+
+/*
  * open_writer
  *		Opens the indexes of rel, which is an index table or one of its partitions.
  *
@@ -74,6 +104,13 @@ open_writer(Writer *w, IndexDef *def, Relation rel)
 	memset(w, 0, offsetof(Writer, slots));
 	w->def = def;
 	w->rel = rel;
+	w->users_code = OidIsValid(owner_of_users_indexes(def, rel));
+	if (w->users_code && !is_owner_in_charge(rel->rd_rel->relowner))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index table \"%s\" is not being written as its owner", def->name),
+				 errhint("If its owner is another than that of its fact table, run %s.",
+						 told_call("repair", def->relid))));
 	indexes = RelationGetIndexList(w->rel);
 	w->primary_index = w->row_index = -1;
 	w->nindexes = list_length(indexes);
@@ -190,6 +227,7 @@ insert_index_entries(Writer *w, TupleTableSlot *slot, bool update, TU_UpdateInde
 {
 	bool		is_new = true;
 
+	Assert(!w->users_code || is_owner_in_charge(w->rel->rd_rel->relowner));
 	for (int i = 0; i < w->nindexes; i++)
 	{
 		IndexInfo  *info = w->infos[i];

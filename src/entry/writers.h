@@ -10,6 +10,7 @@
 
 
 #include "../indextable.h"
+#include "../util/as_owner.h"
 #include "entry.h"
 #include "scans.h"
 
@@ -82,6 +83,8 @@ typedef struct Writer
 								 * together with the others */
 	int			ndeferred;
 	EState	   *estate;			/* for indexes with expressions or predicates */
+	bool		users_code;		/* users have made indexes of their own: the
+								 * owner of the table writes them */
 	CommandId	cid;			/* of the command that writes; 0: not asked
 								 * for yet */
 	KeySearch	search;			/* by the primary key, with SnapshotSelf */
@@ -102,6 +105,17 @@ typedef struct Writer
 								 * are written at once */
 } Writer;
 
+/*
+ * BEGIN_WRITER, END_WRITER: open a table for writing, and close it.  The statements between the two, which must not
+ * leave them, run as the owner of the table if users have made indexes on it.
+ */
+#define BEGIN_WRITER(writer, def, rel) \
+	AS_OWNER(owner_of_users_indexes(def, rel)); \
+	open_writer(writer, def, rel)
+#define END_WRITER(writer) \
+	close_writer(writer); \
+	END_AS_OWNER()
+
 extern void begin_command(void);
 extern void table_writer_at_end_of_transaction(void);
 extern void close_writer(Writer *w);
@@ -111,6 +125,7 @@ extern bool insert_index_entries(Writer *w, TupleTableSlot *slot, bool update,
 								 TU_UpdateIndexes which, bool defer);
 extern void new_command(Writer *w);
 extern void open_writer(Writer *w, IndexDef *def, Relation rel);
+extern Oid	owner_of_users_indexes(IndexDef *def, Relation rel);
 extern void rethrow_duplicate(Writer *w, MemoryContext cxt);
 extern CommandId writing_command(void);
 

@@ -102,6 +102,20 @@ enter(Oid role, int sec)
 	return new;
 }
 
+/* is_owner_in_charge: returns whether an owner runs what is run now, in a security-restricted operation */
+bool
+is_owner_in_charge(Oid owner)
+{
+	return GetUserId() == owner && InSecurityRestrictedOperation();
+}
+
+/* user_outside: returns the user who has come to the innermost switch, or the current user if there is none */
+Oid
+user_outside(void)
+{
+	return nswitches > 0 ? switches[nswitches - 1].user : GetUserId();
+}
+
 /* roles_entered: returns the number of switches under way, for leave_roles() */
 int
 roles_entered(void)

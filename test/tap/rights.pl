@@ -1,0 +1,289 @@
+# Whose code runs as whom: tenants who do not trust each other share a server, and none of them gets another's rights. What a
+# user has written is evaluated as the owner of the table that it belongs to, in a security-restricted operation, whoever
+# writes, reads or maintains the table, and when. Each subtest has a database of its own, and a role of that name, which
+# owns the schema "m" there.
+
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+use Oracle;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = new_server('rights', "shared_preload_libraries = 'indextable'", 'indextable.naptime = 200ms', 'max_worker_processes = 20', 'autovacuum = off');
+my $db;
+
+# sql ROLE, SQL: what it prints, errors too; SQL of ours has none
+sub sql
+{
+	my ($role, $sql) = @_;
+	my ($out, $err) = ('', '');
+	$node->psql($db, $sql, stdout => \$out, stderr => \$err, extra_params => [ '-U', $role ], on_error_stop => 0);
+	$err = join '', grep { !/NOTICE|is now invalid|^(?:DETAIL|HINT|CONTEXT|PL\/pgSQL)/ } split /^/, $err;
+	chomp $err;
+	return $err eq '' ? $out : $out eq '' ? $err : "$out\n$err";
+}
+
+# mine SQL: as the role of this database
+sub mine { return sql($db, $_[0]); }
+sub super { return sql('postgres', $_[0]); }
+
+# tenant NAME: a database with the extension, and a role that may create things in it. In its functions: m.spy() notes as whom
+# it is called, and tries to become superuser; m.code() is what an index calls, m.arm() has it do more.
+sub tenant
+{
+	($db) = @_;
+	$node->safe_psql('postgres', "CREATE ROLE $db LOGIN");
+	$node->safe_psql('postgres', "CREATE DATABASE $db");
+	is(super("CREATE EXTENSION indextable; GRANT CREATE ON DATABASE $db TO $db;"), '', 'a database');
+	is(mine(<<'SQL'), '', 'functions that note as whom they are called');
+CREATE SCHEMA m;
+GRANT USAGE ON SCHEMA m TO public;
+CREATE TABLE m.log (what text, who name DEFAULT current_user, session name DEFAULT session_user, path text DEFAULT current_setting('search_path'),
+	zone text DEFAULT current_setting('TimeZone'), pid int DEFAULT pg_backend_pid());
+GRANT ALL ON m.log TO public;
+CREATE FUNCTION m.spy(what text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO m.log VALUES (what);
+	BEGIN
+		EXECUTE format('ALTER ROLE %I SUPERUSER', current_database());
+		INSERT INTO m.log VALUES ('is superuser by ' || what);
+	EXCEPTION WHEN insufficient_privilege THEN NULL;
+	END;
+	BEGIN
+		EXECUTE 'SET SESSION AUTHORIZATION postgres';
+		INSERT INTO m.log VALUES ('is postgres by ' || what);
+	EXCEPTION WHEN insufficient_privilege THEN NULL;
+	END;
+END $$;
+CREATE FUNCTION m.code(value anyelement, what text DEFAULT 'index') RETURNS anyelement IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM m.spy(what);
+	RETURN value;
+END $$;
+SQL
+}
+
+# runs_as_owner WHAT, NAME: it was called, by others than the owner; as the owner, restricted, under fixed settings; and got nobody's rights
+sub runs_as_owner
+{
+	my ($what, $name) = @_;
+	is(super("SELECT DISTINCT who, path, zone FROM m.log WHERE what = '$what' AND session <> '$db'"), "$db|pg_catalog, pg_temp|UTC", "$name: as the owner");
+	got_nothing($name);
+}
+
+sub got_nothing
+{
+	my ($name) = @_;
+	is(super("SELECT DISTINCT who, session FROM m.log WHERE who <> '$db'"), '', "$name: as nobody else");
+	is(super("SELECT DISTINCT what FROM m.log WHERE what LIKE 'is %'"), '', "$name: with nobody's rights");
+	is(super("SELECT rolname FROM pg_roles WHERE rolsuper AND rolname !~ '^(postgres|pg_)'"), '', "$name: nobody is superuser");
+	super('TRUNCATE m.log');
+}
+
+# ---- indexes that owners put on index tables
+
+# Native indexes show the values of a key to those who may read the table.
+subtest 'errors of unique indexes' => sub {
+	tenant('violation');
+	is(super(<<'SQL'), '', 'others');
+CREATE ROLE writer_violation LOGIN;
+CREATE ROLE reader_violation LOGIN;
+SQL
+	is(mine(<<'SQL'), '', 'an index table with a unique index');
+CREATE TABLE m.f (id int PRIMARY KEY, doc jsonb NOT NULL);
+SELECT indextable.create('m.f_ix', 'm.f', '{k}') \gset
+CREATE UNIQUE INDEX ours ON m.f_ix (m.code(upper(k)));
+INSERT INTO m.f VALUES (1, '{"k": "a"}');
+GRANT INSERT ON m.f TO writer_violation, reader_violation;
+GRANT SELECT ON m.f_ix TO reader_violation;
+TRUNCATE m.log;
+SQL
+	my $insert = '\\set VERBOSITY default' . qq(\nINSERT INTO m.f VALUES (2, '{"k": "A"}'););
+	for my $role ('writer_violation', 'reader_violation', 'violation')
+	{
+		my $err = '';
+		$node->psql($db, $insert, stderr => \$err, extra_params => [ '-U', $role ]);
+		like($err, qr/duplicate key value violates unique constraint "ours"/, "an error of $role");
+		is($err =~ /DETAIL/ ? 1 : 0, $role eq 'writer_violation' ? 0 : 1, 'shows the values to those who may read them');
+	}
+	got_nothing('an index that raises an error');
+};
+
+# The end of the statement writes nothing: what is pending is written when the transaction commits.
+my $pending = <<'SQL';
+CREATE TABLE m.f2 (id int PRIMARY KEY DEFERRABLE INITIALLY DEFERRED, doc jsonb NOT NULL);
+SELECT indextable.create('m.f2_ix', 'm.f2', '{k}') \gset
+CREATE INDEX ON m.f2_ix (m.code(k));
+ALTER TABLE m.f2 DISABLE TRIGGER indextable_end;
+SQL
+
+subtest 'the worker, at its commit' => sub {
+	tenant('at_commit');
+	is(mine($pending . <<'SQL'), '', 'a filter that leaves something pending');
+CREATE FUNCTION m.write() RETURNS void LANGUAGE sql AS $$ INSERT INTO m.f2 VALUES ((random() * 1e9)::int, '{"k": "x"}') $$;
+CREATE FUNCTION m.filter(doc jsonb) RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN IF doc ? 'go' THEN PERFORM m.write(); END IF; RETURN true; END $$;
+CREATE TABLE m.f1 (id int PRIMARY KEY, doc jsonb NOT NULL);
+SELECT indextable.create('m.f1_ix', 'm.f1', '{k}', filter => 'm.filter(doc)', maintenance => 'async') \gset
+TRUNCATE m.log;
+INSERT INTO m.f1 VALUES (1, '{"k": "a", "go": 1}');
+SELECT indextable.wait('m.f1_ix', '10min') \gset
+SQL
+	is(mine('SELECT k FROM m.f2_ix'), 'x', 'it was written');
+	runs_as_owner('index', 'an index');
+};
+
+subtest 'the worker, folding totals' => sub {
+	tenant('folding');
+	is(mine(<<'SQL'), '', 'totals with many entries');
+CREATE TABLE m.f (id int PRIMARY KEY, doc jsonb NOT NULL);
+SELECT indextable.create('m.f_tot', 'm.f', '{k}', totals => '{count(*)}') \gset
+CREATE INDEX ON m.f_tot (m.code(k));
+DO $$ BEGIN FOR i IN 1 .. 200 LOOP INSERT INTO m.f VALUES (i, '{"k": "a"}'); COMMIT; END LOOP; END $$;
+SQL
+	$node->poll_query_until($db, "SELECT count(*) > 0 FROM m.log WHERE session <> '$db'");
+	runs_as_owner('index', 'an index');
+};
+
+# A restriction of the server ends with its command, and what is pending is written after that.
+for my $command ('ANALYZE m.plain', 'REFRESH MATERIALIZED VIEW m.mv', 'CREATE INDEX ON m.plain (m.armed(i + 1))', 'REINDEX TABLE m.plain', 'CLUSTER m.plain USING plain_armed_idx')
+{
+	subtest "a superuser's $command" => sub {
+		tenant($command =~ /^(\w+)/ ? lc("by_$1") : die);
+		is(mine($pending . <<'SQL'), '', 'a plain table with an index that leaves something pending');
+CREATE TABLE m.arms (yes boolean);
+CREATE FUNCTION m.write() RETURNS void LANGUAGE sql AS $$ INSERT INTO m.f2 VALUES ((random() * 1e9)::int, '{"k": "x"}') $$;
+CREATE FUNCTION m.armed(i int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN IF EXISTS (SELECT FROM m.arms) THEN PERFORM m.write(); END IF; RETURN i; END $$;
+CREATE TABLE m.plain (i int);
+CREATE INDEX ON m.plain (m.armed(i));
+INSERT INTO m.plain SELECT generate_series(1, 3);
+CREATE MATERIALIZED VIEW m.mv AS SELECT m.armed(i) FROM m.plain;
+INSERT INTO m.arms VALUES (true);
+TRUNCATE m.log;
+SQL
+		is(super("SET TimeZone = 'Asia/Tokyo'; $command"), '', 'the command');
+		runs_as_owner('index', 'an index');
+	};
+}
+
+subtest "a superuser's repair(), rebuild(), alter() and drain()" => sub {
+	tenant('repairs');
+	is(mine(<<'SQL'), '', 'index tables that lack an entry');
+CREATE TABLE m.f (id int PRIMARY KEY, doc jsonb NOT NULL);
+SELECT indextable.create('m.f_tot', 'm.f', '{k}', totals => '{count(*)}') \gset
+SELECT indextable.create('m.f_ix', 'm.f', '{k}') \gset
+SELECT indextable.create('m.f_parts', 'm.f', '{k}', partitions => 2) \gset
+SELECT indextable.create('m.f_as', 'm.f', '{k}', maintenance => 'async') \gset
+CREATE INDEX ON m.f_tot (m.code(k));
+CREATE INDEX ON m.f_ix (m.code(k));
+CREATE INDEX ON m.f_parts (m.code(k));
+CREATE INDEX ON m.f_as (m.code(k)) WHERE m.code(true, 'predicate');
+ALTER TABLE m.f DISABLE TRIGGER indextable_row;
+INSERT INTO m.f VALUES (1, '{"k": "a"}');
+ALTER TABLE m.f ENABLE ALWAYS TRIGGER indextable_row;
+TRUNCATE m.log;
+SQL
+	for my $table ('f_ix', 'f_parts', 'f_as', 'f_tot')
+	{
+		is(super("CALL indextable.repair('m.$table') \\gset"), '', "repair() of $table");
+		is(super("SELECT indextable.drain('m.f') \\gset"), '', 'drain()');
+		runs_as_owner('index', "repair() of $table");
+		is(super("CALL indextable.rebuild('m.$table')"), '', "rebuild() of $table");
+		got_nothing("rebuild() of $table");
+	}
+	is(mine(<<'SQL'), '', 'an index table with a column of the fact table');
+CREATE TABLE m.g (id int PRIMARY KEY, doc jsonb NOT NULL, v int);
+INSERT INTO m.g VALUES (1, '{}', 1);
+SELECT indextable.create('m.g_v', 'm.g', '{@v}') \gset
+CREATE INDEX ON m.g_v (m.code(v)) WHERE m.code(true, 'predicate');
+TRUNCATE m.log;
+SQL
+	is(super("SELECT indextable.alter('m.f_ix', include => '{n}') \\gset\nALTER TABLE m.g ALTER COLUMN v TYPE bigint"), '', 'alter() and ALTER TABLE');
+	got_nothing('alter() and ALTER TABLE');
+	is(super("INSERT INTO m.f SELECT i, '{\"k\": \"b\"}' FROM generate_series(2, 200) i; UPDATE m.f SET doc = '{\"k\": \"c\"}'; DELETE FROM m.f WHERE id > 100"), '', 'writes of a superuser');
+	is(super("SELECT indextable.drain('m.f') \\gset"), '', 'drain()');
+	is(super("SELECT DISTINCT who FROM m.log WHERE what = 'predicate' AND session <> 'repairs'"), 'repairs', 'a predicate: as the owner');
+	runs_as_owner('index', 'writes of a superuser');
+	is(mine('SELECT count(*) FROM indextable.verify(\'m.f\')'), 0, 'index tables are right');
+};
+
+subtest "a superuser's DROP and DETACH of a partition" => sub {
+	tenant('partition');
+	is(mine(<<'SQL'), '', 'a partitioned fact table');
+CREATE TABLE m.f (id int PRIMARY KEY, doc jsonb NOT NULL) PARTITION BY RANGE (id);
+CREATE TABLE m.f1 PARTITION OF m.f FOR VALUES FROM (0) TO (10);
+CREATE TABLE m.f2 PARTITION OF m.f FOR VALUES FROM (10) TO (20);
+CREATE TABLE m.f3 PARTITION OF m.f FOR VALUES FROM (20) TO (30);
+INSERT INTO m.f SELECT i, '{"k": "a"}' FROM generate_series(0, 29) i;
+SELECT indextable.create('m.f_tot', 'm.f', '{k}', totals => '{count(*)}') \gset
+SELECT indextable.create('m.f_ix', 'm.f', '{k}') \gset
+CREATE INDEX ON m.f_tot (m.code(k));
+CREATE INDEX ON m.f_ix (m.code(k));
+TRUNCATE m.log;
+SQL
+	for my $command ('ALTER TABLE m.f DETACH PARTITION m.f1', 'DROP TABLE m.f2', 'ALTER TABLE m.f ATTACH PARTITION m.f1 FOR VALUES FROM (0) TO (10)')
+	{
+		is(super($command), '', $command);
+		runs_as_owner('index', $command);
+	}
+	is(super("SELECT count(*) FROM m.f WHERE doc ->> 'k' = 'a'; TRUNCATE m.f3; VACUUM ANALYZE m.f; VACUUM ANALYZE m.f_ix"), '20', 'queries and maintenance of a superuser');
+	got_nothing('queries and maintenance of a superuser');
+};
+
+subtest 'the caller of a SECURITY DEFINER function, at commit' => sub {
+	tenant('definer');
+	is(super(<<'SQL'), '', 'a secret of another');
+CREATE ROLE bob_definer LOGIN;
+CREATE SCHEMA bob AUTHORIZATION bob_definer;
+SET ROLE bob_definer;
+CREATE TABLE bob.secret (s text);
+SQL
+	is(mine($pending . <<'SQL'), '', 'a function that leaves something pending');
+CREATE FUNCTION m.ping() RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+AS $$ INSERT INTO m.f2 VALUES ((random() * 1e9)::int, '{"k": "x"}') $$;
+TRUNCATE m.log;
+SQL
+	is(sql('bob_definer', 'SELECT m.ping() \gset'), '', 'called');
+	runs_as_owner('index', 'an index');
+};
+
+# The two rows share a key for a moment, and are written once more when the transaction commits.
+subtest 'rows that shared a deferrable key' => sub {
+	tenant('shared_key');
+	is(mine(<<'SQL'), '', 'a filter that swaps two keys');
+CREATE TABLE m.f2 (id int, doc jsonb NOT NULL, PRIMARY KEY (id) DEFERRABLE INITIALLY IMMEDIATE);
+SELECT indextable.create('m.f2_ix', 'm.f2', '{k}') \gset
+CREATE INDEX ON m.f2_ix (m.code(k));
+INSERT INTO m.f2 VALUES (1, '{"k": "one"}'), (2, '{"k": "two"}');
+CREATE FUNCTION m.write() RETURNS void LANGUAGE sql AS $$ UPDATE m.f2 SET id = 3 - id $$;
+CREATE FUNCTION m.filter(doc jsonb) RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN IF doc ? 'go' THEN PERFORM m.write(); END IF; RETURN true; END $$;
+CREATE TABLE m.f1 (id int PRIMARY KEY, doc jsonb NOT NULL);
+SELECT indextable.create('m.f1_ix', 'm.f1', '{k}', filter => 'm.filter(doc)', maintenance => 'async') \gset
+TRUNCATE m.log;
+INSERT INTO m.f1 VALUES (1, '{"k": "a", "go": 1}');
+SELECT indextable.wait('m.f1_ix', '10min') \gset
+SQL
+	got_nothing('in the worker');
+	is(super('UPDATE m.f2 SET id = 3 - id'), '', 'a superuser');
+	runs_as_owner('index', 'a superuser');
+};
+
+# Such an index runs code of its owner without an expression: the range type's. While an index is written, nothing else can be.
+subtest 'functions of a range type in a GiST index' => sub {
+	tenant('ranges');
+	is(mine(<<'SQL'), '', 'a range type with a function of a user');
+SET client_min_messages = error;
+CREATE FUNCTION m.diff(a int, b int) RETURNS float8 IMMUTABLE LANGUAGE plpgsql AS
+$$ BEGIN RAISE WARNING 'called as %, %, %', current_user, current_setting('search_path'), current_setting('TimeZone'); RETURN a - b; END $$;
+CREATE TYPE m.span AS RANGE (subtype = int, subtype_diff = m.diff);
+CREATE TABLE m.f (id int PRIMARY KEY, doc jsonb NOT NULL, s m.span NOT NULL);
+SELECT indextable.create('m.f_s', 'm.f', '{@s}') \gset
+CREATE INDEX ON m.f_s USING gist (s);
+INSERT INTO m.f SELECT i, '{}', m.span(i, i + 10) FROM generate_series(1, 500) i;
+SQL
+	my %said = map { $_ => 1 } super("SET TimeZone = 'Asia/Tokyo'; INSERT INTO m.f SELECT i, '{}', m.span(i, i + 10) FROM generate_series(501, 1000) i") =~ /WARNING:  (called as .*)/g;
+	is_deeply([ keys %said ], [ 'called as ranges, pg_catalog, pg_temp, UTC' ], 'a superuser writes, and the owner is called');
+};
+
+done_testing();
