@@ -21,6 +21,10 @@ OBJS       = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c src/*/*.c src/*/*/*.c)
 # The server's own headers have unused parameters. Hidden is what is not marked PGDLLEXPORT: see test/run/exports.
 PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter -fvisibility=hidden $(WERROR)
 
+# Changes are taken from other servers over connections of libpq, which every server has for its own walreceiver.
+PG_CPPFLAGS = -I$(libpq_srcdir)
+SHLIB_LINK  = $(libpq)
+
 # A suite is added by adding a file.
 REGRESS        = $(sort $(patsubst test/sql/%.sql,%,$(wildcard test/sql/*.sql)))
 REGRESS_OPTS   = --inputdir=test --outputdir=test/output/regress --load-extension=$(EXTENSION)

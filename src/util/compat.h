@@ -92,6 +92,8 @@ extern int no_such_variable
 #define index_needs_update(update, info)	(update)
 /* Before 16 foreign tables have no TRUNCATE triggers. */
 #define HAS_FOREIGN_TRUNCATE_TRIGGERS	0
+/* Before 16 postgres_fdw cannot be interrupted while it connects. */
+#define FDW_BLOCKS_TO_CONNECT	true
 /* Before 16 the server does not note when a table was scanned last. */
 #define HAS_LAST_SCAN			0
 #define is_scanned_value(var)	true
@@ -115,6 +117,7 @@ extern int no_such_variable
 #define index_needs_update(update, info) \
 	((update) == TU_All || ((update) == TU_Summarizing && (info)->ii_Summarizing))
 #define HAS_FOREIGN_TRUNCATE_TRIGGERS	1
+#define FDW_BLOCKS_TO_CONNECT	false
 #define HAS_LAST_SCAN			1
 /* Since 16 a column above an outer join, which may have made it NULL, is another one than below. */
 #define is_scanned_value(var)	((var)->varnullingrels == NULL)

@@ -225,7 +225,13 @@ indextable_worker_main(Datum arg)
 	}
 }
 
-/* fix_worker_settings: sets what a worker relies on, whatever ALTER DATABASE or the configuration says */
+/*
+ * fix_worker_settings
+ *		Sets what a worker relies on, whatever ALTER DATABASE or the configuration says.
+ *
+ * Where postgres_fdw cannot be interrupted while it connects, libpq has it give up.  Feeds refuse
+ * servers whose own connect_timeout is longer.
+ */
 static void
 fix_worker_settings(void)
 {
@@ -245,6 +251,8 @@ fix_worker_settings(void)
 		{"jit", "off"},
 	};
 
+	if (FDW_BLOCKS_TO_CONNECT)
+		setenv("PGCONNECT_TIMEOUT", "10", 0);
 	synchronous = MemoryContextStrdup(TopMemoryContext, GetConfigOption("synchronous_commit", false, false));
 	for (Size i = 0; i < lengthof(settings); i++)
 		SetConfigOption(settings[i][0], settings[i][1], PGC_SUSET, PGC_S_OVERRIDE);

@@ -8,7 +8,7 @@ on_feed() { sql -d indextable_bench_feed "$@"; }
 
 feeds_tables() {
 	local name
-	sql -c 'DROP SCHEMA IF EXISTS bench CASCADE' -c 'CREATE SCHEMA bench' -c 'DROP EXTENSION IF EXISTS dblink' -c 'CREATE EXTENSION dblink' \
+	sql -c 'DROP SCHEMA IF EXISTS bench CASCADE' -c 'CREATE SCHEMA bench' \
 		-c 'DROP EXTENSION IF EXISTS postgres_fdw CASCADE' -c 'CREATE EXTENSION postgres_fdw' \
 		-c 'DROP DATABASE IF EXISTS indextable_bench_feed' -c 'CREATE DATABASE indextable_bench_feed'
 	sql <<-SQL
@@ -50,7 +50,7 @@ feeds_part() {
 		on_feed -c "UPDATE fed SET doc = doc || '{\"k\": \"r$round\"}'"
 		printf 'feeds_drain\tfed\t%s\t%s\n' "$round" "$(elapsed "$here_database" "SELECT indextable.drain('bench.fed')")" >> "$tmp/feeds.tsv"
 	done
-	sql -c 'DROP SCHEMA bench CASCADE' -c 'DROP EXTENSION postgres_fdw CASCADE' -c 'DROP EXTENSION dblink' -c 'DROP DATABASE indextable_bench_feed WITH (FORCE)' 2> /dev/null
+	sql -c 'DROP SCHEMA bench CASCADE' -c 'DROP EXTENSION postgres_fdw CASCADE' -c 'DROP DATABASE indextable_bench_feed WITH (FORCE)' 2> /dev/null
 }
 
 # What bench.sh prints

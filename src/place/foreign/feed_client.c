@@ -37,6 +37,7 @@
 #include "postgres.h"
 
 #include "access/relation.h"
+#include "catalog/pg_type.h"
 #include "commands/defrem.h"
 #include "executor/spi.h"
 #include "foreign/foreign.h"
@@ -62,14 +63,7 @@
 #include "../../util/wait_point.h"
 #include "../place.h"
 #include "foreign.h"
-
-/* A table on another server. */
-typedef struct RemoteTable
-{
-	Oid			server;
-	Oid			owner;			/* the role that is mapped to one over there */
-	char	   *literal;		/* its name, as a constant of SQL */
-} RemoteTable;
+#include "remote.h"
 
 /* Changes that were taken from one feed. */
 typedef struct TakenItems
@@ -81,14 +75,16 @@ typedef struct TakenItems
 								 * committed, and they may be acknowledged */
 } TakenItems;
 
+/* The longest lag of another server that is believed, in seconds: 30 years. */
+#define MAX_LAG				1e9
+
 /* What was applied by this session, and not acknowledged: of TakenItems *. */
 static List *applied = NIL;
-static RemoteTable *remote_table(Oid relid);
-static List *leaves_on(Oid fact, Oid server);
-static char *remote_columns(FactDef *def, Oid relid);
-static Rows take_from(FactDef *def, Oid leaf, RemoteTable *table, int64 limit);
-static void take_from_leaf(FactDef *def, Oid leaf, FeedBatch *batch, MemoryContext cxt);
-static bool wait_for_feed(RemoteTable *table, int64 max_lag, TimestampTz until);
+
+static Rows take_from(FactDef *def, List *tables, int64 limit, TimestampTz until);
+static void take_group(FactDef *def, List *tables, FeedBatch *batch, MemoryContext cxt);
+static void add_taken(FeedBatch *batch, RemoteTable *table, const char *items);
+static bool wait_for_feed(RemoteTable *table, int64 max_lag, TimestampTz until, TimestampTz last);
 static bool begin_batch(Drain *drain);
 static void take_batch(Drain *drain);
 static void end_batch(Drain *drain);
@@ -106,69 +102,6 @@ feed_servers(Oid fact)
 	return async ? foreign_servers(fact) : NIL;
 }
 
-/* leaves_on: lists the partitions of a fact table that are on a server */
-static List *
-leaves_on(Oid fact, Oid server)
-{
-	List	   *leaves = NIL;
-
-	foreach_oid(relid, foreign_leaves(fact))
-	{
-		if (GetForeignTable(relid)->serverid == server)
-			leaves = lappend_oid(leaves, relid);
-	}
-	return leaves;
-}
-
-/* remote_table: returns the table on another server that a foreign table stands for */
-static RemoteTable *
-remote_table(Oid relid)
-{
-	ForeignTable *table = GetForeignTable(relid);
-	const char *schema = get_namespace_name(get_rel_namespace(relid));
-	const char *name = get_rel_name(relid);
-	Relation	rel = relation_open(relid, AccessShareLock);
-	RemoteTable *result = palloc(sizeof(RemoteTable));
-
-	foreach_ptr(DefElem, option, table->options)
-	{
-		if (strcmp(option->defname, "schema_name") == 0)
-			schema = defGetString(option);
-		else if (strcmp(option->defname, "table_name") == 0)
-			name = defGetString(option);
-	}
-	result->server = table->serverid;
-	result->owner = rel->rd_rel->relowner;
-	result->literal = quote_literal_cstr(quote_qualified_identifier(schema, name));
-
-	/*
-	 * The lock is not kept: a foreign table that this transaction has locked
-	 * counts as one that it has read.
-	 */
-	relation_close(rel, AccessShareLock);
-	return result;
-}
-
-/* remote_columns: returns the names that the columns of the row key have on another server, as a constant of SQL */
-static char *
-remote_columns(FactDef *def, Oid relid)
-{
-	StringInfoData list;
-
-	initStringInfo(&list);
-	for (int i = 0; i < def->npk; i++)
-	{
-		const char *name = get_attname(def->relid, def->pk_attno[i], false);
-		AttrNumber	attno = get_attnum(relid, name);
-
-		foreach_ptr(DefElem, option, GetForeignColumnOptions(relid, attno))
-			if (strcmp(option->defname, "column_name") == 0)
-			name = defGetString(option);
-		appendStringInfo(&list, "%s%s", i > 0 ? ", " : "", quote_literal_cstr(name));
-	}
-	return psprintf("ARRAY[%s]::pg_catalog.name[]", list.data);
-}
-
 /*
  * feeds_require
  *		Raises an error if a foreign partition of a fact table, or one of those under relid,
@@ -177,8 +110,10 @@ remote_columns(FactDef *def, Oid relid)
 void
 feeds_require(FactDef *def, Oid relid)
 {
-	foreach_oid(leaf, foreign_leaves(relid))
-		(void) take_from(def, leaf, remote_table(leaf), 0);
+	List	   *tables = tables_on(relid, InvalidOid);
+
+	while (tables != NIL)
+		(void) take_from(def, next_group(&tables), 0, answer_deadline());
 }
 
 /* feeds_require_of: does the same for a partition of a fact table that is open */
@@ -191,14 +126,36 @@ feeds_require_of(Relation fact, Oid partition)
 	feeds_require(def, partition);
 }
 
-/* take_from: returns up to so many changes from the feed of a foreign partition, each with its item and its primary key */
+/*
+ * take_from
+ *		Returns up to limit changes from the feeds of tables of one server and role, each with the
+ *		number of its table, its item and its primary key; with a limit of 0 only raises the error
+ *		of a table that has no feed.
+ *
+ * One statement asks for all, so that the time limit of a batch does not depend on how many
+ * tables there are.
+ */
 static Rows
-take_from(FactDef *def, Oid leaf, RemoteTable *table, int64 limit)
+take_from(FactDef *def, List *tables, int64 limit, TimestampTz until)
 {
-	return remote_query(table->server, table->owner,
-						psprintf("SELECT item, primary_key FROM " IT_INTERNAL ".take(%s, " INT64_FORMAT ", %s)",
-								 table->literal, limit, remote_columns(def, leaf)),
-						"item pg_catalog.text, primary_key pg_catalog.text[]");
+	static const Oid types[] = {INT4OID, TEXTOID, TEXTARRAYOID};
+	RemoteTable *first = linitial(tables);
+	StringInfoData sql;
+	int			n = 0;
+
+	initStringInfo(&sql);
+	appendStringInfoString(&sql, "SELECT f.number, t.item, t.primary_key FROM (VALUES ");
+	foreach_ptr(RemoteTable, table, tables)
+	{
+		appendStringInfo(&sql, "%s(%d, %s::pg_catalog.regclass, %s)", n > 0 ? ", " : "", n, table->literal,
+						 remote_columns(def, table->relid));
+		n++;
+	}
+	appendStringInfo(&sql, ") AS f (number, fact_table, columns), LATERAL " IT_INTERNAL ".take(f.fact_table, "
+					 INT64_FORMAT ", f.columns) AS t", limit);
+	if (limit > 0)
+		appendStringInfo(&sql, " LIMIT " INT64_FORMAT, limit);
+	return remote_query(first->server, first->owner, until, sql.data, limit, lengthof(types), types);
 }
 
 /*
@@ -210,59 +167,81 @@ void
 feed_take(FactDef *def, FeedBatch *batch)
 {
 	MemoryContext cxt = CurrentMemoryContext;
-	MemoryContext leaf_cxt = AllocSetContextCreate(cxt, "indextable feed", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext group_cxt = AllocSetContextCreate(cxt, "indextable feed", ALLOCSET_DEFAULT_SIZES);
+	List	   *tables = tables_on(def->relid, batch->server);
 	int			nestlevel = NewGUCNestLevel();
 
 	fix_gucs();
-	foreach_oid(leaf, leaves_on(def->relid, batch->server))
+	batch->until = answer_deadline();
+	while (tables != NIL && batch->n < batch->limit)
 	{
-		if (batch->n >= batch->limit)
-			break;
-		MemoryContextSwitchTo(leaf_cxt);
-		take_from_leaf(def, leaf, batch, cxt);
+		List	   *group = next_group(&tables);
+
+		MemoryContextSwitchTo(group_cxt);
+		take_group(def, group, batch, cxt);
 		MemoryContextSwitchTo(cxt);
-		MemoryContextReset(leaf_cxt);
+		MemoryContextReset(group_cxt);
 	}
-	MemoryContextDelete(leaf_cxt);
+	MemoryContextDelete(group_cxt);
 	AtEOXact_GUC(false, nestlevel);
 	wait_point("changes are taken from a feed");
 }
 
-/* take_from_leaf: adds to a batch, in the memory context cxt, the changes of one foreign partition */
+/* take_group: adds to a batch, in the memory context cxt, the changes of tables of one server and role */
 static void
-take_from_leaf(FactDef *def, Oid leaf, FeedBatch *batch, MemoryContext cxt)
+take_group(FactDef *def, List *tables, FeedBatch *batch, MemoryContext cxt)
 {
-	RemoteTable *table = remote_table(leaf);
-	Rows		rows = take_from(def, leaf, table, batch->limit - batch->n);
+	Rows		rows = take_from(def, tables, batch->limit - batch->n, batch->until);
 	Size		size = sizeof(Datum) * def->npk * (batch->nkeys + rows.n);
-	StringInfoData items;
-	TakenItems *taken;
-	bool		whole = false;
+	int			ntables = list_length(tables);
+	StringInfoData *items = palloc0(sizeof(StringInfoData) * ntables);
 
 	if (rows.n == 0)
 		return;
-	initStringInfo(&items);
 	batch->keys = batch->keys == NULL ? MemoryContextAllocHuge(cxt, size) : repalloc_huge(batch->keys, size);
 	for (uint64 i = 0; i < rows.n; i++)
 	{
-		Datum		key = row_value(&rows, i, 2);
+		int			number = DatumGetInt32(row_value(&rows, i, 1));
+		char	   *item = row_text(&rows, i, 2);
+		Datum		key = row_value(&rows, i, 3);
 
 		CHECK_FOR_INTERRUPTS();
-		appendStringInfo(&items, "%s%s", i > 0 ? "," : "", row_text(&rows, i, 1));
-		if (key == (Datum) 0)
-			whole = true;
-		else
+		if (number < 0 || number >= ntables || item == NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_FDW_ERROR),
+					 errmsg("server \"%s\" has returned a change that names no feed",
+							GetForeignServer(batch->server)->servername)));
+		if (items[number].data == NULL)
+			initStringInfo(&items[number]);
+		appendStringInfo(&items[number], "%s%s", items[number].len > 0 ? "," : "", item);
+		pfree(item);
+		if (key != (Datum) 0)
 			key_from_texts(def, DatumGetArrayTypeP(key), batch->keys + (Size) batch->nkeys++ * def->npk, cxt);
+		else
+		{
+			MemoryContext old = MemoryContextSwitchTo(cxt);
+
+			batch->whole = list_append_unique_oid(batch->whole, ((RemoteTable *) list_nth(tables, number))->relid);
+			MemoryContextSwitchTo(old);
+		}
 	}
 	batch->n += rows.n;
 	MemoryContextSwitchTo(cxt);
-	if (whole)
-		batch->whole = lappend_oid(batch->whole, leaf);
-	taken = palloc0(sizeof(TakenItems));
+	for (int i = 0; i < ntables; i++)
+		if (items[i].data != NULL)
+			add_taken(batch, list_nth(tables, i), items[i].data);
+}
+
+/* add_taken: adds to a batch what acknowledges items of a table, which have commas between them */
+static void
+add_taken(FeedBatch *batch, RemoteTable *table, const char *items)
+{
+	TakenItems *taken = palloc0(sizeof(TakenItems));
+
 	taken->server = table->server;
 	taken->owner = table->owner;
 	taken->ack = psprintf("SELECT " IT_INTERNAL ".ack(%s, %s)", table->literal,
-						  quote_literal_cstr(psprintf("{%s}", items.data)));
+						  quote_literal_cstr(psprintf("{%s}", items)));
 	batch->taken = lappend(batch->taken, taken);
 }
 
@@ -303,8 +282,10 @@ feed_note_applied(FeedBatch *batch)
 int64
 feed_ack_applied(void)
 {
+	static const Oid types[] = {INT8OID};
 	int64		n = 0;
 	List	   *due = NIL;
+	TimestampTz until = answer_deadline();
 
 	foreach_ptr(TakenItems, items, applied)
 	{
@@ -323,7 +304,7 @@ feed_ack_applied(void)
 		applied = list_delete_ptr(applied, taken);
 		pfree(taken->ack);
 		pfree(taken);
-		(void) remote_query(server, owner, ack, "n pg_catalog.int8");
+		(void) remote_query(server, owner, until, ack, 1, lengthof(types), types);
 		pfree(ack);
 		n++;
 	}
@@ -358,21 +339,36 @@ feed_at_abort_of(SubTransactionId sub)
 static void
 feed_count(FactDef *def, FeedBatch *batch)
 {
+	static const Oid types[] = {INT8OID, FLOAT8OID};
+	List	   *tables = tables_on(def->relid, batch->server);
+
 	batch->backlog = 0;
 	batch->oldest = DT_NOEND;
-	foreach_oid(relid, leaves_on(def->relid, batch->server))
+	while (tables != NIL)
 	{
-		RemoteTable *table = remote_table(relid);
-		Rows		rows = remote_query(table->server, table->owner,
-										psprintf("SELECT backlog, pg_catalog.date_part('epoch', lag) FROM " IT_INTERNAL ".feed_status(%s)", table->literal),
-										"backlog pg_catalog.int8, lag pg_catalog.float8");
-		int64		backlog = rows.n == 0 ? 0 : DatumGetInt64(row_value(&rows, 0, 1));
+		List	   *group = next_group(&tables);
+		RemoteTable *first = linitial(group);
+		StringInfoData sql;
+		Rows		rows;
+		int64		backlog;
+		double		lag;
 
-		if (backlog == 0)
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "SELECT pg_catalog.sum(s.backlog)::pg_catalog.int8,"
+							   " pg_catalog.date_part('epoch', pg_catalog.max(s.lag)"
+							   " FILTER (WHERE s.backlog OPERATOR(pg_catalog.>) 0)) FROM (VALUES ");
+		foreach_ptr(RemoteTable, table, group)
+			appendStringInfo(&sql, "%s(%s::pg_catalog.regclass)", table == first ? "" : ", ", table->literal);
+		appendStringInfoString(&sql, ") AS f (fact_table), LATERAL "
+							   IT_INTERNAL ".feed_status(f.fact_table) AS s");
+		rows = remote_query(first->server, first->owner, batch->until, sql.data, 1, lengthof(types), types);
+		backlog = rows.n == 0 ? 0 : DatumGetInt64(row_value(&rows, 0, 1));
+		if (backlog <= 0)
 			continue;
+		lag = DatumGetFloat8(row_value(&rows, 0, 2));
 		batch->backlog += backlog;
 		batch->oldest = Min(batch->oldest, GetCurrentTimestamp() -
-							(int64) (DatumGetFloat8(row_value(&rows, 0, 2)) * USECS_PER_SEC));
+							(lag > 0 && lag < MAX_LAG ? (int64) (lag * USECS_PER_SEC) : 0));
 	}
 }
 
@@ -382,31 +378,35 @@ feed_count(FactDef *def, FeedBatch *batch)
  *		there by now and at least max_lag old, in microseconds; returns false if that takes
  *		until later.
  *
- * A change leaves a feed only after the transaction that has applied it has committed.
+ * A change leaves a feed only after the transaction that has applied it has committed.  A server
+ * has the time of an answer even if there is no time to wait, but all servers together do not
+ * have more than that beyond the time to wait.
  */
 bool
 feeds_wait(Oid fact, int64 max_lag, TimestampTz until)
 {
 	List	   *servers = feed_servers(fact);
+	TimestampTz last = Max(until, answer_deadline());
 
 	if (servers == NIL)
 		return true;
 	(void) feed_ack_applied();
 	foreach_oid(server, servers)
 	{
-		foreach_oid(relid, leaves_on(fact, server))
+		foreach_ptr(RemoteTable, table, tables_on(fact, server))
 		{
-			if (!wait_for_feed(remote_table(relid), max_lag, until))
+			if (!wait_for_feed(table, max_lag, until, last))
 				return false;
 		}
 	}
 	return true;
 }
 
-/* wait_for_feed: does the same for one feed */
+/* wait_for_feed: waits in the same way for one feed; its server has to have answered when the time "last" comes */
 static bool
-wait_for_feed(RemoteTable *table, int64 max_lag, TimestampTz until)
+wait_for_feed(RemoteTable *table, int64 max_lag, TimestampTz until, TimestampTz last)
 {
+	static const Oid types[] = {BOOLOID, TEXTOID};
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable wait", ALLOCSET_SMALL_SIZES);
 	char	   *as_of = NULL;	/* the first snapshot, in quotes */
 	long		length = 1;
@@ -415,11 +415,12 @@ wait_for_feed(RemoteTable *table, int64 max_lag, TimestampTz until)
 	do
 	{
 		MemoryContext old = MemoryContextSwitchTo(cxt);
-		Rows		rows = remote_query(table->server, table->owner,
-										psprintf("SELECT pending, now::pg_catalog.text FROM " IT_INTERNAL ".feed_status(%s, %s::pg_catalog.pg_snapshot,"
-												 " pg_catalog.make_interval(secs => " INT64_FORMAT " / 1000000.0))", table->literal,
-												 as_of == NULL ? "NULL" : as_of, max_lag),
-										"pending pg_catalog.bool, now pg_catalog.text");
+		char	   *sql = psprintf("SELECT pending, now::pg_catalog.text FROM "
+								   IT_INTERNAL ".feed_status(%s, %s::pg_catalog.pg_snapshot,"
+								   " pg_catalog.make_interval(secs => " INT64_FORMAT " / 1000000.0))",
+								   table->literal, as_of == NULL ? "NULL" : as_of, max_lag);
+		Rows		rows = remote_query(table->server, table->owner, Min(answer_deadline(), last), sql, 1,
+										lengthof(types), types);
 
 		MemoryContextSwitchTo(old);
 		pending = rows.n > 0 && DatumGetBool(row_value(&rows, 0, 1));

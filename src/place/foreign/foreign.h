@@ -27,6 +27,7 @@ typedef struct FeedBatch
 	List	   *taken;			/* of TakenItems * */
 	int64		backlog;		/* how many there are; -1: not asked */
 	TimestampTz oldest;			/* when the oldest of them was made */
+	TimestampTz until;			/* the server has to have answered by then */
 } FeedBatch;
 
 extern List *feed_servers(Oid fact);
@@ -60,6 +61,7 @@ typedef struct RowRequest
 } RowRequest;
 
 extern bool is_of_postgres_fdw(Oid relid, Oid *server);
+extern bool is_server_of_postgres_fdw(Oid server);
 extern const char *key_column(FactDef *def, int i);
 extern char *select_rows(RowRequest *request, AttrNumber **columns, int *n);
 extern void store_row(FactDef *def, HeapTuple tuple, TupleDesc desc, AttrNumber *columns, TupleTableSlot *slot);
@@ -134,8 +136,5 @@ extern void check_servers_unused(Oid fact, const char *what);
 extern void note_writers_locked_out(Oid fact);
 extern Snapshot get_synchronized_snapshot(FactDef *def, Relation fact);
 extern void warn_foreign(Oid fact, bool async);
-
-/* remote_query.c: runs statements on other servers outside of the transactions of postgres_fdw */
-extern Rows remote_query(Oid server, Oid owner, const char *sql, const char *columns);
 
 #endif							/* INDEXTABLE_FOREIGN_H */

@@ -225,7 +225,14 @@ bool
 is_of_postgres_fdw(Oid relid, Oid *server)
 {
 	*server = GetForeignTable(relid)->serverid;
-	return strcmp(GetForeignDataWrapper(GetForeignServer(*server)->fdwid)->fdwname, "postgres_fdw") == 0;
+	return is_server_of_postgres_fdw(*server);
+}
+
+/* is_server_of_postgres_fdw: returns whether a foreign server is one of postgres_fdw */
+bool
+is_server_of_postgres_fdw(Oid server)
+{
+	return strcmp(GetForeignDataWrapper(GetForeignServer(server)->fdwid)->fdwname, "postgres_fdw") == 0;
 }
 
 /* key_column: returns the name of a column of the primary key, quoted */

@@ -1,279 +1,260 @@
 /*-------------------------------------------------------------------------
  *
  * remote_query.c
- *	  Runs statements on other servers, by the extension dblink, each in a transaction of
- *	  its own over there.
+ *	  Runs statements on other servers, each in a transaction of its own over there.
  *
- * The connections of postgres_fdw will not do: what is read over them is as of the
- * beginning of this transaction, and what is written over them is committed before this
- * transaction is.  A connection is kept for each server and role until the session ends.
- * It is opened anew after an error, and when the options of a server or a user mapping
- * have changed.
+ * Nobody knows whose servers these are.  One may not answer, answer slowly, begin an answer
+ * and not end it, or send one without end.  So nothing here blocks, all waits are
+ * interruptible, each has a deadline that the caller has set for all that belongs together,
+ * and there are limits for the rows and the bytes of an answer.
  *
- * dblink itself cannot be interrupted while it waits for an answer, so a statement is
- * sent, and then it is asked whether the answer has come.
+ * A connection is closed after an error.  No error leaves one in the middle of an answer,
+ * because remote_query() catches all of them.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "catalog/pg_type.h"
-#include "commands/defrem.h"
-#include "executor/spi.h"
-#include "foreign/foreign.h"
+#include "access/htup_details.h"
+#include "funcapi.h"
+#include "mb/pg_wchar.h"
 #include "miscadmin.h"
-#include "utils/builtins.h"
-#include "utils/inval.h"
+#include "storage/latch.h"
 #include "utils/memutils.h"
-#include "utils/syscache.h"
 #include "utils/timestamp.h"
 
 #include "../../indextable.h"
-#include "../../util/as_owner.h"
-#include "../../util/lock.h"
 #include "../../util/memory.h"
-#include "../../util/sql.h"
-#include "../../util/subxact.h"
-#include "foreign.h"
+#include "../../util/settings.h"
+#include "remote.h"
 
-/* A server that has not answered a statement after so many ms is taken to be down. */
-#define ANSWER_TIMEOUT		30000
+/* The longest time within which a server has to answer, in ms. */
+#define ANSWER_TIMEOUT		20000
 
-/* A connection. */
-typedef struct Connection
+/* The size that an answer may have, in bytes, and the size that each of the allowed rows adds to it. */
+#define ANSWER_SIZE			(16 * 1024 * 1024)
+#define ROW_SIZE			1024
+
+/* An answer, as far as it has come. */
+typedef struct Answer
 {
-	struct
-	{
-		Oid			server;
-		Oid			owner;
-	}			id;				/* hash key */
-	bool		usable;			/* it is open, and the last statement has
-								 * succeeded */
-} Connection;
+	Rows		rows;
+	AttInMetadata *columns;
+	int64		limit;			/* number of rows that are an answer */
+	int			room;			/* number of rows that rows.tuples has room
+								 * for */
+	int64		size;			/* in bytes */
+	MemoryContext cxt;			/* of the rows */
+	MemoryContext row_cxt;		/* is reset after each row */
+} Answer;
 
-static HTAB *connections = NULL;	/* of Connection */
+static bool run_statement(Connection *c, Answer *answer, const char *sql, TimestampTz until);
+static bool next_result(Connection *c, TimestampTz until);
+static void add_row(Connection *c, Answer *answer);
+pg_noreturn static void report_error(Connection *c);
 
-/* How often the options of a server or a user mapping may have changed. */
-static uint64 changes = 0;
+/*
+ * answer_deadline
+ *		Returns the time until which a server has to answer that is asked from now on.
+ *
+ * It leaves a part of the time of a batch to apply the changes, and so it ends before that: its
+ * error says which server it was.
+ */
+TimestampTz
+answer_deadline(void)
+{
+	int			ms = ANSWER_TIMEOUT;
 
-static void options_changed(Datum arg, int id, uint32 hash);
-static Rows run_statement(Connection *connection, const char *sql, const char *columns, MemoryContext cxt);
-static void connect(const char *schema, const char *name, Oid server);
-static char *server_text(Oid server);
-static const char *dblink_schema(void);
-static Datum call(const char *schema, const char *function, const char *name, const char *arg);
-static void wait_for_answer(const char *schema, const char *name, Oid server);
+	if (setting_batch_timeout > 0)
+		ms = Min(ms, setting_batch_timeout / 3 * 2);
+	return TimestampTzPlusMilliseconds(GetCurrentTimestamp(), ms);
+}
 
 /*
  * remote_query
  *		Runs a statement on another server as the role that the owner is mapped to, and
- *		returns the rows of the answer, which have these columns.
+ *		returns the rows of the answer, in the current memory context.  The types of the
+ *		columns are those of pg_catalog.  Raises an error if more rows than limit come, or if
+ *		the answer is not complete when the time "until" comes.
  *
  * A connection that was open already may be broken without our knowing it, as when the
  * other server was restarted.  So such a statement is run once more over a new one: the
  * statements that this is used for do no harm if they are run twice.
  */
 Rows
-remote_query(Oid server, Oid owner, const char *sql, const char *columns)
+remote_query(Oid server, Oid owner, TimestampTz until, const char *sql, int64 limit,
+			 int ncolumns, const Oid *types)
 {
-	MemoryContext cxt = CurrentMemoryContext;
-	Connection *connection;
-	ErrorData  *error = NULL;
-	Rows		rows;
-	bool		found;
-	bool		usable;
-	struct
-	{
-		Oid			server;
-		Oid			owner;
-	}			id = {server, owner};
+	Connection *c = connection_of(server, owner);
+	Answer		answer = {.limit = limit,.cxt = CurrentMemoryContext};
 
-	if (connections == NULL)
+	answer.rows.desc = CreateTemplateTupleDesc(ncolumns);
+	for (int i = 0; i < ncolumns; i++)
+		TupleDescInitEntry(answer.rows.desc, i + 1, "column", types[i], -1, 0);
+	TupleDescFinalize(answer.rows.desc);
+	answer.columns = TupleDescGetAttInMetadata(answer.rows.desc);
+	answer.row_cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable remote row", ALLOCSET_DEFAULT_SIZES);
+	PG_TRY();
 	{
-		connections = new_hash("indextable connections", 16, sizeof(id), sizeof(Connection), NULL);
-		CacheRegisterSyscacheCallback(FOREIGNSERVEROID, options_changed, (Datum) 0);
-		CacheRegisterSyscacheCallback(USERMAPPINGOID, options_changed, (Datum) 0);
+		bool		kept = c->conn != NULL && !c->stale;
+
+		if (!kept)
+			open_connection(c, until);
+		if (!run_statement(c, &answer, sql, until))
+		{
+			if (kept)
+				open_connection(c, until);
+			if (!kept || !run_statement(c, &answer, sql, until))
+				report_error(c);
+		}
 	}
-	connection = hash_search(connections, &id, HASH_ENTER, &found);
-	if (!found)
-		connection->usable = false;
-	AS_OWNER(owner);
+	PG_CATCH();
 	{
-		usable = connection->usable;
-		if (usable)
-			CATCHING_ERRORS(error, rows = run_statement(connection, sql, columns, cxt));
-		if (error != NULL && ERRCODE_TO_CATEGORY(error->sqlerrcode) != ERRCODE_CONNECTION_EXCEPTION &&
-			error->sqlerrcode != ERRCODE_ADMIN_SHUTDOWN && error->sqlerrcode != ERRCODE_CRASH_SHUTDOWN)
-			ReThrowError(error);
-		if (!usable || error != NULL)
-			rows = run_statement(connection, sql, columns, cxt);
+		close_connection(c);
+		PG_RE_THROW();
 	}
-	END_AS_OWNER();
-	return rows;
-}
-
-/* options_changed: has all connections opened anew, because their servers may have other options */
-static void
-options_changed(Datum arg, int id, uint32 hash)
-{
-	HASH_SEQ_STATUS seq;
-	Connection *connection;
-
-	changes++;
-	hash_seq_init(&seq, connections);
-	while ((connection = hash_seq_search(&seq)) != NULL)
-		connection->usable = false;
+	PG_END_TRY();
+	MemoryContextDelete(answer.row_cxt);
+	return answer.rows;
 }
 
 /*
  * run_statement
- *		Does what remote_query() says, and returns the rows in the memory context cxt; an error leaves
- *		the connection to be opened anew.
+ *		Runs a statement over a connection and adds the rows of the answer; returns false if the
+ *		connection has broken, which report_error() reports, and then the answer is not complete.
  */
-static Rows
-run_statement(Connection *connection, const char *sql, const char *columns, MemoryContext cxt)
+static bool
+run_statement(Connection *c, Answer *answer, const char *sql, TimestampTz until)
 {
-	Oid			server = connection->id.server;
-	char	   *name = psprintf("indextable_%u_%u", server, connection->id.owner);
-	bool		usable = connection->usable;
-	uint64		before = changes;
-	Rows		rows;
-	const char *schema;
-	char	   *get;
+	int			unsent;
 
-	connection->usable = false;
-	SPI_connect();
-	schema = dblink_schema();
-	if (!usable)
+	answer->rows.n = 0;
+	answer->size = 0;
+	if (!PQsendQuery(c->conn, sql) || !PQsetSingleRowMode(c->conn))
+		return false;
+	while ((unsent = PQflush(c->conn)) > 0)
 	{
-		if (SPI_execute(psprintf("SELECT 1 WHERE %s OPERATOR(pg_catalog.=) ANY (%s.dblink_get_connections())",
-								 quote_literal_cstr(name), schema), false, 0) != SPI_OK_SELECT)
-			elog(ERROR, "could not list the connections of dblink");
-		if (SPI_processed > 0)
-			call(schema, "dblink_disconnect", name, NULL);
-		connect(schema, name, server);
+		wait_for_socket(c, WL_SOCKET_READABLE | WL_SOCKET_WRITEABLE, until);
+		if (!PQconsumeInput(c->conn))
+			return false;
 	}
-	if (DatumGetInt32(call(schema, "dblink_send_query", name, sql)) != 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_CONNECTION_FAILURE),
-				 errmsg("could not send a statement to server %s", server_text(server))));
-	wait_for_answer(schema, name, server);
-	get = psprintf("SELECT * FROM %s.dblink_get_result(%s) AS t (%s)", schema, quote_literal_cstr(name), columns);
-	if (SPI_execute(get, false, 0) != SPI_OK_SELECT)
-		elog(ERROR, "could not read an answer from dblink");
-	rows = copy_rows(cxt);
+	if (unsent < 0)
+		return false;
+	for (;;)
+	{
+		const char *severity;
 
-	/* dblink wants to be asked until there is nothing more. */
-	if (SPI_execute(get, false, 0) != SPI_OK_SELECT)
-		elog(ERROR, "could not read an answer from dblink");
-	SPI_finish();
-	connection->usable = changes == before;
-	return rows;
+		if (!next_result(c, until))
+			return false;
+		if (c->result == NULL)
+			return PQstatus(c->conn) == CONNECTION_OK;
+		switch (PQresultStatus(c->result))
+		{
+			case PGRES_SINGLE_TUPLE:
+				add_row(c, answer);
+				break;
+			case PGRES_TUPLES_OK:
+				break;
+			default:
+				severity = PQresultErrorField(c->result, PG_DIAG_SEVERITY_NONLOCALIZED);
+				if (PQstatus(c->conn) == CONNECTION_BAD ||
+					(severity != NULL && (strcmp(severity, "FATAL") == 0 || strcmp(severity, "PANIC") == 0)))
+					return false;
+				report_error(c);
+		}
+		PQclear(c->result);
+		c->result = NULL;
+		CHECK_FOR_INTERRUPTS();
+	}
 }
 
 /*
- * connect
- *		Opens a connection.  The message of an error says to which server: that of dblink does
- *		not, and it is the only part that the views show.
+ * next_result
+ *		Waits for the next part of an answer, and sets c->result to it, or to NULL at the end;
+ *		returns false if the connection has broken.
+ */
+static bool
+next_result(Connection *c, TimestampTz until)
+{
+	while (PQisBusy(c->conn))
+	{
+		wait_for_socket(c, WL_SOCKET_READABLE, until);
+		if (!PQconsumeInput(c->conn))
+			return false;
+	}
+	c->result = PQgetResult(c->conn);
+	return true;
+}
+
+/* add_row: adds a row that has come to an answer */
+static void
+add_row(Connection *c, Answer *answer)
+{
+	MemoryContext old = MemoryContextSwitchTo(answer->row_cxt);
+	int			n = answer->rows.desc->natts;
+	char	  **values = palloc(sizeof(char *) * n);
+	HeapTuple	tuple;
+
+	if (PQnfields(c->result) != n)
+		ereport(ERROR,
+				(errcode(ERRCODE_FDW_INCONSISTENT_DESCRIPTOR_INFORMATION),
+				 errmsg("server %s has returned %d columns instead of %d", server_text(c->id.server),
+						PQnfields(c->result), n)));
+	if ((int64) answer->rows.n >= answer->limit)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("server %s has returned more than the " INT64_FORMAT " rows that it was asked for",
+						server_text(c->id.server), answer->limit)));
+	for (int i = 0; i < n; i++)
+	{
+		values[i] = PQgetisnull(c->result, 0, i) ? NULL : PQgetvalue(c->result, 0, i);
+		answer->size += PQgetlength(c->result, 0, i);
+	}
+	if (answer->size > ANSWER_SIZE && (answer->size - ANSWER_SIZE) / ROW_SIZE > answer->limit)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("an answer of server %s is too long", server_text(c->id.server)),
+				 errdetail("The first " UINT64_FORMAT " rows have more than " INT64_FORMAT " bytes.",
+						   answer->rows.n + 1, ANSWER_SIZE + answer->limit * ROW_SIZE)));
+	for (int i = 0; i < n; i++)
+	{
+		if (values[i] != NULL)
+			(void) pg_verifymbstr(values[i], strlen(values[i]), false);
+	}
+	tuple = BuildTupleFromCStrings(answer->columns, values);
+	MemoryContextSwitchTo(answer->cxt);
+	if ((int64) answer->rows.n == answer->room)
+		answer->rows.tuples = grow_array(answer->rows.tuples, &answer->room, 64, sizeof(HeapTuple), answer->cxt);
+	answer->rows.tuples[answer->rows.n++] = heap_copytuple(tuple);
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(answer->row_cxt);
+}
+
+/*
+ * report_error
+ *		Raises the error with which the last statement over a connection has ended.
+ *
+ * An error over there in class 57, which says something of the session there, must not be
+ * taken for one of ours, which would end more than this batch.
  */
 static void
-connect(const char *schema, const char *name, Oid server)
+report_error(Connection *c)
 {
-	MemoryContext cxt = CurrentMemoryContext;
-	const char *where = server_text(server);
+	const char *state = PQresultErrorField(c->result, PG_DIAG_SQLSTATE);
+	char	   *message = remote_text(PQresultErrorField(c->result, PG_DIAG_MESSAGE_PRIMARY));
+	char	   *detail = remote_text(PQresultErrorField(c->result, PG_DIAG_MESSAGE_DETAIL));
+	char	   *hint = remote_text(PQresultErrorField(c->result, PG_DIAG_MESSAGE_HINT));
+	int			code = ERRCODE_CONNECTION_FAILURE;
 
-	PG_TRY();
-	{
-		call(schema, "dblink_connect", name, GetForeignServer(server)->servername);
-	}
-	PG_CATCH();
-	{
-		ErrorData  *error;
-
-		MemoryContextSwitchTo(cxt);
-		error = CopyErrorData();
-		if (ERRCODE_TO_CATEGORY(error->sqlerrcode) != ERRCODE_CONNECTION_EXCEPTION)
-			PG_RE_THROW();
-		FlushErrorState();
-		ereport(ERROR,
-				(errcode(error->sqlerrcode),
-				 errmsg("could not connect to server %s", where),
-				 errdetail_internal("%s", error->detail != NULL ? error->detail : error->message)));
-	}
-	PG_END_TRY();
-}
-
-/* server_text: names a server in a message, with the options that say where it is */
-static char *
-server_text(Oid server)
-{
-	ForeignServer *s = GetForeignServer(server);
-	StringInfoData text;
-	const char *before = " (";
-
-	initStringInfo(&text);
-	appendStringInfo(&text, "\"%s\"", s->servername);
-	foreach_ptr(DefElem, option, s->options)
-	{
-		if (strcmp(option->defname, "host") != 0 && strcmp(option->defname, "hostaddr") != 0 &&
-			strcmp(option->defname, "port") != 0)
-			continue;
-		appendStringInfo(&text, "%s%s %s", before, option->defname, defGetString(option));
-		before = ", ";
-	}
-	if (before[0] == ',')
-		appendStringInfoChar(&text, ')');
-	return text.data;
-}
-
-/* dblink_schema: returns the quoted schema of the extension dblink, or raises an error */
-static const char *
-dblink_schema(void)
-{
-	if (SPI_execute("SELECT pg_catalog.quote_ident(n.nspname::pg_catalog.text) FROM pg_catalog.pg_extension e"
-					" JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) e.extnamespace"
-					" WHERE e.extname OPERATOR(pg_catalog.=) 'dblink'", false, 0) != SPI_OK_SELECT || SPI_processed == 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("extension \"dblink\" is not installed"),
-				 errdetail("Changes are taken from other servers over connections of dblink."),
-				 errhint("Run CREATE EXTENSION dblink;")));
-	return SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
-}
-
-/* call: calls a function of dblink with the name of a connection and another text, or NULL; returns its result */
-static Datum
-call(const char *schema, const char *function, const char *name, const char *arg)
-{
-	Oid			types[] = {TEXTOID, TEXTOID};
-	Datum		values[2];
-	bool		isnull;
-
-	values[0] = CStringGetTextDatum(name);
-	if (arg != NULL)
-		values[1] = CStringGetTextDatum(arg);
-	if (SPI_execute_with_args(psprintf("SELECT %s.%s($1%s)", schema, function, arg == NULL ? "" : ", $2"),
-							  arg == NULL ? 1 : 2, types, values, NULL, false, 0) != SPI_OK_SELECT || SPI_processed != 1)
-		elog(ERROR, "could not call %s()", function);
-	return SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull);
-}
-
-/* wait_for_answer: waits until the answer to a statement has come, interruptibly, or raises an error */
-static void
-wait_for_answer(const char *schema, const char *name, Oid server)
-{
-	TimestampTz until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), ANSWER_TIMEOUT);
-	long		length = 1;
-	int			tries = 0;
-
-	while (DatumGetInt32(call(schema, "dblink_is_busy", name, NULL)) != 0)
-	{
-		/* Most answers come within a fraction of a millisecond. */
-		if (tries++ < 5)
-			pg_usleep(100);
-		else if (!sleep_longer(&length, LOOK_PAUSE, until))
-			ereport(ERROR,
-					(errcode(ERRCODE_CONNECTION_FAILURE),
-					 errmsg("server %s has not answered for %d s", server_text(server), ANSWER_TIMEOUT / 1000)));
-	}
+	if (state != NULL && strlen(state) == 5 && strncmp(state, "57", 2) != 0 && strncmp(state, "03", 2) >= 0)
+		code = MAKE_SQLSTATE(state[0], state[1], state[2], state[3], state[4]);
+	if (message == NULL)
+		detail = remote_text(PQerrorMessage(c->conn));
+	ereport(ERROR,
+			(errcode(code),
+			 message != NULL ? errmsg_internal("%s", message) :
+			 errmsg("server %s has not answered the statement", server_text(c->id.server)),
+			 detail != NULL ? errdetail_internal("%s", detail) : 0,
+			 hint != NULL ? errhint("%s", hint) : 0,
+			 errcontext("statement on server %s", server_text(c->id.server))));
 }
