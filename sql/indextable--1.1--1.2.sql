@@ -758,6 +758,39 @@ BEGIN ATOMIC
 END;
 COMMENT ON FUNCTION indextable_internal.keep_report(indextable_internal.checked) IS
 'Keeps a report on an index table, and deletes the oldest if there are more than 100';
+REVOKE ALL ON FUNCTION indextable_internal.due_for_check(float8), indextable_internal.report_of_check(regclass, float8, text),
+    indextable_internal.keep_report(indextable_internal.checked) FROM PUBLIC;
+
+-- Drains call it, on other nodes, too, as the owner of the extension.
+REVOKE ALL ON FUNCTION indextable_internal.lock_shards(bigint[]) FROM PUBLIC;
+
+COMMENT ON FUNCTION indextable_internal.guard() IS
+'Trigger function of index tables, and of the tables of this schema: refuses writes by hand';
+
+-- The right to write them, as pg_write_all_data gives it, is not enough.
+DO $$
+DECLARE
+    name text;
+BEGIN
+    FOREACH name IN ARRAY '{fact,definition,skipped,rejection,build,checked,counted,completeness}'::text[] LOOP
+        EXECUTE format('CREATE TRIGGER guard BEFORE INSERT OR UPDATE OR DELETE ON indextable_internal.%1$I FOR EACH ROW EXECUTE FUNCTION indextable_internal.guard();
+                        CREATE TRIGGER guard_truncate BEFORE TRUNCATE ON indextable_internal.%1$I FOR EACH STATEMENT EXECUTE FUNCTION indextable_internal.guard();
+                        ALTER TABLE indextable_internal.%1$I ENABLE ALWAYS TRIGGER guard, ENABLE ALWAYS TRIGGER guard_truncate;
+                        COMMENT ON TRIGGER guard ON indextable_internal.%1$I IS ''Refuses what roles write that are neither the owner nor superusers'';
+                        COMMENT ON TRIGGER guard_truncate ON indextable_internal.%1$I IS ''Refuses that such roles empty the table''', name);
+    END LOOP;
+    -- Those of distributed tables, whose rows have numbers, have no triggers.
+    FOR name IN
+        SELECT c.relname FROM pg_class c
+        WHERE c.relnamespace = 'indextable_internal'::regnamespace AND c.relkind = 'r' AND c.relname LIKE 'queue\_%'
+          AND NOT EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = 'number')
+    LOOP
+        EXECUTE format('CREATE OR REPLACE TRIGGER guard BEFORE INSERT OR UPDATE OR DELETE ON indextable_internal.%1$I FOR EACH ROW EXECUTE FUNCTION indextable_internal.guard();
+                        CREATE OR REPLACE TRIGGER guard_truncate BEFORE TRUNCATE ON indextable_internal.%1$I FOR EACH STATEMENT EXECUTE FUNCTION indextable_internal.guard();
+                        ALTER TABLE indextable_internal.%1$I ENABLE ALWAYS TRIGGER guard, ENABLE ALWAYS TRIGGER guard_truncate', name);
+    END LOOP;
+END
+$$;
 
 -- REVOKE is new: it may leave roles with rights on entries.
 DROP EVENT TRIGGER indextable_on_alter;

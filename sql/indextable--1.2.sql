@@ -457,6 +457,8 @@ BEGIN ATOMIC
 END;
 COMMENT ON FUNCTION indextable_internal.keep_report(indextable_internal.checked) IS
 'Keeps a report on an index table, and deletes the oldest if there are more than 100';
+REVOKE ALL ON FUNCTION indextable_internal.due_for_check(float8), indextable_internal.report_of_check(regclass, float8, text),
+    indextable_internal.keep_report(indextable_internal.checked) FROM PUBLIC;
 
 -- Online build ---------------------------------------------------------------
 
@@ -577,6 +579,7 @@ CREATE FUNCTION indextable_internal.lock_shards(shards bigint[]) RETURNS boolean
 LANGUAGE C STABLE STRICT AS 'MODULE_PATHNAME', 'indextable_lock_shards';
 COMMENT ON FUNCTION indextable_internal.lock_shards(bigint[]) IS
 'Keeps shards from being moved until the transaction ends, on the node that runs it; used by drains of distributed tables';
+REVOKE ALL ON FUNCTION indextable_internal.lock_shards(bigint[]) FROM PUBLIC;
 
 CREATE FUNCTION indextable_internal.on_drop() RETURNS event_trigger
 LANGUAGE C AS 'MODULE_PATHNAME', 'indextable_on_drop';
