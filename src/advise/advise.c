@@ -556,7 +556,9 @@ indextable_index_serves(PG_FUNCTION_ARGS)
 	if (index == NULL)
 		PG_RETURN_BOOL(false);
 	if (index->rd_index == NULL)
-		elog(ERROR, "\"%s\" is not an index", RelationGetRelationName(index));
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" is not an index", RelationGetRelationName(index))));
 	expr = index->rd_index->indkey.values[0] == 0 ? linitial(RelationGetIndexExpressions(index)) : NULL;
 	if (spec->multi)
 	{
