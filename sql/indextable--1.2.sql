@@ -609,6 +609,21 @@ CREATE TRIGGER restored AFTER INSERT ON indextable_internal.definition
 FOR EACH STATEMENT EXECUTE FUNCTION indextable_internal.restored();
 COMMENT ON TRIGGER restored ON indextable_internal.definition IS 'Adopts what comes from a dump';
 
+-- The right to write them, as pg_write_all_data gives it, is not enough.
+DO $$
+DECLARE
+    name text;
+BEGIN
+    FOREACH name IN ARRAY '{fact,definition,skipped,rejection,build,checked,counted,completeness}'::text[] LOOP
+        EXECUTE format('CREATE TRIGGER guard BEFORE INSERT OR UPDATE OR DELETE ON indextable_internal.%1$I FOR EACH ROW EXECUTE FUNCTION indextable_internal.guard();
+                        CREATE TRIGGER guard_truncate BEFORE TRUNCATE ON indextable_internal.%1$I FOR EACH STATEMENT EXECUTE FUNCTION indextable_internal.guard();
+                        ALTER TABLE indextable_internal.%1$I ENABLE ALWAYS TRIGGER guard, ENABLE ALWAYS TRIGGER guard_truncate;
+                        COMMENT ON TRIGGER guard ON indextable_internal.%1$I IS ''Refuses what roles write that are neither the owner nor superusers'';
+                        COMMENT ON TRIGGER guard_truncate ON indextable_internal.%1$I IS ''Refuses that such roles empty the table''', name);
+    END LOOP;
+END
+$$;
+
 -- maintain() and guard() are everybody's: who adds a partition to a table has the server clone its row triggers, which
 -- takes that right. They do nothing for triggers that are not ours.
 REVOKE ALL ON FUNCTION indextable_internal.restored(), indextable_internal.on_drop(),

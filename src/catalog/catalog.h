@@ -153,9 +153,16 @@ extern List *lock_records(IndexDef *def);
 extern void unlock_records(IndexDef *def, List *locked, uint32 lacking);
 
 /* owner.c: tells who owns the extension, keeps other roles away, and writes calls for hints */
+
+/* The triggers that keep other roles from writing the catalog and queue tables. */
+#define OWN_GUARD			"guard"
+#define OWN_GUARD_TRUNCATE	"guard_truncate"
+
 extern Oid	get_extension_owner(void);
 extern Oid	table_owner(Oid relid);
 extern void revoke_all(Oid relid, Oid owner);
+extern bool is_own_guard(const char *name);
+extern void guard_own_table(Oid relid);
 extern void record_extension_dependency(Oid relid);
 extern bool is_extension_table(Oid relid);
 extern char *told_call(const char *procedure, Oid index_table);

@@ -75,6 +75,35 @@ revoke_all(Oid relid, Oid owner)
 					quote_identifier(GetUserNameFromId(roles[i], false)));
 }
 
+/* is_own_guard: returns whether one of our triggers on the catalog and on queue tables has this name */
+bool
+is_own_guard(const char *name)
+{
+	return strcmp(name, OWN_GUARD) == 0 || strcmp(name, OWN_GUARD_TRUNCATE) == 0;
+}
+
+/*
+ * guard_own_table
+ *		Puts the triggers on a queue table, or a table of the catalog, that refuse what other
+ *		roles write than its owner and superusers: see indextable_guard().
+ *
+ * The right to write it is not enough: who is in pg_write_all_data has it.  The triggers are
+ * for rows, because a subscription fires no others, and enabled ALWAYS.  They are made anew
+ * after a restore has enabled them as it does those of users.
+ */
+void
+guard_own_table(Oid relid)
+{
+	char	   *table = quoted_relation(relid);
+
+	run_sql(get_extension_owner(), "CREATE OR REPLACE TRIGGER " OWN_GUARD " BEFORE INSERT OR UPDATE OR DELETE ON %s"
+			" FOR EACH ROW EXECUTE FUNCTION " IT_INTERNAL ".guard()", table);
+	run_sql(get_extension_owner(), "CREATE OR REPLACE TRIGGER " OWN_GUARD_TRUNCATE " BEFORE TRUNCATE ON %s"
+			" FOR EACH STATEMENT EXECUTE FUNCTION " IT_INTERNAL ".guard()", table);
+	run_sql(get_extension_owner(), "ALTER TABLE %s ENABLE ALWAYS TRIGGER " OWN_GUARD
+			", ENABLE ALWAYS TRIGGER " OWN_GUARD_TRUNCATE, table);
+}
+
 /*
  * indextable_schema_is_new
  *		schema_is_new(): whether the schema of the extension was created by this

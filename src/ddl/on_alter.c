@@ -220,6 +220,8 @@ handle_switched_triggers(AlterTableStmt *stmt)
 	 * extension's own tables.  What it did to the triggers of fact tables and
 	 * index tables was not seen until now.
 	 */
+	if (is_own_schema(get_rel_namespace(relid)) && OidIsValid(get_trigger_oid(relid, OWN_GUARD, true)))
+		guard_own_table(relid);
 	if (!is_extension_table(relid))
 		return;
 	adopt_all();

@@ -231,7 +231,9 @@ refuse_on_function(ObjectType type, Node *function)
 void
 check_extension_object_drop(const char *type, const char *schema, const char *name, const char *subobject)
 {
-	bool		is_trigger = strcmp(type, "trigger") == 0 && strcmp(subobject, "restored") == 0;
+	/* Those of queue tables are dropped with these, and by a restore. */
+	bool		is_trigger = strcmp(type, "trigger") == 0 &&
+		(strcmp(subobject, "restored") == 0 || is_own_guard(subobject)) && OidIsValid(catalog_relid(name, true));
 	bool		is_index = false;
 
 	if (is_protection_off())

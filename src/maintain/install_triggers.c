@@ -15,6 +15,7 @@
 #include "catalog/partition.h"
 #include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
+#include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/lsyscache.h"
 
@@ -37,6 +38,7 @@ static int	kind_of(Oid relid, Oid fact);
 
 PG_FUNCTION_INFO_V1(indextable_guard);
 
+static HeapTuple guard_own_row(TriggerData *trigdata);
 static Oid	root_table(Relation rel);
 
 Oid			truncated_by_us = InvalidOid;
@@ -364,6 +366,8 @@ indextable_guard(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
 				 errmsg("function \"%s\" was not called by the trigger manager",
 						IT_INTERNAL ".guard")));
+	if (is_own_guard(trigdata->tg_trigger->tgname) && is_own_schema(RelationGetNamespace(trigdata->tg_relation)))
+		return PointerGetDatum(guard_own_row(trigdata));
 	if (!TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event) ||
 		index_table_of(RelationGetRelid(trigdata->tg_relation)) != truncated_by_us)
 		ereport(ERROR,
@@ -376,6 +380,25 @@ indextable_guard(PG_FUNCTION_ARGS)
 						 told_remaking(list_make1_oid(root_table(trigdata->tg_relation)))) :
 				 errhint("Change the fact table instead.")));
 	return PointerGetDatum(NULL);
+}
+
+/*
+ * guard_own_row
+ *		Returns the row that is written to the catalog or a queue table, or NULL for a TRUNCATE;
+ *		raises an error unless it is the owner who writes it, or a superuser, who restores a dump.
+ *
+ * Whoever writes these rows decides whose code runs: that of a filter runs as the owner of the
+ * fact table.
+ */
+static HeapTuple
+guard_own_row(TriggerData *trigdata)
+{
+	if (!owns_relation(RelationGetRelid(trigdata->tg_relation), GetUserId()))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied for table " IT_INTERNAL ".%s", RelationGetRelationName(trigdata->tg_relation)),
+				 errdetail("Only the functions of indextable write it, and a superuser who restores a dump.")));
+	return TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
 }
 
 /* root_table: returns the table that a table is a partition of, or itself */

@@ -4,7 +4,7 @@
 --
 -- A change of what users call changes this file, too: it is what they rely on.
 BEGIN;
-SELECT plan(32);
+SELECT plan(33);
 
 -- ---- what there is
 
@@ -252,7 +252,10 @@ SELECT bag_eq($$
 	SELECT tgrelid::regclass::text, tgname::text, tgfoid::regproc::text, tgenabled::text, tgtype FROM pg_trigger t
 	JOIN pg_class c ON c.oid = tgrelid WHERE relnamespace = 'indextable_internal'::regnamespace AND NOT tgisinternal$$, $want$ VALUES
 	('indextable_internal.fact', 'restored', 'indextable_internal.restored', 'O', 4::int2),
-	('indextable_internal.definition', 'restored', 'indextable_internal.restored', 'O', 4)$want$, 'their triggers, after INSERT, for each statement');
+	('indextable_internal.definition', 'restored', 'indextable_internal.restored', 'O', 4)
+	UNION ALL SELECT 'indextable_internal.' || t, g, 'indextable_internal.guard', 'A', y
+	FROM unnest('{fact,definition,skipped,rejection,build,checked,counted,completeness}'::text[]) t, (VALUES ('guard', 1 + 2 + 4 + 8 + 16), ('guard_truncate', 2 + 32)) x (g, y)$want$,
+	'their triggers: after INSERT, for each statement; and guards that always fire, before each row, and before TRUNCATE');
 SELECT bag_eq($$SELECT evtname::text, evtevent::text, evtfoid::regproc::text, evtenabled::text FROM pg_event_trigger$$, $want$ VALUES
 	('indextable_on_drop', 'sql_drop', 'indextable_internal.on_drop', 'O'),
 	('indextable_on_alter', 'ddl_command_end', 'indextable_internal.on_alter', 'O'),
@@ -308,7 +311,31 @@ SELECT schema_privs_are('indextable', 'nobody_in_particular', '{USAGE}', 'anybod
 SELECT schema_privs_are('indextable_internal', 'nobody_in_particular', '{USAGE}', 'and into the other one');
 SELECT bag_eq($$SELECT f.oid::regprocedure::text FROM pg_proc f JOIN pg_temp.members() m ON m.objid = f.oid WHERE NOT has_function_privilege('nobody_in_particular', f.oid, 'EXECUTE')$$,
 	$$VALUES ('indextable.start_workers()'), ('indextable.stop_workers()'), ('indextable_internal.stop_launched()'), ('indextable_internal.restored()'),
-		('indextable_internal.on_drop()'), ('indextable_internal.on_alter()'), ('indextable_internal.before_alter()'), ('indextable_internal.drain_shards(regclass,integer)')$$, 'the functions that not everybody may call');
+		('indextable_internal.on_drop()'), ('indextable_internal.on_alter()'), ('indextable_internal.before_alter()'), ('indextable_internal.drain_shards(regclass,integer)'),
+		('indextable_internal.lock_shards(bigint[])'), ('indextable_internal.due_for_check(double precision)'),
+		('indextable_internal.report_of_check(regclass,double precision,text)'), ('indextable_internal.keep_report(indextable_internal.checked)')$$, 'the functions that not everybody may call');
+-- All others, and why everybody may. What they read they read with the caller's rights.
+SELECT bag_eq($$
+	SELECT nspname::text, proname::text FROM pg_proc f JOIN pg_temp.members() m ON m.objid = f.oid JOIN pg_namespace n ON n.oid = pronamespace
+	WHERE has_function_privilege('nobody_in_particular', f.oid, 'EXECUTE') GROUP BY 1, 2$$, $want$
+	-- the owner of the table only, as each of them checks
+	SELECT 'indextable', unnest('{alter,build,create,create_feed,drain,drop,drop_feed,rebuild,repair,reset_stats,verify}'::text[])
+	-- SELECT on the index table, or the fact table, as each of them checks
+	UNION ALL SELECT 'indextable', unnest('{advise,lookup,profile,query,totals}'::text[])
+	-- waits, says what views show as well, or plans a query that the caller may run
+	UNION ALL SELECT 'indextable', unnest('{definition,explain,wait,workers}'::text[])
+	-- the server checks this right of whoever adds a partition, whose triggers it clones; refused to triggers that are not ours
+	UNION ALL SELECT 'indextable_internal', unnest('{guard,maintain}'::text[])
+	-- views call them, for who reads the view: numbers, and conditions and messages of the caller's tables
+	UNION ALL SELECT 'indextable_internal', unnest('{missed_conditions,queue_activity,queue_status,table_sizes}'::text[])
+	-- another server that takes from a feed, or another node of Citus: the owner of the table only
+	UNION ALL SELECT 'indextable_internal', unnest('{ack,feed_status,take,verify_shard}'::text[])
+	-- advise() and profile(): they read documents where the caller may, and the server's catalogs
+	UNION ALL SELECT 'indextable_internal', unnest('{advise_fields,advise_key,field_at,index_serves,judge_field,profile_columns,reason_against,served_by,survey,table_counts,verdict}'::text[])
+	-- and they make texts and numbers of their arguments
+	UNION ALL SELECT 'indextable_internal', unnest('{bar,common_keys,common_sql,documents_text,field_parts,field_sql,found,free_name,in_bytes,in_count,in_percent,index_columns,kind_text,literal,names_text,path_sql,sizes,sizes_text,too_few,tuple_pages}'::text[])
+	-- the planner; its argument keeps SQL from calling it
+	UNION ALL SELECT 'indextable_internal', 'read_support'$want$, 'and why everybody may call the others');
 SELECT is_empty($$
 	SELECT what, privilege FROM pg_temp.members() m, unnest('{SELECT,INSERT,UPDATE,DELETE,TRUNCATE,REFERENCES,TRIGGER}'::text[]) privilege
 	WHERE m.classid = 'pg_class'::regclass AND has_table_privilege('nobody_in_particular', objid, privilege)

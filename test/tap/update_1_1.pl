@@ -187,14 +187,22 @@ my $dump = PostgreSQL::Test::Utils::tempdir . '/dump';
 $node->command_ok([ 'pg_dump', '-f', $dump, $node->connstr('postgres') ], 'a dump of 1.1');
 
 my %carried = map { $_ => "SELECT x FROM indextable_internal.$_ x ORDER BY x::text" } qw(fact definition skipped rejection build checked counted completeness);
-$carried{triggers} = 'SELECT tgrelid::regclass, tgname, tgenabled, tgfoid::oid FROM pg_trigger WHERE NOT tgisinternal ORDER BY tgrelid::regclass::text, tgname';
+$carried{triggers} = q(SELECT tgrelid::regclass, tgname, tgenabled, tgfoid::oid FROM pg_trigger WHERE NOT tgisinternal AND tgname NOT LIKE 'guard%' ORDER BY tgrelid::regclass::text, tgname);
 $carried{queued} = 'SELECT fact_table, backlog FROM indextable.queues ORDER BY fact_table::text';
 my %before = map { $_ => $node->safe_psql('postgres', $carried{$_}) } keys %carried;
 isnt($before{$_}, q(), "before: $_") for grep { !/build|checked/ } sort keys %carried;
 cmp_ok($node->safe_psql('postgres', 'SELECT sum(backlog) FROM indextable.queues'), '>', 100, 'before: changes are queued');
 is($node->safe_psql('postgres', q(SELECT string_agg(DISTINCT state, ' ' ORDER BY state) FROM indextable.index_tables)), 'active building invalid', 'before: index tables in all states');
 
+# The library of 1.1 makes queue tables without guards.
+$node->safe_psql('postgres', $_) for map { ("DROP TRIGGER guard ON $_", "DROP TRIGGER guard_truncate ON $_") }
+	split /\n/, $node->safe_psql('postgres', q(SELECT oid::regclass FROM pg_class WHERE relnamespace = 'indextable_internal'::regnamespace AND relname LIKE 'queue\_%' AND relkind = 'r'));
+my $unguarded = q(SELECT oid::regclass FROM pg_class c WHERE relnamespace = 'indextable_internal'::regnamespace AND relkind = 'r' AND relname NOT LIKE 'rebuild\_%'
+	AND 2 <> (SELECT count(*) FROM pg_trigger WHERE tgrelid = c.oid AND tgenabled = 'A' AND tgname IN ('guard', 'guard_truncate')));
+cmp_ok(scalar(split /\n/, $node->safe_psql('postgres', $unguarded)), '>', 10, 'neither the catalog nor queue tables have guards');
+
 $node->safe_psql('postgres', 'ALTER EXTENSION indextable UPDATE');
+is($node->safe_psql('postgres', $unguarded), '', 'all of them have guards after the update');
 is($node->safe_psql('postgres', $version), '1.2', 'updated');
 is($node->safe_psql('postgres', $carried{$_}), $before{$_}, "carried over: $_") for sort keys %carried;
 
