@@ -217,6 +217,7 @@ typedef struct FactTrigger
 	const char *name;
 	const char *event;
 	const char *level;
+	int16		type;			/* the same as in pg_trigger */
 	bool		batches;		/* only transactional index tables need it */
 	int			on;				/* the tables that have it: ON_... */
 	bool		cloned;			/* the server copies it from the root to the
@@ -229,6 +230,8 @@ extern bool is_our_trigger(const char *name);
 extern bool is_our_guard(const char *name);
 extern bool is_our_copied_trigger(const char *name);
 extern bool has_triggers_of_ours(Oid relid, bool guard);
+extern bool trigger_is_as_made(Relation rel, const char *name, char enabled, bool with_arguments);
+extern bool fact_triggers_as_made(Relation fact, bool writers, bool with_arguments);
 extern const FactTrigger fact_triggers[FACT_TRIGGERS];
 
 extern bool is_adopted(Oid index_table, Oid fact_table);

@@ -19,6 +19,7 @@
 
 #include "access/htup_details.h"
 #include "catalog/pg_trigger.h"
+#include "commands/trigger.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
@@ -31,14 +32,21 @@
 
 #define ON_FOREIGN_TRUNCATE	(HAS_FOREIGN_TRUNCATE_TRIGGERS ? ON_FOREIGN : 0)
 
+#define ROW_EVENTS	(TRIGGER_TYPE_INSERT | TRIGGER_TYPE_UPDATE | TRIGGER_TYPE_DELETE)
+
 /* The triggers of fact tables. */
 const FactTrigger fact_triggers[FACT_TRIGGERS] = {
-	{"indextable_row", "AFTER INSERT OR UPDATE OR DELETE", "ROW", false, ON_PLAIN | ON_ROOT | ON_PARTITION | ON_FOREIGN | ON_DISTRIBUTED, true},
-	{"indextable_end", "AFTER INSERT OR UPDATE OR DELETE", "STATEMENT", true, ON_PLAIN | ON_ROOT | ON_PARTITION | ON_FOREIGN, false},
-	{"indextable_truncate", "AFTER TRUNCATE", "STATEMENT", false, ON_PLAIN | ON_ROOT | ON_DISTRIBUTED, false},
-	{"indextable_before", "BEFORE TRUNCATE", "STATEMENT", false, ON_ROOT | ON_PARTITION | ON_FOREIGN_TRUNCATE, false},
+	{"indextable_row", "AFTER INSERT OR UPDATE OR DELETE", "ROW", TRIGGER_TYPE_ROW | ROW_EVENTS,
+	false, ON_PLAIN | ON_ROOT | ON_PARTITION | ON_FOREIGN | ON_DISTRIBUTED, true},
+	{"indextable_end", "AFTER INSERT OR UPDATE OR DELETE", "STATEMENT", ROW_EVENTS,
+	true, ON_PLAIN | ON_ROOT | ON_PARTITION | ON_FOREIGN, false},
+	{"indextable_truncate", "AFTER TRUNCATE", "STATEMENT", TRIGGER_TYPE_TRUNCATE,
+	false, ON_PLAIN | ON_ROOT | ON_DISTRIBUTED, false},
+	{"indextable_before", "BEFORE TRUNCATE", "STATEMENT", TRIGGER_TYPE_BEFORE | TRIGGER_TYPE_TRUNCATE,
+	false, ON_ROOT | ON_PARTITION | ON_FOREIGN_TRUNCATE, false},
 };
 
+static bool is_as_made(Trigger *trigger, bool with_arguments);
 static bool is_queue_table(Oid relid, Oid fact, TupleDesc desc);
 static bool has_columns(Oid relid, TupleDesc desc);
 static bool is_on_other_table(Form_pg_depend form, Oid table);
@@ -198,6 +206,72 @@ is_our_copied_trigger(const char *name)
 		if ((fact_triggers[i].on & ON_DISTRIBUTED) != 0 && strncmp(name, fact_triggers[i].name, strlen(fact_triggers[i].name)) == 0)
 			return true;
 	return false;
+}
+
+/*
+ * trigger_is_as_made
+ *		Returns whether an open table has a trigger of ours, as we make it and with this
+ *		enablement.  with_arguments: the triggers of the table have some.
+ *
+ * Whoever has the right TRIGGER on a table can replace one of its triggers by one of the same
+ * name that fires for fewer events, or never.  This is refused (refuse_replaced_trigger()), but
+ * not where event triggers do not fire.
+ */
+bool
+trigger_is_as_made(Relation rel, const char *name, char enabled, bool with_arguments)
+{
+	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+	{
+		Trigger    *trigger = &rel->trigdesc->triggers[i];
+
+		if (strcmp(trigger->tgname, name) == 0)
+			return trigger->tgenabled == enabled && is_as_made(trigger, with_arguments);
+	}
+	return false;
+}
+
+/* is_as_made: returns whether a trigger with the name of one of ours is as we make it, enabled or not */
+static bool
+is_as_made(Trigger *trigger, bool with_arguments)
+{
+	bool		guard = is_our_guard(trigger->tgname);
+	int16		type = TRIGGER_TYPE_BEFORE;
+	char	   *function = get_func_name(trigger->tgfoid);
+
+	if (strcmp(trigger->tgname, GUARD_ROW) == 0)
+		type |= TRIGGER_TYPE_ROW | ROW_EVENTS;
+	else if (guard)
+		type |= TRIGGER_TYPE_TRUNCATE | (with_arguments ? 0 : ROW_EVENTS);
+	for (int i = 0; i < FACT_TRIGGERS; i++)
+		if (strcmp(trigger->tgname, fact_triggers[i].name) == 0)
+			type = fact_triggers[i].type;
+	return trigger->tgtype == type && trigger->tgqual == NULL && trigger->tgnattr == 0 &&
+		trigger->tgoldtable == NULL && trigger->tgnewtable == NULL &&
+		!OidIsValid(trigger->tgconstraint) && (trigger->tgnargs > 0) == with_arguments &&
+		function != NULL && strcmp(function, guard ? "guard" : "maintain") == 0 &&
+		is_own_schema(get_func_namespace(trigger->tgfoid));
+}
+
+/*
+ * fact_triggers_as_made
+ *		Returns whether a fact table, which is open and no partition, has the triggers without
+ *		which its writers would not maintain its index tables.  Those of its partitions are
+ *		not looked at.
+ *
+ * writers: it has index tables that the writers maintain, and not the queue.  Without them, a
+ * table with foreign partitions need not have the row trigger.
+ */
+bool
+fact_triggers_as_made(Relation fact, bool writers, bool with_arguments)
+{
+	bool		partitioned = fact->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
+	int			kind = with_arguments ? ON_DISTRIBUTED : partitioned ? ON_ROOT : ON_PLAIN;
+
+	for (int i = 0; i < FACT_TRIGGERS; i++)
+		if ((fact_triggers[i].on & kind) != 0 && (writers || !(fact_triggers[i].batches || (partitioned && fact_triggers[i].cloned))) &&
+			!trigger_is_as_made(fact, fact_triggers[i].name, with_arguments ? TRIGGER_FIRES_ON_ORIGIN : TRIGGER_FIRES_ALWAYS, with_arguments))
+			return false;
+	return true;
 }
 
 /*

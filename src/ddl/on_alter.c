@@ -15,6 +15,7 @@
 #include "access/relation.h"
 #include "catalog/namespace.h"
 #include "commands/event_trigger.h"
+#include "commands/trigger.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
@@ -253,9 +254,9 @@ warn_subscribed(void)
 
 /*
  * handle_created_trigger
- *		After CREATE TRIGGER with the name of a trigger of the extension: adopts
- *		the index tables if a restore has created it, or makes them invalid if it
- *		is another trigger.
+ *		After CREATE TRIGGER with the name of a trigger of the extension: adopts the index tables
+ *		if a restore has created it, or refuses it if it is another trigger.  Refuses triggers
+ *		for rows of index tables, too.
  */
 static void
 handle_created_trigger(CreateTrigStmt *stmt)
@@ -266,14 +267,12 @@ handle_created_trigger(CreateTrigStmt *stmt)
 	Oid			fact;
 
 	if (!is_our_trigger(stmt->trigname))
-		return;
-	refuse_forged_trigger(stmt->trigname, stmt->args != NIL);
-	DeconstructQualifiedName(stmt->funcname, &schema, &function);
-	if (schema == NULL || !is_own_schema(get_namespace_oid(schema, true)))
 	{
-		invalidate_without_triggers(relid);
+		if (stmt->row)
+			refuse_row_trigger(relid, stmt->trigname);
 		return;
 	}
+	refuse_forged_trigger(stmt->trigname, stmt->args != NIL);
 
 	/*
 	 * Where the catalog is of another version than the library, there is
@@ -281,6 +280,7 @@ handle_created_trigger(CreateTrigStmt *stmt)
 	 */
 	if (!catalog_is_current_version())
 		return;
+	refuse_other_trigger(relid, stmt);
 
 	/*
 	 * Each node of Citus learns in this way of an index table that is created

@@ -16,13 +16,16 @@
  */
 #include "postgres.h"
 
+#include "access/relation.h"
 #include "catalog/namespace.h"
 #include "catalog/objectaddress.h"
 #include "catalog/pg_extension.h"
 #include "catalog/pg_proc.h"
 #include "commands/extension.h"
+#include "commands/trigger.h"
 #include "miscadmin.h"
 #include "parser/parse_func.h"
+#include "storage/lockdefs.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
@@ -44,6 +47,7 @@ static const char *const catalog_relations[] = {
 };
 
 static bool is_protection_off(void);
+static Oid	some_index_table(Oid relid);
 static void refuse_on_relation(RangeVar *table, List *commands);
 static bool is_harmless(AlterTableCmd *cmd);
 static void refuse_index_tables(DropStmt *stmt);
@@ -376,4 +380,71 @@ refuse_forged_trigger(const char *name, bool has_arguments)
 				 errmsg("permission denied to make trigger \"%s\"", name),
 				 errdetail("Only indextable may make triggers with this name and with arguments."),
 				 errhint("Choose another name.")));
+}
+
+/*
+ * refuse_other_trigger
+ *		Raises an error if a trigger that has just been created on a fact table or an index
+ *		table, or a partition of one, with the name of one of ours, is none that we or a restore
+ *		would make.
+ *
+ * The right TRIGGER on the table is enough to replace one, and the index tables would be wrong
+ * with one that fires for less.
+ */
+void
+refuse_other_trigger(Oid relid, CreateTrigStmt *stmt)
+{
+	Relation	rel;
+	bool		as_made;
+	Oid			index_table;
+
+	if (!OidIsValid(relid) || relid == given_trigger_by_us || place_has_parts(relid) ||
+		(!OidIsValid(index_table_of(relid)) && !catalog_has_fact(registered_root(relid))))
+		return;
+	rel = try_relation_open(relid, AccessShareLock);
+	if (rel == NULL)
+		return;
+	as_made = trigger_is_as_made(rel, stmt->trigname, TRIGGER_FIRES_ON_ORIGIN, false);
+	relation_close(rel, NoLock);
+	index_table = some_index_table(relid);
+	if (stmt->replace || !as_made)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 stmt->replace ? errmsg("cannot replace trigger \"%s\" on table \"%s\"", stmt->trigname, get_rel_name(relid)) :
+				 errmsg("cannot create trigger \"%s\" on table \"%s\"", stmt->trigname, get_rel_name(relid)),
+				 errdetail("Triggers with this name belong to indextable."),
+				 !OidIsValid(index_table) ? errhint("Choose another name.") :
+				 errhint("Choose another name. To restore the triggers of indextable, run %s", told_call("repair", index_table))));
+}
+
+/* some_index_table: returns an index table that a table is or has, or that the table which it is a partition of has */
+static Oid
+some_index_table(Oid relid)
+{
+	Oid			index_table = index_table_of(relid);
+	List	   *definitions;
+
+	if (OidIsValid(index_table))
+		return index_table;
+	definitions = catalog_read_definitions(registered_root(relid), InvalidOid);
+	return definitions == NIL ? InvalidOid : ((DefinitionRow *) linitial(definitions))->index_table;
+}
+
+/*
+ * refuse_row_trigger
+ *		Refuses triggers for rows of an index table, whose entries are written without them.
+ *
+ * Tools that copy a table beside its writers, as pg_repack does, learn by them what is written
+ * meanwhile, and would lose it.
+ */
+void
+refuse_row_trigger(Oid relid, const char *name)
+{
+	if (OidIsValid(index_table_of(relid)))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("trigger \"%s\" cannot be for each row of index table \"%s\"", name, get_rel_name(relid)),
+				 errdetail("Entries are written without firing triggers."),
+				 errhint("Create the trigger on the fact table instead. To write the index table anew, run REINDEX or VACUUM FULL, or %s",
+						 told_call("rebuild", index_table_of(relid)))));
 }

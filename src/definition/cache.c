@@ -48,6 +48,7 @@ static bool is_left_alone(DefinitionRow *stored, bool writing);
 static List *read_definitions(Oid fact, bool writing);
 static FactDef *load_fact_def(Relation fact, bool writing);
 static FactDef *build_fact_def(Relation fact, bool writing, MemoryContext cxt);
+static void distrust_without_triggers(FactDef *factdef, Relation fact);
 static void add_definition(FactDef *factdef, IndexDef *def);
 
 static ChangeListener definitions_listener =
@@ -499,7 +500,30 @@ build_fact_def(Relation fact, bool writing, MemoryContext cxt)
 		note_feeds(factdef, s);
 		add_definition(factdef, def);
 	}
+	distrust_without_triggers(factdef, fact);
 	return factdef;
+}
+
+/*
+ * distrust_without_triggers
+ *		Marks the index tables of a fact table as not active, as if their state was invalid, where
+ *		its writers would not maintain them.
+ *
+ * Usually event triggers have set the state, and this finds nothing.  They do not fire under
+ * session_replication_role = replica, or without event_triggers, and then who reads is the
+ * first to notice.
+ */
+static void
+distrust_without_triggers(FactDef *factdef, Relation fact)
+{
+	bool		writers = factdef->nsync > 0 || factdef->ntotals > 0;
+
+	if (fact_triggers_as_made(fact, writers, factdef->place->in_parts))
+		return;
+	for (int i = 0; i < factdef->ndefs; i++)
+		factdef->defs[i]->active = false;
+	for (int i = 0; i < factdef->ntotals; i++)
+		factdef->totals[i]->active = false;
 }
 
 /* is_left_alone: returns whether an index table is neither locked nor opened: the definition is for a writer, who queues its changes */

@@ -26,9 +26,11 @@
 #include "../queue/queue.h"
 #include "../util/inherit.h"
 #include "../util/sql.h"
+#include "../util/while_set.h"
 #include "maintain.h"
 
-static bool has_trigger(Oid relid, const char *name, char enabled);
+static void create_trigger(Oid relid, const char *trigger);
+static bool has_trigger(Oid relid, const char *name, char enabled, bool with_arguments);
 static bool is_own_trigger(Oid relid, const char *name);
 static bool needs_trigger(Oid relid, const FactTrigger *trigger, int kind, bool transactional, bool leaves_only);
 static bool is_fed_only(Oid fact);
@@ -42,6 +44,7 @@ static HeapTuple guard_own_row(TriggerData *trigdata);
 static Oid	root_table(Relation rel);
 
 Oid			truncated_by_us = InvalidOid;
+Oid			given_trigger_by_us = InvalidOid;
 Oid			altered_by_us = InvalidOid;
 
 /*
@@ -89,13 +92,20 @@ triggers_install_on(Oid relid, Oid fact)
 		if ((fact_triggers[i].on & kind & ON_DISTRIBUTED) != 0)
 			place_of(relid)->triggers->install(relid, fact_triggers[i].name, fact_triggers[i].event, fact_triggers[i].level);
 		if (kind == ON_DISTRIBUTED || !needs_trigger(relid, &fact_triggers[i], kind, transactional, leaves_only) ||
-			has_trigger(relid, fact_triggers[i].name, TRIGGER_FIRES_ALWAYS))
+			has_trigger(relid, fact_triggers[i].name, TRIGGER_FIRES_ALWAYS, false))
 			continue;
 		if (!cloned)
-			run_sql(owner, "CREATE OR REPLACE TRIGGER %s %s ON %s FOR EACH %s EXECUTE FUNCTION " IT_INTERNAL ".maintain()",
-					fact_triggers[i].name, fact_triggers[i].event, table, fact_triggers[i].level);
+			create_trigger(relid, psprintf("%s %s ON %s FOR EACH %s EXECUTE FUNCTION " IT_INTERNAL ".maintain()",
+										   fact_triggers[i].name, fact_triggers[i].event, table, fact_triggers[i].level));
 		run_sql(owner, "ALTER TABLE %s ENABLE ALWAYS TRIGGER %s", table, fact_triggers[i].name);
 	}
+}
+
+/* create_trigger: creates a trigger of ours on a table, or replaces it, with no other command in its way */
+static void
+create_trigger(Oid relid, const char *trigger)
+{
+	WHILE_SET(given_trigger_by_us, relid, run_sql(get_extension_owner(), "CREATE OR REPLACE TRIGGER %s", trigger));
 }
 
 /*
@@ -183,18 +193,16 @@ triggers_install_guard(Oid index_table)
 	{
 		char	   *table = quoted_relation(relid);
 
-		run_sql(get_extension_owner(), "CREATE OR REPLACE TRIGGER " GUARD
-				" BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s"
-				" FOR EACH STATEMENT EXECUTE FUNCTION " IT_INTERNAL ".guard()", table);
+		create_trigger(relid, psprintf(GUARD " BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s"
+									   " FOR EACH STATEMENT EXECUTE FUNCTION " IT_INTERNAL ".guard()", table));
 
 		/*
 		 * The server clones the row trigger of a partitioned table to its
 		 * partitions.
 		 */
 		if (relid == index_table)
-			run_sql(get_extension_owner(), "CREATE OR REPLACE TRIGGER " GUARD_ROW
-					" BEFORE INSERT OR UPDATE OR DELETE ON %s"
-					" FOR EACH ROW EXECUTE FUNCTION " IT_INTERNAL ".guard()", table);
+			create_trigger(relid, psprintf(GUARD_ROW " BEFORE INSERT OR UPDATE OR DELETE ON %s"
+										   " FOR EACH ROW EXECUTE FUNCTION " IT_INTERNAL ".guard()", table));
 	}
 	/* Guards that existed before may be disabled. */
 	if (!guards_intact(index_table))
@@ -213,10 +221,14 @@ triggers_intact(Oid fact)
 	foreach_oid(relid, list_with_partitions(fact))
 	{
 		for (Size i = 0; i < FACT_TRIGGERS; i++)
-			if (needs_trigger(relid, &fact_triggers[i], kind_of(relid, fact), transactional, leaves_only) &&
+		{
+			int			kind = kind_of(relid, fact);
+
+			if (needs_trigger(relid, &fact_triggers[i], kind, transactional, leaves_only) &&
 				!has_trigger(relid, fact_triggers[i].name,
-							 kind_of(relid, fact) == ON_DISTRIBUTED ? TRIGGER_FIRES_ON_ORIGIN : TRIGGER_FIRES_ALWAYS))
+							 kind == ON_DISTRIBUTED ? TRIGGER_FIRES_ON_ORIGIN : TRIGGER_FIRES_ALWAYS, kind == ON_DISTRIBUTED))
 				return false;
+		}
 	}
 	return true;
 }
@@ -226,11 +238,11 @@ bool
 guards_intact(Oid index_table)
 {
 	if (place_of(index_table)->triggers->install_guard != NULL)
-		return has_trigger(index_table, GUARD, TRIGGER_FIRES_ON_ORIGIN);
+		return has_trigger(index_table, GUARD, TRIGGER_FIRES_ON_ORIGIN, true);
 	foreach_oid(relid, list_with_partitions(index_table))
 	{
-		if (!has_trigger(relid, GUARD, TRIGGER_FIRES_ON_ORIGIN) ||
-			!has_trigger(relid, GUARD_ROW, TRIGGER_FIRES_ON_ORIGIN))
+		if (!has_trigger(relid, GUARD, TRIGGER_FIRES_ON_ORIGIN, false) ||
+			!has_trigger(relid, GUARD_ROW, TRIGGER_FIRES_ON_ORIGIN, false))
 			return false;
 	}
 	return true;
@@ -238,25 +250,18 @@ guards_intact(Oid index_table)
 
 /*
  * has_trigger
- *		Returns whether a table has a trigger of ours, enabled as we enable it.  A table
- *		that has been dropped lacks none.
+ *		Returns whether a table has a trigger of ours, as we make it and enabled as we enable it.
+ *		A table that has been dropped lacks none.
  */
 static bool
-has_trigger(Oid relid, const char *name, char enabled)
+has_trigger(Oid relid, const char *name, char enabled, bool with_arguments)
 {
 	Relation	rel = try_relation_open(relid, AccessShareLock);
-	bool		found = false;
+	bool		found;
 
 	if (rel == NULL)
 		return true;
-	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
-	{
-		Trigger    *trigger = &rel->trigdesc->triggers[i];
-
-		if (strcmp(trigger->tgname, name) == 0)
-			found = trigger->tgenabled == enabled &&
-				is_own_schema(get_func_namespace(trigger->tgfoid));
-	}
+	found = trigger_is_as_made(rel, name, enabled, with_arguments);
 	relation_close(rel, NoLock);
 	return found;
 }
@@ -349,9 +354,10 @@ kind_of(Oid relid, Oid fact)
 
 /*
  * indextable_guard
- *		Refuses every statement, and every row that comes through a parent table.  The
- *		extension's own writes do not fire triggers, except for its TRUNCATE, for which
- *		it sets truncated_by_us.
+ *		Refuses every statement on an index table, and every row that comes through a parent
+ *		table.  The extension's own writes do not fire triggers, except for its TRUNCATE, for
+ *		which it sets truncated_by_us.  On the catalog and on queue tables it refuses what other
+ *		roles write than the owner of these, as which we write them by SQL.
  *
  * Triggers of the owner run during that TRUNCATE.  They cannot truncate the same index
  * table, because the statement uses it.

@@ -119,12 +119,13 @@ extern bool triggers_remove(Oid fact, bool wait);
 extern void triggers_install_guard(Oid index_table);
 
 /*
- * The index table that the extension truncates, or alters, at this moment, or
- * InvalidOid.  Who sets one of them restores what it was, also after an error: code of
- * others runs in such a command, and may bring about another one.
+ * The index table that the extension truncates, or alters, at this moment, and the table on
+ * which it creates a trigger, or InvalidOid.  Who sets one of them restores what it was, also
+ * after an error: code of others runs in such a command, and may bring about another one.
  */
 extern Oid	truncated_by_us;
 extern Oid	altered_by_us;
+extern Oid	given_trigger_by_us;
 
 extern bool is_own_alter(Node *command);
 
