@@ -561,7 +561,7 @@ COMMENT ON FUNCTION indextable_internal.maintain() IS
 CREATE FUNCTION indextable_internal.guard() RETURNS trigger
 LANGUAGE C AS 'MODULE_PATHNAME', 'indextable_guard';
 COMMENT ON FUNCTION indextable_internal.guard() IS
-'Trigger function of index tables: refuses writes by hand';
+'Trigger function of index tables, and of the tables of this schema: refuses writes by hand';
 
 CREATE FUNCTION indextable_internal.missed_conditions(OUT fact_table regclass, OUT document name, OUT field text, OUT condition text, OUT planned bigint, OUT since timestamptz) RETURNS SETOF record
 LANGUAGE C VOLATILE PARALLEL RESTRICTED ROWS 20

@@ -225,7 +225,9 @@ refuse_on_index_table(Oid relid, AlterTableStmt *stmt, AlterTableCmd *cmd)
 			}
 			break;
 		case AT_AddConstraint:
-			if (castNode(Constraint, cmd->def)->contype == CONSTR_CHECK)
+			/* Unique indexes are, and with them the constraints that have one. */
+			if (castNode(Constraint, cmd->def)->contype != CONSTR_PRIMARY &&
+				castNode(Constraint, cmd->def)->contype != CONSTR_UNIQUE)
 			{
 				action = "ADD CONSTRAINT";
 				why = "Constraints are not checked when entries are written.";

@@ -261,8 +261,6 @@ warn_subscribed(void)
 static void
 handle_created_trigger(CreateTrigStmt *stmt)
 {
-	char	   *schema;
-	char	   *function;
 	Oid			relid = RangeVarGetRelid(stmt->relation, NoLock, true);
 	Oid			fact;
 

@@ -13,6 +13,7 @@
 #include "access/relation.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_subscription.h"
+#include "catalog/pg_trigger.h"
 #include "catalog/pg_type.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -40,6 +41,7 @@ typedef struct Setup
 
 static Oid	shared_truncate(Oid fact);
 static char *subscription_names(List *relids);
+static char *told_drop_row_trigger(Oid relid);
 static char *refusing_trigger(Oid relid);
 static void check_that(Setup *setup, bool holds, const char *problem);
 static void check_by_hand(Setup *setup, bool holds, const char *problem);
@@ -69,6 +71,14 @@ check_setup(IndexDef *def, Relation fact, Relation index_table, discrepancy_hand
 			   "triggers of the fact table that maintain the index table are disabled or missing");
 	check_that(&setup, guards_intact(def->relid),
 			   "triggers that protect the index table against other writes are disabled or missing");
+	foreach_oid(table, find_all_inheritors(def->relid, NoLock, NULL))
+	{
+		char	   *drop = told_drop_row_trigger(table);
+
+		if (drop != NULL)
+			check_by_hand(&setup, false,
+						  psprintf("entries are written without firing triggers for rows, such as those of a foreign key; run %s", drop));
+	}
 	if (index_table->rd_rel->relkind == RELKIND_RELATION)
 		check_that(&setup, index_table->rd_rel->relpersistence == fact->rd_rel->relpersistence,
 				   "only one of index table and fact table is unlogged");
@@ -115,6 +125,36 @@ subscription_names(List *relids)
 			return (char *) quote_identifier(get_subscription_name(linitial_oid(writers), false));
 	}
 	return NULL;
+}
+
+/*
+ * told_drop_row_trigger
+ *		Returns the SQL that drops a trigger for rows, or the foreign key that it is one of, from
+ *		an index table or a partition of it; NULL if none is there but those of ours.
+ *
+ * They are refused; see ddl/own_objects.c.  Versions before that have let them be created.
+ */
+static char *
+told_drop_row_trigger(Oid relid)
+{
+	Relation	rel = try_relation_open(relid, AccessShareLock);
+	char	   *result = NULL;
+
+	for (int i = 0; rel != NULL && rel->trigdesc != NULL && i < rel->trigdesc->numtriggers && result == NULL; i++)
+	{
+		Trigger    *trigger = &rel->trigdesc->triggers[i];
+
+		if (!TRIGGER_FOR_ROW(trigger->tgtype) || trigger->tgisclone || is_our_trigger(trigger->tgname))
+			continue;
+		if (!trigger->tgisinternal)
+			result = psprintf("DROP TRIGGER %s ON %s;", quote_identifier(trigger->tgname), quoted_relation(relid));
+		else if (OidIsValid(trigger->tgconstraint) && OidIsValid(trigger->tgconstrrelid))
+			result = psprintf("ALTER TABLE %s DROP CONSTRAINT %s;", quoted_relation(relid),
+							  quote_identifier(get_constraint_name(trigger->tgconstraint)));
+	}
+	if (rel != NULL)
+		relation_close(rel, NoLock);
+	return result;
 }
 
 /* refusing_trigger: returns the SQL that has a table refuse every TRUNCATE, also one that a subscription applies */
