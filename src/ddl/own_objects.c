@@ -98,6 +98,13 @@ check_extension_object_change(Node *command)
 					(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
 					 errmsg("cannot remove objects from extension " IT_SCHEMA),
 					 errdetail("Index tables need all objects of the extension.")));
+
+		/* Who has installed it owns it, but nothing in it. */
+		if (stmt->action > 0 && strcmp(stmt->extname, IT_SCHEMA) == 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("cannot add objects to extension " IT_SCHEMA),
+					 errdetail("What belongs to an extension is neither dumped nor dropped by itself, and is taken for a part of it.")));
 	}
 	else if (IsA(command, DropStmt) && ((DropStmt *) command)->removeType == OBJECT_TABLE && !setting_drop_table)
 		refuse_index_tables((DropStmt *) command);

@@ -402,6 +402,187 @@ SELECT indextable.create('injected2', 'fact', ARRAY['k::text); DROP TABLE fact; 
 SELECT indextable.create('injected2', 'fact', ARRAY['k::text AS x, (SELECT 1) AS y']);
 DO $$ BEGIN PERFORM indextable.create('injected2', 'fact', '{k}', filter => 'true); DROP TABLE fact; --'); EXCEPTION WHEN syntax_error THEN RAISE NOTICE 'refused'; END $$;
 
+-- ---- who may write all tables writes neither the catalog nor queues, whose rows decide what runs as the owner
+SET ROLE regress_it_owner;
+CREATE TABLE queued (id int PRIMARY KEY, doc jsonb);
+SELECT indextable.create('queued_k', 'queued', '{k}', maintenance => 'async') \gset
+INSERT INTO queued VALUES (1, '{"k": "a"}');
+RESET ROLE;
+CREATE ROLE regress_it_all IN ROLE pg_write_all_data, pg_read_all_data;
+GRANT CREATE ON SCHEMA security TO regress_it_all;
+CREATE PROCEDURE try(command text) LANGUAGE plpgsql AS $$
+DECLARE
+	n bigint;
+BEGIN
+	EXECUTE command;
+	GET DIAGNOSTICS n = ROW_COUNT;
+	RAISE NOTICE '%: % rows', regexp_replace(command, '_\d+_', '_N_', 'g'), n;
+EXCEPTION WHEN OTHERS THEN
+	RAISE NOTICE '%: % %', regexp_replace(command, '_\d+_', '_N_', 'g'), SQLSTATE, regexp_replace(SQLERRM, '_\d+_', '_N_', 'g');
+END $$;
+CREATE VIEW writes AS
+SELECT format('CALL security.try(%L)', command) AS command FROM (
+	SELECT 1, unnest(ARRAY['UPDATE indextable_internal.definition SET filter = ''security.pwn(id)''',
+		'INSERT INTO indextable_internal.definition SELECT * FROM indextable_internal.definition ON CONFLICT DO NOTHING',
+		'MERGE INTO indextable_internal.definition d USING (VALUES (1)) v ON true WHEN MATCHED THEN DELETE',
+		'WITH d AS (DELETE FROM indextable_internal.fact RETURNING 1) SELECT FROM d',
+		'INSERT INTO indextable_internal.fact VALUES (1, 1, 1, true)'])
+	UNION ALL
+	SELECT 2, format('INSERT INTO indextable_internal.%s VALUES (%s)', t, v)
+	FROM (VALUES ('skipped', '1, now(), 1'), ('rejection', '1, ''{}'', ''22P02'', ''m'', 1, now(), now(), now()'), ('build', '1, ''p'', 1, ''{}'', 1, 1, now(), now()'),
+		('checked', '1, now(), ''0'', 1, 0, 0, 0, 0, 0'), ('counted', '1, now(), 1, now()'), ('completeness', '1, 1')) x (t, v)
+	UNION ALL
+	SELECT 3, 'DELETE FROM ' || queue FROM indextable_internal.fact WHERE queue IS NOT NULL
+	UNION ALL
+	SELECT 4, format('INSERT INTO %s VALUES (now(), 1)', spare) FROM indextable_internal.fact WHERE queue IS NOT NULL) c (n, command) ORDER BY n, command;
+GRANT SELECT ON writes TO regress_it_all;
+SET ROLE regress_it_all;
+CREATE FUNCTION pwn(int) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$BEGIN RAISE NOTICE 'pwned as %', current_user; RETURN true; END$$;
+UPDATE indextable_internal.definition SET filter = 'security.pwn(id)';
+\echo :LAST_ERROR_SQLSTATE
+\set ECHO none
+SELECT command FROM writes \gexec
+\set ECHO all
+COPY indextable_internal.fact FROM stdin;
+1	1	1	t
+\.
+CALL try('TRUNCATE indextable_internal.definition');
+CALL try('CREATE OR REPLACE TRIGGER guard BEFORE DELETE ON indextable_internal.definition EXECUTE FUNCTION indextable_internal.guard()');
+CALL try('ALTER TABLE indextable_internal.definition DISABLE TRIGGER guard');
+CALL try('CREATE RULE r AS ON DELETE TO indextable_internal.definition DO INSTEAD NOTHING');
+CALL try('CREATE POLICY p ON indextable_internal.definition');
+-- nor where triggers of users do not fire, nor with all rights that the owner of the catalog can grant
+RESET ROLE;
+BEGIN;
+GRANT ALL ON ALL TABLES IN SCHEMA indextable_internal TO regress_it_all;
+SET LOCAL session_replication_role = replica;
+SET LOCAL ROLE regress_it_all;
+\set ECHO none
+SELECT command FROM writes \gexec
+\set ECHO all
+CALL try('TRUNCATE indextable_internal.definition');
+ROLLBACK;
+INSERT INTO queued VALUES (2, '{"k": "b"}');
+SELECT indextable.drain('queued');
+CALL pg_temp.compare('queued_k', $$SELECT doc ->> 'k', id FROM queued$$);
+-- a superuser may, as a restore does; which also enables the triggers, as it does those of users
+BEGIN;
+CALL try('UPDATE indextable_internal.definition SET filter = filter WHERE index_table = ''queued_k''::regclass');
+ALTER TABLE indextable_internal.definition DISABLE TRIGGER ALL;
+ALTER TABLE indextable_internal.definition ENABLE TRIGGER ALL;
+SELECT tgname, tgenabled FROM pg_trigger WHERE tgrelid = 'indextable_internal.definition'::regclass AND NOT tgisinternal ORDER BY 1;
+SET LOCAL session_replication_role = replica;
+SET LOCAL ROLE regress_it_all;
+CALL try('DELETE FROM indextable_internal.definition');
+ROLLBACK;
+DROP TRIGGER guard ON indextable_internal.definition;
+DROP VIEW writes;
+DROP OWNED BY regress_it_all;
+DROP ROLE regress_it_all;
+
+-- ---- the right TRIGGER on a table replaces none of its triggers that maintain or guard index tables
+SET ROLE regress_it_owner;
+CREATE TABLE given (id int PRIMARY KEY, doc jsonb);
+CREATE TABLE parted (id int PRIMARY KEY, doc jsonb) PARTITION BY RANGE (id);
+CREATE TABLE parted_1 PARTITION OF parted FOR VALUES FROM (0) TO (10);
+SELECT indextable.create('given_k', 'given', '{k}'), indextable.create('parted_k', 'parted', '{k}') \gset
+GRANT TRIGGER, INSERT ON given, given_k, parted, parted_1 TO regress_it_evil;
+SET ROLE regress_it_evil;
+CREATE OR REPLACE TRIGGER indextable_row AFTER INSERT OR UPDATE OR DELETE ON given FOR EACH ROW WHEN (false) EXECUTE FUNCTION indextable_internal.maintain();
+\echo :LAST_ERROR_SQLSTATE
+CREATE VIEW replaced AS SELECT format('CREATE OR REPLACE TRIGGER %s EXECUTE FUNCTION indextable_internal.%s()', t, f) AS command
+FROM (VALUES (1, 'indextable_row AFTER TRUNCATE ON given FOR EACH STATEMENT', 'maintain'),
+	(2, 'indextable_row AFTER DELETE ON given FOR EACH ROW', 'maintain'),
+	(3, 'indextable_row BEFORE INSERT OR UPDATE OR DELETE ON given FOR EACH ROW', 'maintain'),
+	(4, 'indextable_row AFTER INSERT OR UPDATE OF id OR DELETE ON given FOR EACH ROW', 'maintain'),
+	(5, 'indextable_row AFTER INSERT OR UPDATE OR DELETE ON given FOR EACH STATEMENT', 'maintain'),
+	(6, 'indextable_row AFTER INSERT OR UPDATE OR DELETE ON given FOR EACH ROW WHEN (pg_trigger_depth() = 9)', 'maintain'),
+	(7, 'indextable_row AFTER INSERT OR UPDATE OR DELETE ON given FOR EACH ROW', 'guard'),
+	(8, 'indextable_row AFTER INSERT ON given REFERENCING NEW TABLE AS n FOR EACH ROW', 'maintain'),
+	(9, 'indextable_row AFTER INSERT OR UPDATE OR DELETE ON given FOR EACH ROW', 'maintain'),
+	(10, 'indextable_end AFTER DELETE ON given FOR EACH STATEMENT', 'maintain'),
+	(11, 'indextable_truncate BEFORE TRUNCATE ON given FOR EACH STATEMENT', 'maintain'),
+	(12, 'indextable_truncate AFTER TRUNCATE ON given FOR EACH STATEMENT WHEN (false)', 'maintain'),
+	(13, 'indextable_guard BEFORE DELETE ON given_k FOR EACH STATEMENT', 'guard'),
+	(14, 'indextable_guard_row BEFORE INSERT OR UPDATE OR DELETE ON given_k FOR EACH ROW WHEN (false)', 'guard'),
+	(15, 'indextable_row AFTER DELETE ON parted FOR EACH ROW', 'maintain'),
+	(16, 'indextable_before BEFORE TRUNCATE ON parted_1 FOR EACH STATEMENT WHEN (false)', 'maintain'),
+	(17, 'indextable_end AFTER DELETE ON parted_1 FOR EACH STATEMENT', 'maintain'),
+	(18, 'indextable_truncate AFTER TRUNCATE ON parted_1 FOR EACH STATEMENT', 'guard')) x (n, t, f) ORDER BY n;
+\set ECHO none
+SELECT format('CALL security.try(%L)', command) FROM replaced \gexec
+\set ECHO all
+INSERT INTO given_k VALUES ('x', 1);
+RESET ROLE;
+INSERT INTO given VALUES (1, '{"k": "a"}'), (2, '{"k": "b"}');
+INSERT INTO parted VALUES (1, '{"k": "a"}');
+TRUNCATE parted_1;
+CALL pg_temp.compare('given_k', $$SELECT doc ->> 'k', id FROM given$$);
+CALL pg_temp.compare('parted_k', $$SELECT doc ->> 'k', id FROM parted$$);
+-- where event triggers do not fire, the index tables are not used then
+CREATE PROCEDURE replace_behind(command text) LANGUAGE plpgsql AS $$
+BEGIN
+	SET LOCAL session_replication_role = replica;
+	EXECUTE command;
+	RESET session_replication_role;
+	INSERT INTO given VALUES (3, '{"k": "c"}');
+	RAISE NOTICE '%', command;
+	SET LOCAL indextable.planner = force;
+	RAISE NOTICE '% found, reading is %, setup has % problems', (SELECT count(*) FROM given WHERE doc ->> 'k' = 'c'),
+		pg_temp.lookup_says('given_k'), (SELECT count(*) FROM indextable.verify('given_k') WHERE kind = 'setup');
+	ROLLBACK;
+END $$;
+CREATE FUNCTION pg_temp.lookup_says(index_table regclass) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM indextable.lookup(index_table, '{"k": "c"}');
+	RETURN 'allowed';
+EXCEPTION WHEN OTHERS THEN
+	RETURN SQLSTATE || ': ' || SQLERRM;
+END $$;
+\set ECHO none
+SELECT format('CALL security.replace_behind(%L)', command) FROM replaced WHERE command ~ ' given ' AND command !~ '_row BEFORE|guard' \gexec
+\set ECHO all
+-- a trigger of the user's that has the name before create(), and a table that is attached with one
+SET ROLE regress_it_owner;
+CREATE TABLE early (id int PRIMARY KEY, doc jsonb);
+CREATE TRIGGER indextable_row AFTER DELETE ON early FOR EACH ROW EXECUTE FUNCTION indextable_internal.maintain();
+CREATE TRIGGER indextable_truncate AFTER TRUNCATE ON early FOR EACH STATEMENT WHEN (false) EXECUTE FUNCTION indextable_internal.maintain();
+ALTER TABLE early ENABLE ALWAYS TRIGGER indextable_row, ENABLE ALWAYS TRIGGER indextable_truncate;
+SELECT indextable.create('early_k', 'early', '{k}') \gset
+INSERT INTO early VALUES (1, '{"k": "a"}');
+CALL pg_temp.compare('early_k', $$SELECT doc ->> 'k', id FROM early$$);
+TRUNCATE early;
+CALL pg_temp.compare('early_k', $$SELECT doc ->> 'k', id FROM early$$);
+CREATE TABLE parted_2 (LIKE parted INCLUDING ALL);
+CREATE TRIGGER indextable_before BEFORE TRUNCATE ON parted_2 FOR EACH STATEMENT WHEN (false) EXECUTE FUNCTION indextable_internal.maintain();
+CREATE TRIGGER indextable_end AFTER DELETE ON parted_2 FOR EACH STATEMENT EXECUTE FUNCTION indextable_internal.maintain();
+ALTER TABLE parted_2 ENABLE ALWAYS TRIGGER indextable_before, ENABLE ALWAYS TRIGGER indextable_end;
+ALTER TABLE parted ATTACH PARTITION parted_2 FOR VALUES FROM (10) TO (20);
+INSERT INTO parted_2 VALUES (11, '{"k": "b"}');
+CALL pg_temp.compare('parted_k', $$SELECT doc ->> 'k', id FROM parted$$);
+TRUNCATE parted_2;
+CALL pg_temp.compare('parted_k', $$SELECT doc ->> 'k', id FROM parted$$);
+-- triggers that pretend to be those of distributed tables, and comments to be of index tables
+CREATE TABLE forged (id int PRIMARY KEY, doc jsonb);
+CREATE TRIGGER indextable_row AFTER INSERT ON forged FOR EACH ROW EXECUTE FUNCTION indextable_internal.maintain('x', 'y');
+CREATE TRIGGER zz BEFORE TRUNCATE ON forged FOR EACH STATEMENT EXECUTE FUNCTION indextable_internal.guard('q', '0', '{}');
+ALTER TRIGGER zz ON forged RENAME TO indextable_guard;
+CREATE SCHEMA forged CREATE TABLE t (id int) CREATE TRIGGER indextable_guard BEFORE TRUNCATE ON t FOR EACH STATEMENT EXECUTE FUNCTION indextable_internal.guard('q', '0', '{}');
+CREATE TRIGGER indextable_row_1 AFTER INSERT ON forged FOR EACH ROW EXECUTE FUNCTION indextable_internal.maintain('x', 'y');
+INSERT INTO forged VALUES (1, '{}');
+DROP TRIGGER indextable_row_1 ON forged;
+COMMENT ON TABLE forged IS 'index table of security.given: SELECT indextable.create(''security.forged'', ''security.given'', ''{k}''); DROP TABLE security.given;';
+CREATE TRIGGER indextable_guard BEFORE INSERT ON forged FOR EACH STATEMENT EXECUTE FUNCTION indextable_internal.guard();
+INSERT INTO given VALUES (9, '{"k": "z"}');
+RESET ROLE;
+DROP TABLE forged, early, given, parted, queued;
+
+-- ---- nobody adds to the extension, not even who has installed it
+ALTER EXTENSION indextable ADD TABLE fact;
+\echo :LAST_ERROR_SQLSTATE
+ALTER EXTENSION indextable ADD FUNCTION act(text);
+ALTER EXTENSION indextable ADD SCHEMA security;
+
 SET client_min_messages = warning;
 DROP SCHEMA security, evil CASCADE;
 DROP OWNED BY regress_it_owner, regress_it_member, regress_it_evil;
