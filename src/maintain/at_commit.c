@@ -118,6 +118,7 @@ at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId pare
 	{
 		batch_at_commit_to(parent);
 		queue_at_commit_to(parent);
+		release_empty_context();
 	}
 	else if (event == SUBXACT_EVENT_ABORT_SUB)
 	{

@@ -31,6 +31,7 @@ typedef struct NotedTable
 
 static void forget_table(void *arg);
 static void set_null(void *pointer);
+static Size used_bytes(MemoryContext cxt, Size *nblocks);
 
 /* Whether CATCHING_ERRORS() rolls back its subtransaction at this moment. */
 bool		undoing_attempt = false;
@@ -158,6 +159,44 @@ static void
 set_null(void *pointer)
 {
 	*(void **) pointer = NULL;
+}
+
+/* used_bytes: returns how much of a context's memory is not free; sets *nblocks to the number of its blocks */
+static Size
+used_bytes(MemoryContext cxt, Size *nblocks)
+{
+	MemoryContextCounters counters = {0};
+
+	cxt->methods->stats(cxt, NULL, NULL, &counters, false);
+	*nblocks = counters.nblocks;
+	return counters.totalspace - counters.freespace;
+}
+
+/*
+ * release_empty_context
+ *		Resets the memory of the subtransaction that commits, if nothing is in it, so that the server
+ *		frees it.
+ *
+ * For a table with a statement trigger the server allocates in that memory, and frees it when the
+ * statement ends.  But a block of 8 kB would stay until the transaction ends: for each savepoint
+ * that is released.
+ */
+void
+release_empty_context(void)
+{
+	static Size empty = 0;		/* used bytes of a context without anything in it */
+	Size		nblocks;
+
+	if (empty == 0)
+	{
+		MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable empty", ALLOCSET_DEFAULT_SIZES);
+
+		empty = used_bytes(cxt, &nblocks);
+		MemoryContextDelete(cxt);
+	}
+	if (!CurTransactionContext->isReset && CurTransactionContext->firstchild == NULL &&
+		CurTransactionContext->reset_cbs == NULL && used_bytes(CurTransactionContext, &nblocks) == empty && nblocks == 1)
+		MemoryContextReset(CurTransactionContext);
 }
 
 /*

@@ -81,6 +81,7 @@ extern ErrorData *end_attempt(AttemptState *attempt);
 			ReThrowError(error); \
 	} while (0)
 
+extern void release_empty_context(void);
 extern bool push_missing_snapshot(void);
 extern ErrorData *run_catching_errors(void (*run) (void *arg), void *arg);
 extern ErrorData *run_catching_row_errors(void (*run) (void *arg), void *arg);

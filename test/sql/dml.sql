@@ -243,6 +243,15 @@ INSERT INTO fact SELECT i, jsonb_build_object('k', i, 'tags', ARRAY[i]) FROM gen
 BEGIN; TRUNCATE fact; INSERT INTO fact VALUES (9, '{"k": "nine"}'); SELECT * FROM by_k; ROLLBACK;
 CALL pg_temp.no_rows('differences()');
 BEGIN; INSERT INTO fact VALUES (8, '{"k": "eight"}'); SAVEPOINT s; TRUNCATE fact; ROLLBACK TO s; COMMIT;
+-- Savepoints that are released leave no memory behind.
+BEGIN;
+DO $$ BEGIN
+	FOR i IN 101..300 LOOP
+		BEGIN INSERT INTO fact VALUES (i, '{"k": "nested"}'); EXCEPTION WHEN unique_violation THEN NULL; END;
+	END LOOP;
+END $$;
+SELECT count(*) < 20 AS few FROM pg_backend_memory_contexts WHERE name = 'CurTransactionContext';
+ROLLBACK;
 CALL pg_temp.no_rows('differences()');
 TRUNCATE fact, swap;
 SELECT (SELECT count(*) FROM by_k), (SELECT count(*) FROM by_tag), (SELECT count(*) FROM swap_k);
