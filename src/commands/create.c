@@ -41,6 +41,7 @@
 #include "../util/relation.h"
 #include "../util/sql.h"
 #include "../util/uncounted_reads.h"
+#include "../util/while_set.h"
 #include "commands.h"
 
 PG_FUNCTION_INFO_V1(indextable_create);
@@ -70,6 +71,8 @@ enum
 
 static List *row_key(FunctionCallInfo fcinfo, Relation fact);
 static Oid	target_schema(const char *index_table, Relation fact, char **name);
+static void fill_and_register(DefinitionRow *row, IndexDef *def, Relation fact, Relation index_table,
+							  const char *tablespace);
 static Oid	make_table(DefinitionRow *row, IndexDef *def, Relation fact, Oid schema, const char *name);
 
 /* After how many rows the progress is shown again. */
@@ -228,12 +231,27 @@ indextable_create(PG_FUNCTION_ARGS)
  *		Fills an index table that is as its definition says, unless it is to be
  *		built, and has it kept in step from now on; closes both tables.
  *
- * The fact table is locked against writers.  The primary key is put into the
- * tablespace; NULL: that of the index table.
+ * The fact table is locked against writers, and this transaction may not write it until it has the
+ * triggers.  The primary key is put into the tablespace; NULL: that of the index table.
  */
 void
 register_index_table(DefinitionRow *row, IndexDef *def, Relation fact, Relation index_table,
 					 const char *tablespace)
+{
+	WHILE_SET(fact_being_filled, row->fact_table, fill_and_register(row, def, fact, index_table, tablespace));
+	if (is_queued(row))
+		queues_create(def->fact, false);
+	if (is_totals(def))
+		queue_wake_at_commit(); /* a worker folds them */
+	CacheInvalidateRelcacheByRelid(row->fact_table);
+	if (!OidIsValid(row->replaces))
+		describe_index_table(row->index_table, true);
+}
+
+/* fill_and_register: does the part of it during which the fact table must not be written */
+static void
+fill_and_register(DefinitionRow *row, IndexDef *def, Relation fact, Relation index_table,
+				  const char *tablespace)
 {
 	bool		populate = row->state != STATE_BUILDING;
 	bool		covering;
@@ -288,21 +306,13 @@ register_index_table(DefinitionRow *row, IndexDef *def, Relation fact, Relation 
 		usage_from_now(row->index_table);
 	table_close(fact, NoLock);
 
-	/*
-	 * Event triggers of users, which fire while triggers are created, may
-	 * write the fact table.
-	 */
+	/* From now on the triggers that the fact table may have know the index table. */
 	CacheInvalidateRelcacheByRelid(row->fact_table);
 	CommandCounterIncrement();
+	if (triggers_intact(row->fact_table))
+		fact_being_filled = InvalidOid;
 	triggers_install_guard(row->index_table);
 	triggers_install(row->fact_table);
-	if (is_queued(row))
-		queues_create(def->fact, false);
-	if (is_totals(def))
-		queue_wake_at_commit(); /* a worker folds them */
-	CacheInvalidateRelcacheByRelid(row->fact_table);
-	if (!OidIsValid(row->replaces))
-		describe_index_table(row->index_table, true);
 }
 
 /*

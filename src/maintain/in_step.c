@@ -240,6 +240,16 @@ process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 			writes = true;
 		}
 	}
+	if (OidIsValid(fact_being_filled) && IsA(pstmt->utilityStmt, TruncateStmt))
+	{
+		foreach_ptr(RangeVar, name, ((TruncateStmt *) pstmt->utilityStmt)->relations)
+		{
+			Relation	rel = relation_openrv(name, AccessExclusiveLock);
+
+			refuse_write_beside(rel);
+			relation_close(rel, NoLock);
+		}
+	}
 	if (IsA(pstmt->utilityStmt, AlterTableStmt))
 		alter_table(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest, qc);
 	else
@@ -269,6 +279,8 @@ alter_table(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 static Written *
 written_table(Relation rel)
 {
+	if (OidIsValid(fact_being_filled))
+		refuse_write_beside(rel);
 	/* Most transactions write one table. */
 	if (written != NULL && written->relid == RelationGetRelid(rel))
 		return written;

@@ -83,6 +83,8 @@ extern void check_partitions(Relation root);
 extern FactDef *get_trigger_definition(Relation fact);
 extern Oid	create_bare_index_table(Oid creator, Oid schema, const char *name, const char *columns,
 									Partitioning *partitioning, const char *tablespace, Oid owner);
+extern Oid	fact_being_filled;
+extern void refuse_write_beside(Relation rel);
 extern void make_partitions(Oid creator, Oid parent, Partitioning *p);
 extern void drop_placeholders(Oid relid, List *names);
 

@@ -37,6 +37,9 @@
 #include "../util/wait_point.h"
 #include "maintain.h"
 
+/* The fact table for which an index table is being filled, or InvalidOid; see refuse_write_beside(). */
+Oid			fact_being_filled = InvalidOid;
+
 static void copy_dropped_column_layout(Oid relid, Relation parent);
 
 /*
@@ -298,4 +301,24 @@ copy_dropped_column_layout(Oid relid, Relation parent)
 	}
 	table_close(attributes, RowExclusiveLock);
 	CommandCounterIncrement();
+}
+
+/*
+ * refuse_write_beside
+ *		Raises an error if a table that is about to be written is the fact table for which this
+ *		transaction is filling an index table, or a partition of it.
+ *
+ * Event triggers of users fire in the commands that create() runs.  The index table has been filled by
+ * then, and the triggers that keep it in step are not there yet.
+ */
+void
+refuse_write_beside(Relation rel)
+{
+	if (RelationGetRelid(rel) != fact_being_filled && root_of(rel) != fact_being_filled)
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_IN_USE),
+			 errmsg("cannot write to table \"%s\" while an index table of it is being created",
+					RelationGetRelationName(rel)),
+			 errhint("Check the event triggers of the database.")));
 }

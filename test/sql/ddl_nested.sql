@@ -175,6 +175,21 @@ SELECT indextable.alter('f_k', include => '{tags}') \gset
 SELECT indextable.alter('f_k', include => '{}') \gset
 DROP EVENT TRIGGER a_write;
 SELECT count(*) > 0 AS written FROM f WHERE r = -1;
+-- One that writes a fact table between the filling of an index table and the triggers has create() fail.
+CREATE TABLE bare (id serial PRIMARY KEY, doc jsonb);
+INSERT INTO bare (doc) VALUES ('{"k": "before"}');
+CREATE FUNCTION write_bare() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
+	INSERT INTO nested.bare (doc) VALUES ('{"k": "nested"}');
+END $$;
+CREATE EVENT TRIGGER a_write ON ddl_command_end WHEN TAG IN ('ALTER TABLE') EXECUTE FUNCTION write_bare();
+\set VERBOSITY terse
+SELECT indextable.create('bare_k', 'bare', '{k}');
+\set VERBOSITY default
+DROP EVENT TRIGGER a_write;
+SELECT indextable.create('bare_k', 'bare', '{k}') \gset
+INSERT INTO bare (doc) VALUES ('{"k": "after"}');
+TABLE bare_k ORDER BY id;
+DROP TABLE bare;
 SELECT * FROM drift();
 DELETE FROM f WHERE r = -1;
 
