@@ -200,6 +200,11 @@ extern char *layout_like(IndexDef *def, Relation fact, Relation old, int nkept, 
 						 List **dropped);
 pg_noreturn extern void report_altered_index_table(Oid index_table, Relation fact, const char *why);
 
+/* partition_list.c: the partitions of a fact table as the server caches them, and how new that is */
+extern PartitionDesc partition_list(Relation rel);
+extern Snapshot tree_snapshot(Relation root);
+extern void refresh_partition_lists(Relation root);
+
 /*
  * request.c: the arguments of create() and alter() that describe an index table, read and
  * checked.

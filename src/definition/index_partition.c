@@ -7,8 +7,10 @@
  * are numbered as its own.
  *
  * Readers and writers lock the index table first, and which partitions it has does not
- * change while they hold the lock: a command that gives it other partitions locks it
- * against everybody, and partitions of index tables cannot be attached or detached.
+ * change while they hold the lock: a command that gives it other partitions, also CREATE
+ * TABLE PARTITION OF, locks it against everybody, and partitions of index tables cannot be
+ * attached or detached.  So no news of them can be heard while the server makes their
+ * list, and what it has cached is right, other than with fact tables: see partition_list.c.
  *
  *-------------------------------------------------------------------------
  */
@@ -203,7 +205,7 @@ route_key(FactDef *def, Relation root, Datum *key)
 	for (;;)
 	{
 		PartitionKey partition_key = RelationGetPartitionKey(rel);
-		PartitionDesc desc = RelationGetPartitionDesc(rel, true);
+		PartitionDesc desc = partition_list(rel);
 		Datum		values[PARTITION_MAX_KEYS];
 		bool		isnull[PARTITION_MAX_KEYS] = {0};
 		int			partition;

@@ -50,6 +50,7 @@ static Oid	partition_on_other_server(Lookup *lookup, Datum *key);
 static void begin_foreign_batch(Lookup *lookup);
 static void begin_reading(Lookup *lookup);
 static void fetch_directly(Lookup *lookup, Datum *key, ItemPointer place);
+static bool find_rows(Lookup *lookup, Datum *key, ItemPointer place);
 static void put_rows(Lookup *lookup, List *rows);
 static bool matches(Lookup *lookup, TupleTableSlot *row);
 static void fetch_secured(Lookup *lookup, Datum *key);
@@ -160,25 +161,45 @@ begin_reading(Lookup *lookup)
 	lookup->reading = true;
 }
 
-/* fetch_directly: returns the row, or rows, with a primary key that the snapshot sees */
+/*
+ * fetch_directly
+ *		Returns the row, or rows, with a primary key that the snapshot sees.
+ *
+ * If there is none, it may be in a partition that was attached by a transaction that the
+ * snapshot sees, but whose news have not come yet.  A look-up makes sure of that once.
+ */
 static void
 fetch_directly(Lookup *lookup, Datum *key, ItemPointer place)
 {
-	TupleTableSlot *row;
-
 	begin_reading(lookup);
+	if (find_rows(lookup, key, place) || !lookup->factdef->partitioned || lookup->caught_up)
+		return;
+	refresh_partition_lists(lookup->fact);
+	lookup->caught_up = true;
+	(void) find_rows(lookup, key, place);
+}
+
+/* find_rows: returns whether the snapshot sees a row with a primary key; puts it, or all of them */
+static bool
+find_rows(Lookup *lookup, Datum *key, ItemPointer place)
+{
+	TupleTableSlot *row;
+	bool		found = false;
+
 	if (!lookup->ambiguous)
 	{
 		row = live_scan_only(&lookup->fact_rows, key, place);
 		if (row != NULL && (!lookup->recheck || matches(lookup, row)))
 			put_row(lookup, row);
-		return;
+		return row != NULL;
 	}
 	for (row = live_scan_first(&lookup->fact_rows, key); row != NULL; row = live_scan_next(&lookup->fact_rows))
 	{
+		found = true;
 		if (!lookup->recheck || matches(lookup, row))
 			put_row(lookup, row);
 	}
+	return found;
 }
 
 /*
@@ -254,6 +275,9 @@ fetch_secured(Lookup *lookup, Datum *key)
 		Oid		   *types = palloc(sizeof(Oid) * factdef->npk);
 		StringInfoData sql;
 
+		/* The server plans it with what is cached of the partitions. */
+		if (factdef->partitioned)
+			refresh_partition_lists(lookup->fact);
 		initStringInfo(&sql);
 		appendStringInfo(&sql, "SELECT f FROM %s%s f WHERE ",
 						 factdef->partitioned ? "" : "ONLY ", quoted_relation(factdef->relid));

@@ -318,7 +318,7 @@ static bool
 is_like_root(FactDef *fact, Relation leaf)
 {
 	Relation	root = relation_open(fact->relid, NoLock);
-	PartitionDesc partitions = RelationGetPartitionDesc(root, true);
+	PartitionDesc partitions = partition_list(root);
 	TupleDesc	a = RelationGetDescr(root);
 	TupleDesc	b = RelationGetDescr(leaf);
 	bool		result = a->natts == b->natts;

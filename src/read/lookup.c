@@ -10,9 +10,8 @@
  * fetch them.  indextable.query() checks access and fetches documents with the same
  * functions.
  *
- * The partitions are those that a query of the fact table would read.  There is a
- * moment in which a partition that was attached is visible to a snapshot, but not yet
- * known to this session; during that moment both leave its rows out.
+ * The partitions are those that the snapshot sees, also where the server has cached an older
+ * list of them, with which a query of the fact table would leave rows out.
  *
  *-------------------------------------------------------------------------
  */

@@ -76,6 +76,8 @@ typedef struct Lookup
 	/* Fetching directly. */
 	bool		reading;		/* fact_rows has begun */
 	LiveScan	fact_rows;
+	bool		caught_up;		/* what is cached of the partitions is as new
+								 * as the snapshot */
 
 	/* Fetching through the executor. */
 	struct _SPI_plan *plan;		/* NULL: not prepared yet */

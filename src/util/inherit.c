@@ -4,47 +4,14 @@
  *	  Lists the partitions of a table, however deep: those that exist now, or those
  *	  that a snapshot sees.
  *
+ * They are read from pg_inherits each time, and nothing is cached.  What the server caches
+ * of them is the subject of definition/partition_list.c.
+ *
  * A partition that DETACH PARTITION CONCURRENTLY has marked is no longer listed.  As soon
  * as the mark is committed, the partitioned table does not show its rows any more, though
  * another transaction, or FINALIZE later on, has to undo the rest.  In the server's
  * functions it depends on the active snapshot whether such a partition is left out.
  * Here the snapshot is a parameter; without one, what is committed now counts.
- *
- * This is why what is cached of partitions is as new as the snapshot of
- * tree_snapshot().  A transaction becomes visible before it sends its invalidations,
- * and it releases its locks only after that.  So a session that has waited for one of
- * these locks, or that has taken a conflicting lock after the release, has received
- * the invalidations.  A command that changes the columns, the bounds or the partitions
- * of a table locks the table, or the one that it is a partition of, in ACCESS EXCLUSIVE
- * mode.  A command that changes the definition of its index tables locks it in a mode
- * that conflicts with that of writers.  Before the snapshot is taken, the caller has
- * locked the root, as a writer or reader does, and the tables between the root and the
- * leaves are locked here.  So of the changes made under such locks the snapshot sees only
- * those whose invalidations have been received, and none are made while it is in use.
- *
- * Two commands make do with a weaker lock, and can commit between our lock and our
- * snapshot: ATTACH PARTITION and DETACH PARTITION CONCURRENTLY, which lock each other
- * out.  If their lock is free at this moment, neither is under way or in the middle of
- * its commit.  If it is not free, its holder may be one of them that has committed, or
- * any other command.  All that these two change of the table is which partitions it
- * has.  So the partitions are read from pg_inherits with the snapshot itself, and
- * compared with the cached list.
- *
- * If the cached list lacks a partition, the transaction that attached it has not sent
- * its invalidations yet, or they would have been accepted.  So it still holds its
- * ACCESS EXCLUSIVE lock on the partition, and we wait for it by asking for a lock
- * there.  This cannot be a deadlock: the transaction has committed, and waits for
- * nothing.  If the cached list has a partition too many, it is rebuilt, which reads
- * pg_inherits again, and no transaction needs to be waited for.  It does not matter in
- * which subtransaction the command was run, or whether the transaction was prepared
- * before.
- *
- * A leaf is locked when it is opened, and what is cached of it (leaf_of()) is made
- * anew where its definition has become stale.
- *
- * What is cached may be newer than the snapshot, as a partition may be attached at any
- * time.  The drain gives its rows their entries, and does so again when it comes to the
- * keys that the attaching transaction has queued.
  *
  *-------------------------------------------------------------------------
  */
@@ -52,31 +19,20 @@
 
 #include "access/htup.h"
 #include "access/htup_details.h"
-#include "access/relation.h"
 #include "access/table.h"
-#include "access/xlog.h"
 #include "catalog/pg_foreign_table.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_inherits.h"
 #include "miscadmin.h"
-#include "partitioning/partdefs.h"
-#include "partitioning/partdesc.h"
 #include "storage/lmgr.h"
 #include "storage/lock.h"
-#include "utils/inval.h"
 #include "utils/lsyscache.h"
-#include "utils/relcache.h"
-#include "utils/snapmgr.h"
 
 #include "compat.h"
 #include "inherit.h"
 #include "relation.h"
 
 static bool has_unique_index(Oid relid);
-static List *children(Oid parent, Snapshot snapshot, bool detached);
-static List *refresh_partition_list(Oid relid, Snapshot snapshot, List *inner);
-static void compare_partition_list(Relation rel, Snapshot snapshot);
-static List *list_minus(List *a, List *b);
 
 /* list_with_partitions: lists a table and its partitions without those that are being detached; locks none */
 List *
@@ -204,7 +160,7 @@ tree_of(Oid relid, Snapshot snapshot, LOCKMODE mode, bool detached)
 	{
 		if (get_rel_relkind(table) != RELKIND_PARTITIONED_TABLE)
 			continue;
-		foreach_oid(child, children(table, snapshot, detached))
+		foreach_oid(child, tree_children(table, snapshot, detached))
 		{
 			if (mode == NoLock || lock_if_exists(child, mode))
 				result = lappend_oid(result, child);
@@ -213,9 +169,9 @@ tree_of(Oid relid, Snapshot snapshot, LOCKMODE mode, bool detached)
 	return result;
 }
 
-/* children: lists the direct partitions of a table in the order of their OIDs; see tree_of() */
-static List *
-children(Oid parent, Snapshot snapshot, bool detached)
+/* tree_children: lists the direct partitions of a table in the order of their OIDs; see tree_of() */
+List *
+tree_children(Oid parent, Snapshot snapshot, bool detached)
 {
 	CatalogScan scan = catalog_scan_begin(InheritsRelationId, InheritsParentIndexId, Anum_pg_inherits_inhparent,
 										  parent, snapshot);
@@ -262,109 +218,5 @@ tree_parent(Oid relid, TransactionId *detached)
 			*detached = HeapTupleHeaderGetXmin(tuple->t_data);
 	}
 	catalog_scan_end(&scan);
-	return result;
-}
-
-/*
- * tree_snapshot
- *		Returns the latest snapshot, registered, and sees to it that what is cached of
- *		a table's partitions is at least as new until the transaction ends.
- *
- * The caller has locked the table.  The file comment tells why this holds.
- */
-Snapshot
-tree_snapshot(Relation root)
-{
-	List	   *inner = list_make1_oid(RelationGetRelid(root));
-	Snapshot	snapshot;
-
-	for (;;)
-	{
-		int			n = list_length(inner);
-
-		snapshot = RegisterSnapshot(GetLatestSnapshot());
-		if (root->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
-			break;
-		AcceptInvalidationMessages();
-		PushActiveSnapshot(snapshot);
-		for (int i = 0; i < list_length(inner); i++)
-			inner = refresh_partition_list(list_nth_oid(inner, i), snapshot, inner);
-		PopActiveSnapshot();
-
-		/*
-		 * A table that was not yet locked when the snapshot was taken may
-		 * have changed since.
-		 */
-		if (list_length(inner) == n)
-			break;
-		UnregisterSnapshot(snapshot);
-	}
-	list_free(inner);
-	return snapshot;
-}
-
-/*
- * refresh_partition_list
- *		Makes the cached list of a table's partitions as new as the snapshot, which is
- *		the active one; locks those that are partitioned themselves, and adds them to
- *		the list inner.
- */
-static List *
-refresh_partition_list(Oid relid, Snapshot snapshot, List *inner)
-{
-	Relation	rel = relation_open(relid, NoLock);
-	PartitionDesc desc;
-
-	if (!RecoveryInProgress() && ConditionalLockRelationOid(relid, ShareUpdateExclusiveLock))
-		UnlockRelationOid(relid, ShareUpdateExclusiveLock);
-	else
-		compare_partition_list(rel, snapshot);
-	desc = RelationGetPartitionDesc(rel, true);
-	for (int i = 0; i < desc->nparts; i++)
-		if (!desc->is_leaf[i] && !list_member_oid(inner, desc->oids[i]) &&
-			lock_if_exists(desc->oids[i], AccessShareLock))
-			inner = lappend_oid(inner, desc->oids[i]);
-	relation_close(rel, NoLock);
-	return inner;
-}
-
-/*
- * compare_partition_list
- *		Compares the cached list of a table's partitions with those that the snapshot
- *		sees; waits for what the list lacks, and has a list with too many rebuilt.
- */
-static void
-compare_partition_list(Relation rel, Snapshot snapshot)
-{
-	PartitionDesc desc = RelationGetPartitionDesc(rel, true);
-	List	   *seen = children(RelationGetRelid(rel), snapshot, false);
-	List	   *cached = NIL;
-
-	for (int i = 0; i < desc->nparts; i++)
-		cached = lappend_oid(cached, desc->oids[i]);
-	list_sort(cached, list_oid_cmp);
-	foreach_oid(relid, list_minus(seen, cached))
-	{
-		LockRelationOid(relid, AccessShareLock);
-		UnlockRelationOid(relid, AccessShareLock);
-	}
-	if (list_minus(cached, seen) != NIL)
-		RelationCacheInvalidateEntry(RelationGetRelid(rel));
-}
-
-/* list_minus: returns the OIDs of a that b lacks; both are in order */
-static List *
-list_minus(List *a, List *b)
-{
-	List	   *result = NIL;
-	int			i = 0;
-
-	foreach_oid(relid, a)
-	{
-		while (i < list_length(b) && list_nth_oid(b, i) < relid)
-			i++;
-		if (i == list_length(b) || list_nth_oid(b, i) != relid)
-			result = lappend_oid(result, relid);
-	}
 	return result;
 }

@@ -15,8 +15,8 @@
 #include "utils/snapshot.h"
 
 extern List *tree_of(Oid relid, Snapshot snapshot, LOCKMODE mode, bool detached);
+extern List *tree_children(Oid parent, Snapshot snapshot, bool detached);
 extern Oid	tree_parent(Oid relid, TransactionId *detached);
-extern Snapshot tree_snapshot(Relation root);
 extern List *lock_leaves(Oid relid, Snapshot snapshot);
 extern List *list_with_partitions(Oid relid);
 extern List *foreign_leaves(Oid relid);
