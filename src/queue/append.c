@@ -431,6 +431,8 @@ queue_before_commit(void)
 		for (Level *level = c->level; level != NULL; level = level->parent)
 			write_level(level, false);
 	committing = true;
+	if (touched != NULL)
+		wait_point("what is queued is written before the commit");
 }
 
 /* queue_at_end: wakes workers if the transaction has committed, and forgets everything */
