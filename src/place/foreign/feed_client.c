@@ -277,7 +277,8 @@ feed_note_applied(FeedBatch *batch)
  *		Acknowledges what this session has applied, in transactions that have committed, and
  *		returns how many statements that took.
  *
- * What cannot be acknowledged is forgotten: it will be taken again.
+ * What cannot be acknowledged is forgotten: it will be taken again.  So is what was taken from a
+ * server that has been dropped.
  */
 int64
 feed_ack_applied(void)
@@ -304,9 +305,12 @@ feed_ack_applied(void)
 		applied = list_delete_ptr(applied, taken);
 		pfree(taken->ack);
 		pfree(taken);
-		(void) remote_query(server, owner, until, ack, 1, lengthof(types), types);
+		if (GetForeignServerExtended(server, FSV_MISSING_OK) != NULL)
+		{
+			(void) remote_query(server, owner, until, ack, 1, lengthof(types), types);
+			n++;
+		}
 		pfree(ack);
-		n++;
 	}
 	return n;
 }
