@@ -225,7 +225,7 @@ read_options(Connection *c, Options *options)
 	connect_timeout = option_value(options, "connect_timeout");
 	if (connect_timeout != NULL)
 		seconds = strtol(connect_timeout, NULL, 10);
-	if (IsBackgroundWorker && FDW_BLOCKS_TO_CONNECT && connect_timeout != NULL &&
+	if (MyBackendType == B_BG_WORKER && FDW_BLOCKS_TO_CONNECT && connect_timeout != NULL &&
 		(seconds < 1 || seconds > MAX_CONNECT_TIMEOUT))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
