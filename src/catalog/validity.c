@@ -230,13 +230,20 @@ trigger_is_as_made(Relation rel, const char *name, char enabled, bool with_argum
 	return false;
 }
 
-/* is_as_made: returns whether a trigger with the name of one of ours is as we make it, enabled or not */
+/*
+ * is_as_made
+ *		Returns whether a trigger with the name of one of ours is as we make it, enabled or not.
+ *
+ * Looking up its function may bring news, and then the server frees the trigger.  So that comes
+ * last.
+ */
 static bool
 is_as_made(Trigger *trigger, bool with_arguments)
 {
 	bool		guard = is_our_guard(trigger->tgname);
 	int16		type = TRIGGER_TYPE_BEFORE;
-	char	   *function = get_func_name(trigger->tgfoid);
+	Oid			function = trigger->tgfoid;
+	char	   *name;
 
 	if (strcmp(trigger->tgname, GUARD_ROW) == 0)
 		type |= TRIGGER_TYPE_ROW | ROW_EVENTS;
@@ -245,11 +252,13 @@ is_as_made(Trigger *trigger, bool with_arguments)
 	for (int i = 0; i < FACT_TRIGGERS; i++)
 		if (strcmp(trigger->tgname, fact_triggers[i].name) == 0)
 			type = fact_triggers[i].type;
-	return trigger->tgtype == type && trigger->tgqual == NULL && trigger->tgnattr == 0 &&
-		trigger->tgoldtable == NULL && trigger->tgnewtable == NULL &&
-		!OidIsValid(trigger->tgconstraint) && (trigger->tgnargs > 0) == with_arguments &&
-		function != NULL && strcmp(function, guard ? "guard" : "maintain") == 0 &&
-		is_own_schema(get_func_namespace(trigger->tgfoid));
+	if (trigger->tgtype != type || trigger->tgqual != NULL || trigger->tgnattr != 0 ||
+		trigger->tgoldtable != NULL || trigger->tgnewtable != NULL ||
+		OidIsValid(trigger->tgconstraint) || (trigger->tgnargs > 0) != with_arguments)
+		return false;
+	name = get_func_name(function);
+	return name != NULL && strcmp(name, guard ? "guard" : "maintain") == 0 &&
+		is_own_schema(get_func_namespace(function));
 }
 
 /*
