@@ -9,8 +9,59 @@ SET LOCAL search_path = pg_catalog, pg_temp;
 COMMENT ON COLUMN indextable.queues.backlog       IS 'number of changes that are not applied yet; NULL, as lag, if it is not known: while somebody has a queue table locked (size is NULL, too), a node of Citus cannot be reached, or a server with feeds does not answer or is not asked by any worker. Of a distributed fact table the backlog is that of all nodes, and workers and errors are those of this one';
 COMMENT ON COLUMN indextable.queues.last_error_at IS 'since when; or, if there is no error, since when the server with the feeds was not asked';
 
-COMMENT ON COLUMN indextable.queues.last_error IS 'why it could not, or for what the worker waits';
+COMMENT ON COLUMN indextable.queues.last_error    IS 'why it could not, or for what the worker waits; or why there is no worker, if there is something to apply';
 COMMENT ON COLUMN indextable.queues.blocked_by IS 'processes that keep it waiting at this moment, as pg_blocking_pids() counts: 0 is a prepared transaction; NULL between two tries';
+
+CREATE FUNCTION indextable_internal.why_no_worker() RETURNS text
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED
+AS 'MODULE_PATHNAME', 'indextable_why_no_worker';
+COMMENT ON FUNCTION indextable_internal.why_no_worker() IS
+'Why the current database has no worker, or none yet; NULL if it has one, or will have one as soon as it needs one, or indextable is not in shared_preload_libraries';
+
+CREATE OR REPLACE VIEW indextable.queues AS
+SELECT q.fact_table,
+       q.backlog,
+       CASE WHEN q.backlog = 0 THEN interval '0'
+            WHEN q.oldest IS NOT NULL THEN greatest(clock_timestamp() - q.oldest, interval '0') END AS lag,
+       q.rate,
+       CASE WHEN q.server = 0 THEN
+           (SELECT count(*) FROM indextable_internal.rejection r
+            JOIN indextable_internal.definition d ON d.index_table = r.index_table
+            WHERE d.fact_table = q.fact_table) END AS rejected,
+       (SELECT count(*)::integer FROM indextable.workers()) AS workers,
+       CASE WHEN q.waiting THEN 'waiting'
+            WHEN q.error IS NOT NULL THEN 'failing'
+            WHEN NOT EXISTS (SELECT FROM indextable.workers()) THEN 'none'
+            WHEN EXISTS (SELECT FROM indextable.workers() w WHERE w.state = 'draining') THEN 'draining'
+            ELSE 'idle' END AS worker_state,
+       coalesce(q.error, CASE WHEN q.backlog > 0 THEN indextable_internal.why_no_worker() END) AS last_error,
+       q.since AS last_error_at,
+       q.applied,
+       q.applied_at,
+       q.size,
+       s.srvname AS server,
+       q.next_try,
+       q.blocked_by
+FROM (SELECT f.fact_table, 0::oid AS server, CASE WHEN f.queue IS NULL THEN 0 ELSE b.backlog END AS backlog, b.oldest, b.size, a.applied, a.rate, a.applied_at, a.error, a.since, a.waiting, a.next_try, a.blocked_by
+      FROM indextable_internal.fact f
+      CROSS JOIN LATERAL indextable_internal.queue_status(f.fact_table) b
+      LEFT JOIN LATERAL indextable_internal.queue_activity(f.fact_table, 0) a ON true
+      WHERE f.queue IS NOT NULL OR a.error IS NOT NULL
+      UNION ALL
+      SELECT f.fact_table, t.server, a.backlog, a.oldest, NULL, a.applied, a.rate, a.applied_at, a.error, a.since, a.waiting, a.next_try, a.blocked_by
+      FROM indextable_internal.fact f
+      CROSS JOIN LATERAL (WITH RECURSIVE p (relid) AS (  -- pg_partition_tree() would lock them
+                              SELECT f.fact_table::oid
+                              UNION ALL
+                              SELECT i.inhrelid FROM p JOIN pg_catalog.pg_inherits i ON i.inhparent = p.relid AND NOT i.inhdetachpending)
+                          SELECT DISTINCT ft.ftserver
+                          FROM p
+                          JOIN pg_catalog.pg_foreign_table ft ON ft.ftrelid = p.relid) t (server)
+      LEFT JOIN LATERAL indextable_internal.queue_activity(f.fact_table, t.server) a ON true
+      WHERE EXISTS (SELECT FROM indextable_internal.definition d WHERE d.fact_table = f.fact_table AND d.maintenance = 'async')) q
+LEFT JOIN pg_catalog.pg_foreign_server s ON s.oid = q.server;
+COMMENT ON VIEW indextable.queues IS 'The queues of asynchronous index tables: how far they are behind, and who is at work; and whatever else keeps workers from their work for a fact table';
+COMMENT ON COLUMN indextable.queues.worker_state  IS 'waiting: another session has a lock that the next batch needs; failing: the last batch could not be applied, or took too long, or has ended the worker, or an index table could not be folded or checked; all are tried again. Otherwise none, idle or draining';
 
 COMMENT ON COLUMN indextable_internal.completeness.fields IS 'a row lacks an entry, or did, though its first so many key fields are not null; NULL: such rows are recorded, and without it nothing is known; 30: a row has an array or an object in place of a key, or did; 31: such rows are recorded';
 

@@ -362,6 +362,12 @@ AS 'MODULE_PATHNAME', 'indextable_queue_activity';
 COMMENT ON FUNCTION indextable_internal.queue_activity(regclass, oid) IS
 'What workers did for the queue of a fact table (server 0), or for the feeds of a foreign server, since the server started: changes applied, how many a second lately, when last; what keeps them from applying more, since when, whether they wait for others, when they try again, and who has the lock now. Of feeds also how many changes were there when a worker last asked, and when the oldest was made. NULL where indextable is not in shared_preload_libraries';
 
+CREATE FUNCTION indextable_internal.why_no_worker() RETURNS text
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED
+AS 'MODULE_PATHNAME', 'indextable_why_no_worker';
+COMMENT ON FUNCTION indextable_internal.why_no_worker() IS
+'Why the current database has no worker, or none yet; NULL if it has one, or will have one as soon as it needs one, or indextable is not in shared_preload_libraries';
+
 CREATE FUNCTION indextable.start_workers() RETURNS void
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'indextable_start_workers';
@@ -669,7 +675,7 @@ SELECT q.fact_table,
             WHEN NOT EXISTS (SELECT FROM indextable.workers()) THEN 'none'
             WHEN EXISTS (SELECT FROM indextable.workers() w WHERE w.state = 'draining') THEN 'draining'
             ELSE 'idle' END AS worker_state,
-       q.error AS last_error,
+       coalesce(q.error, CASE WHEN q.backlog > 0 THEN indextable_internal.why_no_worker() END) AS last_error,
        q.since AS last_error_at,
        q.applied,
        q.applied_at,
@@ -677,11 +683,11 @@ SELECT q.fact_table,
        s.srvname AS server,
        q.next_try,
        q.blocked_by
-FROM (SELECT f.fact_table, 0::oid AS server, b.backlog, b.oldest, b.size, a.applied, a.rate, a.applied_at, a.error, a.since, a.waiting, a.next_try, a.blocked_by
+FROM (SELECT f.fact_table, 0::oid AS server, CASE WHEN f.queue IS NULL THEN 0 ELSE b.backlog END AS backlog, b.oldest, b.size, a.applied, a.rate, a.applied_at, a.error, a.since, a.waiting, a.next_try, a.blocked_by
       FROM indextable_internal.fact f
       CROSS JOIN LATERAL indextable_internal.queue_status(f.fact_table) b
       LEFT JOIN LATERAL indextable_internal.queue_activity(f.fact_table, 0) a ON true
-      WHERE f.queue IS NOT NULL
+      WHERE f.queue IS NOT NULL OR a.error IS NOT NULL
       UNION ALL
       SELECT f.fact_table, t.server, a.backlog, a.oldest, NULL, a.applied, a.rate, a.applied_at, a.error, a.since, a.waiting, a.next_try, a.blocked_by
       FROM indextable_internal.fact f
@@ -695,15 +701,15 @@ FROM (SELECT f.fact_table, 0::oid AS server, b.backlog, b.oldest, b.size, a.appl
       LEFT JOIN LATERAL indextable_internal.queue_activity(f.fact_table, t.server) a ON true
       WHERE EXISTS (SELECT FROM indextable_internal.definition d WHERE d.fact_table = f.fact_table AND d.maintenance = 'async')) q
 LEFT JOIN pg_catalog.pg_foreign_server s ON s.oid = q.server;
-COMMENT ON VIEW indextable.queues IS 'The queues of asynchronous index tables: how far they are behind, and who is at work';
+COMMENT ON VIEW indextable.queues IS 'The queues of asynchronous index tables: how far they are behind, and who is at work; and whatever else keeps workers from their work for a fact table';
 COMMENT ON COLUMN indextable.queues.fact_table    IS 'the fact table whose changes are queued';
 COMMENT ON COLUMN indextable.queues.backlog       IS 'number of changes that are not applied yet; NULL, as lag, if it is not known: while somebody has a queue table locked (size is NULL, too), a node of Citus cannot be reached, or a server with feeds does not answer or is not asked by any worker. Of a distributed fact table the backlog is that of all nodes, and workers and errors are those of this one';
 COMMENT ON COLUMN indextable.queues.lag           IS 'age of the oldest of them, from the beginning of its statement; zero if there are none';
 COMMENT ON COLUMN indextable.queues.rate          IS 'changes applied a second by workers, over the last seconds in which they did any';
 COMMENT ON COLUMN indextable.queues.rejected      IS 'number of entries that are lacking because of an error; see indextable.rejected';
 COMMENT ON COLUMN indextable.queues.workers       IS 'number of background workers in this database';
-COMMENT ON COLUMN indextable.queues.worker_state  IS 'waiting: another session has a lock that the next batch needs; failing: the last batch could not be applied; both are tried again. Otherwise none, idle or draining';
-COMMENT ON COLUMN indextable.queues.last_error    IS 'why it could not, or for what the worker waits';
+COMMENT ON COLUMN indextable.queues.worker_state  IS 'waiting: another session has a lock that the next batch needs; failing: the last batch could not be applied, or took too long, or has ended the worker, or an index table could not be folded or checked; all are tried again. Otherwise none, idle or draining';
+COMMENT ON COLUMN indextable.queues.last_error    IS 'why it could not, or for what the worker waits; or why there is no worker, if there is something to apply';
 COMMENT ON COLUMN indextable.queues.last_error_at IS 'since when; or, if there is no error, since when the server with the feeds was not asked';
 COMMENT ON COLUMN indextable.queues.applied       IS 'changes applied by workers since the server started';
 COMMENT ON COLUMN indextable.queues.applied_at    IS 'when the last of them were';

@@ -101,6 +101,8 @@ attach_shared_memory(void)
 			*(LWLock **) memory = &GetNamedLWLockTranche(shared_parts[i]->name)->lock;
 		}
 		*(void **) shared_parts[i]->pointer = memory;
+		if (!found && shared_parts[i]->init != NULL)
+			shared_parts[i]->init();
 	}
 	LWLockRelease(AddinShmemInitLock);
 }

@@ -164,7 +164,7 @@ usage_note_reads(void)
 	if (HAS_LAST_SCAN || !TimestampDifferenceExceeds(looked_at, GetCurrentTimestamp(), NOTE_INTERVAL))
 		return;
 	looked_at = GetCurrentTimestamp();
-	error = run_in_transaction(note_reads, NULL, NULL);
+	error = run_in_transaction(note_reads, NULL, is_no_conflict);
 	if (error != NULL)
 		FreeErrorData(error);
 }

@@ -40,6 +40,7 @@ typedef struct KeyOrder
 
 static bool read_table(Oid relid, Keys *keys, Snapshot snapshot, DrainPosition *position);
 static bool add_key(HeapTuple tuple, void *arg);
+static bool is_of_first_row(Keys *keys, HeapTuple tuple);
 static bool find_old(HeapTuple tuple, void *arg);
 static bool is_old(HeapTuple tuple, Snapshot start);
 static int	compare_keys(const void *a, const void *b, void *arg);
@@ -95,10 +96,30 @@ add_key(HeapTuple tuple, void *arg)
 
 	if (keys->n == keys->limit)
 		return false;
+	if (keys->one_row && keys->n > 0 && !is_of_first_row(keys, tuple))
+		return true;
 	keys->old |= keys->start != NULL && is_old(tuple, keys->start);
 	heap_deform_tuple(tuple, def->queue_desc, values, isnull);
 	keys->tids[keys->n] = tuple->t_self;
 	copy_key(keys, values);
+	return true;
+}
+
+/* is_of_first_row: returns whether the key in a row of a queue table has the same bytes as the first one */
+static bool
+is_of_first_row(Keys *keys, HeapTuple tuple)
+{
+	TupleDesc	desc = keys->def->queue_desc;
+
+	for (int i = 0; i < keys->def->npk; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, QUEUE_KEY - 1 + i);
+		bool		isnull;
+		Datum		value = heap_getattr(tuple, QUEUE_KEY + i, desc, &isnull);
+
+		if (!datum_image_eq(value, keys->values[i], att->attbyval, att->attlen))
+			return false;
+	}
 	return true;
 }
 

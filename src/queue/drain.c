@@ -52,6 +52,7 @@
 #include "../util/settings.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
+#include "../util/time_limit.h"
 #include "../util/wait_point.h"
 #include "queue.h"
 
@@ -59,7 +60,7 @@ static void drain_locked(FactDef *def, Relation fact, void *arg);
 static bool lock_queue(Oid fact_table, Relation *fact, FactDef **def);
 static ErrorData *try_to_write(Reconciliation *r);
 static void write_entries(void *arg);
-static void apply_failing_row(Reconciliation *r);
+static void apply_failing_row(Reconciliation *r, ErrorData *error);
 
 /*
  * with_queue_locked
@@ -178,6 +179,7 @@ drain_locked(FactDef *def, Relation fact, void *arg)
 	wait_point("drain has its snapshot");
 	PushActiveSnapshot(r->snapshot);
 	source->take(drain);
+	r->alone = r->n == 1;
 	keys = r->keys;
 	for (int64 left = r->n; left > 0; left -= r->n)
 	{
@@ -306,12 +308,12 @@ apply_keys(Reconciliation *r)
 
 	if (error == NULL)
 		return;
-	FreeErrorData(error);
 	if (r->n == 1)
 	{
-		apply_failing_row(r);
+		apply_failing_row(r, error);
 		return;
 	}
+	FreeErrorData(error);
 	half.n = r->n / 2;
 	apply_keys(&half);
 	half.keys = r->keys + (Size) half.n * r->def->npk;
@@ -323,13 +325,16 @@ apply_keys(Reconciliation *r)
 /*
  * try_to_write
  *		Makes the entries of rows what they should be; returns the error that has prevented it, which may be
- *		about one row, or NULL.
+ *		about one row, or NULL.  If a row that is alone in its transaction takes more time than a batch
+ *		may, that is about the row.
  */
 static ErrorData *
 try_to_write(Reconciliation *r)
 {
-	ErrorData  *error = run_catching_row_errors(write_entries, r);
+	ErrorData  *error = run_catching_errors(write_entries, r);
 
+	if (error != NULL && !is_row_error(error) && !(r->alone && is_over_time(error)))
+		ReThrowError(error);
 	if (error != NULL && r->def->place->entries->undone != NULL && r->def->place->entries->undone(error))
 		ReThrowError(error);
 	return error;
@@ -373,38 +378,48 @@ write_entries(void *arg)
 
 /*
  * apply_failing_row
- *		Gives a row that fails by itself its entries in each index table that takes them,
- *		and none in the others, which reject it.
+ *		Gives a row that fails by itself, with an error, its entries in each index table that takes
+ *		them, and none in the others, which reject it.
+ *
+ * If it has failed because it takes too long, all that is tried after that together has as much
+ * time again.
  */
 static void
-apply_failing_row(Reconciliation *r)
+apply_failing_row(Reconciliation *r, ErrorData *error)
 {
 	List	   *failed = NIL;
 	Reconciliation one = *r;
+	bool		slow = is_over_time(error);
+	bool		only = r->to - r->from == 1;
 
 	for (one.from = r->from; one.from < r->to; one.from++)
 	{
-		ErrorData  *error;
 		RejectedRow *rejected;
 
 		one.to = one.from + 1;
 		one.withhold = false;
-		error = try_to_write(&one);
+		if (slow && !only)
+			time_limit_begin(Max(setting_batch_timeout / (r->to - r->from), 1));
+		if (!only || !slow)
+			error = try_to_write(&one);
 		if (error == NULL)
 			continue;
+		slow = slow || is_over_time(error);
 		rejected = palloc(sizeof(RejectedRow));
 		rejected->defno = one.from;
 		rejected->key = r->keys;
-		rejected->retry = true;
+		rejected->retry = !is_over_time(error);
 		rejected->why.sqlstate = error->sqlerrcode;
-		rejected->why.message = error->detail == NULL ? error->message :
-			psprintf("%s: %s", error->message, error->detail);
+		rejected->why.message = is_over_time(error) ? "row takes longer than indextable.batch_timeout allows" :
+			error->detail == NULL ? error->message : psprintf("%s: %s", error->message, error->detail);
 		failed = lappend(failed, rejected);
 
 		/*
 		 * The entries that the row had before are wrong now, and with a
 		 * unique key they may be in the way of other rows' entries.
 		 */
+		if (slow)
+			time_limit_begin(setting_batch_timeout);
 		one.withhold = true;
 		error = try_to_write(&one);
 		if (error != NULL)

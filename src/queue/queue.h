@@ -10,6 +10,7 @@
 #define INDEXTABLE_QUEUE_H
 
 #include "access/xact.h"
+#include "lib/dshash.h"
 #include "storage/block.h"
 #include "storage/latch.h"
 #include "storage/lwlock.h"
@@ -20,6 +21,25 @@
 #include "../place/place.h"
 #include "../util/memory.h"
 #include "../util/settings.h"
+
+/* What a worker does for a table. */
+typedef enum WorkKind
+{
+	WORK_QUEUE,					/* drains the queue of a fact table, or feeds */
+	WORK_FOLDING,				/* folds a table of totals */
+	WORK_CHECK					/* checks an index table, and repairs it */
+} WorkKind;
+
+/* What a worker is at. */
+typedef struct Work
+{
+	Oid			database;
+	Oid			table;			/* the fact table of a queue, else the index
+								 * table */
+	Oid			server;			/* whose feeds they are; InvalidOid: the queue
+								 * on this server */
+	WorkKind	kind;
+} Work;
 
 /*
  * worker_slots.c: keeps in shared memory what writers, workers and the launcher know of each
@@ -33,20 +53,22 @@ extern int	count_workers(Oid database, bool wake);
 extern bool is_worker(int pid);
 extern void register_launcher(void);
 extern int	take_worker_requests(Oid *databases);
-extern int	slot_reserve(Oid database, bool *enough, uint64 *use);
+extern int	slot_reserve(Oid database, int wanted, bool *enough, uint64 *use);
 extern bool slot_release(int slot, uint64 use);
-extern int	slots_free_ended(void);
-extern void note_short_of_workers(bool short_of_workers);
+extern int	slots_free_ended(void (*note_death) (const Work *work));
+extern void note_short_of_workers(bool short_of_workers, bool starving, bool no_room);
+extern const char *why_no_worker(bool for_good);
 extern bool slot_take(int slot, uint64 use);
+extern void note_attempt(const Work *work);
+extern void forget_attempt(void);
+extern TimestampTz attempted_since(const Work *work);
 extern bool worker_woken(void);
 extern void worker_note_leaving(bool leaving);
 extern bool worker_may_stay(bool idle);
+extern bool worker_is_awaited(void);
 
 /* If more databases than this ask for a worker at a time, the launcher looks at all of them. */
 #define MAX_REQUESTS		64
-
-/* The number of fact tables whose activity is kept; the one that is idle longest makes room. */
-#define MAX_QUEUES			256
 
 /* A worker that the launcher has started, or is about to start. */
 typedef struct WorkerSlot
@@ -60,19 +82,24 @@ typedef struct WorkerSlot
 								 * worker_woken() */
 	int			pid;			/* of the worker, once it has taken the slot */
 	Latch	   *latch;			/* NULL: the worker has not taken the slot yet */
+	Work		attempt;		/* what the worker is at ... */
+	TimestampTz attempted_at;	/* ... since then; 0: nothing */
 } WorkerSlot;
 
-/* What keeps the batches of a queue from being applied; see activity.c. */
+/* What keeps a worker from its work at a table; see activity.c. */
 typedef struct Trouble
 {
-	TimestampTz since;			/* when the first of them failed; 0: the last
+	TimestampTz since;			/* when the first attempt failed; 0: the last
 								 * one has not */
 	bool		waiting;		/* other sessions are in the way; otherwise it
 								 * is an error */
-	int			worker;			/* the process whose batch has failed last */
+	int			worker;			/* the process whose attempt has failed last */
 	TimestampTz tried_at;		/* when the last one failed */
 	TimestampTz next_try;
 	int			backoff;		/* the time between these two, in ms */
+	int			cost;			/* the time for which the last one has kept
+								 * the worker from other work, in ms */
+	int			deaths;			/* number of workers that have ended in it */
 	TimestampTz logged_at;		/* when the server's log was last told, or the
 								 * waiting began */
 	uint32		logged;			/* a hash of what it was told; 0: nothing
@@ -80,28 +107,32 @@ typedef struct Trouble
 	char		message[256];	/* that of the error */
 } Trouble;
 
-/* What the workers of a database have done with the queue of a fact table. */
+/* What workers have done with a queue, or for an index table. */
 typedef struct QueueActivity
 {
-	Oid			database;
-	Oid			fact_table;
-	Oid			server;			/* whose feeds they are; InvalidOid: the queue
-								 * here */
+	Work		work;			/* hash key */
 	int64		backlog;		/* of feeds, as of the last batch; -1: not
 								 * known */
 	TimestampTz oldest;			/* when the oldest of that was made */
 	TimestampTz asked_at;		/* when the server of the feeds has answered
 								 * last; 0: not since this server started */
-	int64		applied;		/* how many changes were applied */
+	int64		applied;		/* number of changes that were applied */
 	TimestampTz applied_at;		/* when the last of them were */
 	int64		counted;		/* how many of them since ... */
 	TimestampTz counted_from;	/* ... the present interval began */
 	double		rate;			/* changes per second in the interval before */
 	TimestampTz rate_at;		/* when that ended */
+	int			limit;			/* number of changes that a batch may take; 0:
+								 * as many as the setting says */
+	int			suspects;		/* number of changes at the head of the queue
+								 * among which is one that is too slow */
 	Trouble		trouble;
 } QueueActivity;
 
-/* All of it. */
+/* The bytes of shared memory in which activity is kept first; the server adds to them. */
+#define ACTIVITY_BYTES		(256 * 1024)
+
+/* All that is in shared memory from the beginning. */
 typedef struct Shared
 {
 	LWLock	   *lock;			/* protects all that follows, but for what is
@@ -112,26 +143,42 @@ typedef struct Shared
 	bool		short_of_workers;	/* a database waits until another's worker
 									 * exits; only the launcher writes it,
 									 * without the lock */
+	bool		starving;		/* one that has no worker does; in the same
+								 * way */
+	bool		no_room;		/* the server has had no room for a worker; in
+								 * the same way */
 	int			nstopped;
 	Oid			stopped[MAX_REQUESTS];	/* databases whose workers were
 										 * stopped by hand */
 	WorkerSlot	workers[MAX_WORKERS];
-	QueueActivity queues[MAX_QUEUES];
+	dshash_table_handle activity;	/* of QueueActivity; has locks of its own */
+	union
+	{
+		char		bytes[ACTIVITY_BYTES];
+		double		aligned;
+	}			area;			/* of the hash table */
 } Shared;
 
 /* NULL: the library is not preloaded. */
 extern Shared *shared;
 
-extern const SharedPart workers_shared;
 extern bool shared_exists(void);
 
-/* activity.c: keeps in shared memory what workers have done with each queue */
+/* activity.c: keeps in shared memory what workers have done for each table */
+
+extern const SharedPart workers_shared;
 
 /* The interval over which changes are counted to get a rate, in ms. */
 #define RATE_INTERVAL		5000
 
-extern void activity_count(Oid fact_table, Oid server, int64 changes);
-extern void activity_note_backlog(Oid fact_table, Oid server, int64 backlog, TimestampTz oldest);
+extern void activity_init(void);
+extern QueueActivity *activity_find(const Work *work, bool make);
+extern void activity_release(QueueActivity *activity);
+extern void activity_count(const Work *work, int64 changes);
+extern void activity_note_backlog(const Work *work, int64 backlog, TimestampTz oldest);
+extern void activity_forget(bool (*is_gone) (const Work *work));
+
+/* trouble.c: keeps what keeps a worker from its work, and how much of it is tried at a time */
 
 /*
  * A queue whose batch has failed is left alone for this time, in ms.  Each time that it
@@ -142,12 +189,21 @@ extern void activity_note_backlog(Oid fact_table, Oid server, int64 backlog, Tim
 #define MAX_BACKOFF			60000
 #define MAX_WAIT			500
 
-extern bool trouble_of(Oid fact_table, Oid server, Trouble *trouble);
-extern bool trouble_note_error(Oid fact_table, Oid server, ErrorData *error);
-extern void trouble_end(Oid fact_table, Oid server);
+extern bool trouble_of(const Work *work, Trouble *trouble);
+extern bool trouble_of_attempt(const Work *work, Trouble *trouble);
+extern bool trouble_note_error(const Work *work, ErrorData *error);
+extern void trouble_note_death(const Work *work);
+extern void trouble_end(const Work *work);
+extern int	turn_ms(void);
+extern int	batch_limit(const Work *work, int most, bool *one_row);
+extern void batch_took(const Work *work, int64 changes, int ms, int turn);
+extern void batch_was_cut(const Work *work, int64 changes);
 
 /* task.c: runs what a worker does for one table */
-extern ErrorData *run_task(void (*run) (void *arg), void *arg, bool (*is_news) (ErrorData *error, void *arg));
+extern ErrorData *run_task(const Work *work, void (*run) (void *arg), void *arg,
+						   bool (*is_news) (ErrorData *error, void *arg));
+extern ErrorData *run_limited(void (*run) (void *arg), void *arg, bool (*is_news) (ErrorData *error, void *arg));
+extern int	task_ms(void);
 
 /* adopt_restored.c: adopts the index tables that a restore has brought from a dump */
 extern void adopt_restored(Oid altered);
@@ -206,6 +262,7 @@ typedef struct Keys
 {
 	FactDef    *def;
 	int			limit;			/* at most this many are read */
+	bool		one_row;		/* only those of the row of the first one */
 	Snapshot	start;			/* keys that it sees are old; NULL: it does
 								 * not matter */
 	bool		old;			/* at least one of them is old */
@@ -230,6 +287,9 @@ typedef struct DrainPosition
 	bool		again;			/* the queue is to be tried again soon */
 	bool		retry_rejected; /* rejected rows are tried again, although
 								 * they are not due */
+	bool		one_row;		/* a batch takes all changes of one row */
+	int64		taken;			/* number of changes that the last batch has
+								 * taken, also if it fails */
 	Oid			relid[2];		/* the queue tables */
 	BlockNumber block[2];		/* where to go on in them */
 } DrainPosition;
@@ -261,6 +321,7 @@ typedef struct Reconciliation
 	int			from;			/* the index tables are defs[from] ... */
 	int			to;				/* ... to defs[to - 1] */
 	bool		withhold;		/* the rows are to have no entries */
+	bool		alone;			/* it is the only row of the transaction */
 	Datum	   *keys;			/* n * npk, in the order of the primary key */
 	ItemPointerData *tids;		/* where the rows are, or NULL if that is not
 								 * known */

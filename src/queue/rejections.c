@@ -11,7 +11,8 @@
  *
  * A row with a value that cannot be an entry is tried again when it changes.  Any other
  * error may disappear by itself: then the row is also tried again after a while, which
- * grows from one attempt to the next.
+ * grows from one attempt to the next.  A row that takes too long would keep others waiting
+ * each time: it is tried again when it changes, or the code that is slow.
  *
  *-------------------------------------------------------------------------
  */
@@ -156,8 +157,8 @@ rejections_due(FactDef *def)
 /*
  * rejections_retry_now
  *		Has the next batches try again all rows that an index table has rejected for an
- *		error that may disappear by itself; with values, also for a value that cannot be an
- *		entry.
+ *		error that may disappear by itself, or by other code; with values, also for a value that
+ *		cannot be an entry.
  */
 void
 rejections_retry_now(Oid index_table, bool values)
@@ -166,7 +167,7 @@ rejections_retry_now(Oid index_table, bool values)
 		return;
 	(void) query_as(get_extension_owner(), "UPDATE %s SET next_try = clock_timestamp()"
 					" WHERE index_table = '%u'::regclass%s", catalog_table("rejection"), index_table,
-					values ? "" : " AND next_try IS NOT NULL");
+					values ? "" : " AND (next_try IS NOT NULL OR sqlstate = '57014')");
 }
 
 /* rejection_of: returns the message of the error for which an index table rejects a row, or NULL */

@@ -2,25 +2,30 @@
  *
  * task.c
  *	  Runs what a worker does for one table: in a transaction of its own, for a limited time,
- *	  and so that nothing of it is left in the session.
+ *	  noted in shared memory, and so that nothing of it is left in the session.
  *
  * Filters, fields and indexes on index tables are code of users.  It runs as the owner,
- * restricted, but that leaves some things that outlive a transaction: advisory locks, and
- * connections of dblink.  Neither the next owner's code should meet them, nor other sessions
- * wait for them.
+ * restricted, but it may end the process, and that leaves some things that outlive a
+ * transaction: advisory locks, and connections of dblink.  Neither the next owner's code
+ * should meet them, nor other sessions wait for them.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "commands/discard.h"
+#include "pgstat.h"
 #include "utils/elog.h"
+#include "utils/timestamp.h"
 
 #include "../util/settings.h"
 #include "../util/subxact.h"
 #include "../util/time_limit.h"
 #include "queue.h"
 
+static TimestampTz begun_at;	/* when the present task has begun */
+
+static void task_context(void *unused);
 static void discard_all(void *unused);
 
 /*
@@ -31,18 +36,55 @@ static void discard_all(void *unused);
  * While is_news() is called, is_over_time() tells whether the time was over.
  */
 ErrorData *
-run_task(void (*run) (void *arg), void *arg, bool (*is_news) (ErrorData *error, void *arg))
+run_task(const Work *work, void (*run) (void *arg), void *arg, bool (*is_news) (ErrorData *error, void *arg))
 {
 	ErrorData  *error;
 	ErrorData  *left;
 
-	time_limit_begin(setting_batch_timeout);
-	error = run_in_transaction(run, arg, is_news);
-	time_limit_end();
+	begun_at = GetCurrentTimestamp();
+	note_attempt(work);
+	error = run_limited(run, arg, is_news);
 	left = run_in_transaction(discard_all, NULL, NULL);
 	if (left != NULL)
 		FreeErrorData(left);
+	forget_attempt();
 	return error;
+}
+
+/* run_limited: does the first half of that, where no code of users is called */
+ErrorData *
+run_limited(void (*run) (void *arg), void *arg, bool (*is_news) (ErrorData *error, void *arg))
+{
+	ErrorContextCallback context = {.previous = error_context_stack,.callback = task_context};
+	ErrorData  *error;
+
+	time_limit_begin(setting_batch_timeout);
+	error_context_stack = &context;
+	error = run_in_transaction(run, arg, is_news);
+	error_context_stack = context.previous;
+	time_limit_end();
+	return error;
+}
+
+/*
+ * task_context
+ *		Words an error that says that the time was over.  If it is that of a worker that was told
+ *		to end, what it is at has not ended it: only a signal sets this cause.
+ */
+static void
+task_context(void *unused)
+{
+	if (geterrcode() == ERRCODE_QUERY_CANCELED && is_time_over())
+		errmsg("canceling transaction of a worker due to indextable.batch_timeout");
+	else if (geterrcode() == ERRCODE_ADMIN_SHUTDOWN && pgStatSessionEndCause == DISCONNECT_KILLED)
+		forget_attempt();
+}
+
+/* task_ms: returns how long ago the last task has begun, in ms */
+int
+task_ms(void)
+{
+	return Min(TimestampDifferenceMilliseconds(begun_at, GetCurrentTimestamp()), PG_INT32_MAX);
 }
 
 /* discard_all: runs DISCARD ALL, after which the settings are those that the worker has begun with */

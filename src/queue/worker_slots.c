@@ -11,16 +11,21 @@
  */
 #include "postgres.h"
 
+#include "access/xlog.h"
+#include "fmgr.h"
 #include "miscadmin.h"
 #include "port/atomics.h"
 #include "storage/proc.h"
 #include "storage/procarray.h"
+#include "utils/builtins.h"
 
 #include "../catalog/catalog.h"
 #include "../util/compat.h"
 #include "../util/settings.h"
 #include "../util/subxact.h"
 #include "queue.h"
+
+PG_FUNCTION_INFO_V1(indextable_why_no_worker);
 
 static int	my_slot = -1;		/* -1: this process is no worker with a slot */
 
@@ -30,7 +35,6 @@ static bool has_ended(const WorkerSlot *slot);
 /* ---- for writers ---- */
 
 Shared	   *shared = NULL;
-const SharedPart workers_shared = {"indextable", sizeof(Shared), &shared};
 
 static bool wake_running_workers(void);
 
@@ -165,6 +169,44 @@ is_worker(int pid)
 	return found;
 }
 
+/*
+ * why_no_worker
+ *		Returns why this database has no worker, or NULL if it has one, or will have one as soon as
+ *		it needs one.  With for_good, that its turn comes later is no reason.
+ */
+const char *
+why_no_worker(bool for_good)
+{
+	bool		stopped = false;
+
+	if (shared == NULL || RecoveryInProgress() || count_workers(MyDatabaseId, false) > 0)
+		return NULL;
+	LWLockAcquire(shared->lock, LW_SHARED);
+	for (int i = 0; i < shared->nstopped; i++)
+		stopped |= shared->stopped[i] == MyDatabaseId;
+	LWLockRelease(shared->lock);
+	if (stopped)
+		return "the workers of this database have been stopped";
+	if (setting_max_workers == 0)
+		return "indextable.max_workers is 0";
+	if (shared->no_room)
+		return "max_worker_processes leaves no room for a worker";
+	if (shared->starving && !for_good)
+		return "all workers that indextable.max_workers allows are in other databases";
+	return NULL;
+}
+
+/* indextable_why_no_worker: why_no_worker() for the view queues */
+Datum
+indextable_why_no_worker(PG_FUNCTION_ARGS)
+{
+	const char *why = why_no_worker(false);
+
+	if (why == NULL)
+		PG_RETURN_NULL();
+	PG_RETURN_TEXT_P(cstring_to_text(why));
+}
+
 /* ---- for the launcher ---- */
 
 /*
@@ -213,7 +255,7 @@ take_worker_requests(Oid *databases)
  *		*enough, or if there are as many workers as there may be.
  */
 int
-slot_reserve(Oid database, bool *enough, uint64 *use)
+slot_reserve(Oid database, int wanted, bool *enough, uint64 *use)
 {
 	int			in_database = 0;
 	int			total = 0;
@@ -228,7 +270,7 @@ slot_reserve(Oid database, bool *enough, uint64 *use)
 			total++;
 		in_database += shared->workers[i].database == database && !shared->workers[i].leaving;
 	}
-	*enough = in_database >= setting_workers_per_database;
+	*enough = in_database >= Min(wanted, setting_workers_per_database);
 	if (*enough || total >= setting_max_workers)
 		slot = -1;
 	if (slot >= 0)
@@ -277,14 +319,15 @@ has_ended(const WorkerSlot *slot)
 /*
  * slots_free_ended
  *		Frees the slots of workers that have ended, and asks for other workers in their
- *		databases if there may still be something to do.  Returns how many slots are in use.
+ *		databases if there may still be something to do.  Calls a function with what they were at,
+ *		which has ended them as far as anybody can tell.  Returns how many slots are in use.
  *
  * The launcher does that in place of the workers, because these may be ended at any point: a
  * process that ends should need nothing in shared memory.  Until then writers take such a
  * worker for a running one, and so what they have queued meanwhile needs the other worker.
  */
 int
-slots_free_ended(void)
+slots_free_ended(void (*note_death) (const Work *work))
 {
 	int			used = 0;
 
@@ -292,27 +335,38 @@ slots_free_ended(void)
 	{
 		WorkerSlot *slot = &shared->workers[i];
 		Oid			database = InvalidOid;
+		Work		attempt = {0};
 
 		LWLockAcquire(shared->lock, LW_EXCLUSIVE);
 		if (OidIsValid(slot->database) && has_ended(slot))
 		{
 			database = slot->leaving ? InvalidOid : slot->database;
+			if (slot->attempted_at != 0)
+				attempt = slot->attempt;
 			slot->database = InvalidOid;
 			slot->latch = NULL;
 		}
 		used += OidIsValid(slot->database);
 		LWLockRelease(shared->lock);
+		if (OidIsValid(attempt.table))
+			note_death(&attempt);
 		if (OidIsValid(database))
 			request_workers(database);
 	}
 	return used;
 }
 
-/* note_short_of_workers: notes whether a database waits until another's worker exits */
+/*
+ * note_short_of_workers
+ *		Notes whether a database waits until another's worker exits, whether one has none at all,
+ *		and whether the server has had no room for a background worker.
+ */
 void
-note_short_of_workers(bool short_of_workers)
+note_short_of_workers(bool short_of_workers, bool starving, bool no_room)
 {
 	shared->short_of_workers = short_of_workers;
+	shared->starving = starving;
+	shared->no_room = no_room;
 }
 
 /* ---- for workers ---- */
@@ -335,10 +389,51 @@ slot_take(int slot, uint64 use)
 	{
 		w->pid = MyProcPid;
 		w->latch = MyLatch;
+		w->attempted_at = 0;
 		my_slot = slot;
 	}
 	LWLockRelease(shared->lock);
 	return reserved;
+}
+
+/* note_attempt: notes what this worker is at from now on, which is to be left alone if it ends the worker */
+void
+note_attempt(const Work *work)
+{
+	if (my_slot < 0)
+		return;
+	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	shared->workers[my_slot].attempt = *work;
+	shared->workers[my_slot].attempted_at = GetCurrentTimestamp();
+	LWLockRelease(shared->lock);
+}
+
+/* forget_attempt: notes that this worker has ended that, or will, and not because of it; needs no lock */
+void
+forget_attempt(void)
+{
+	if (my_slot >= 0)
+		shared->workers[my_slot].attempted_at = 0;
+}
+
+/* attempted_since: returns since when a worker is at some work; 0: none is */
+TimestampTz
+attempted_since(const Work *work)
+{
+	TimestampTz since = 0;
+
+	if (shared == NULL)
+		return 0;
+	LWLockAcquire(shared->lock, LW_SHARED);
+	for (int i = 0; i < MAX_WORKERS && since == 0; i++)
+	{
+		WorkerSlot *slot = &shared->workers[i];
+
+		if (OidIsValid(slot->database) && !has_ended(slot) && memcmp(&slot->attempt, work, sizeof(Work)) == 0)
+			since = slot->attempted_at;
+	}
+	LWLockRelease(shared->lock);
+	return since;
 }
 
 /*
@@ -385,7 +480,8 @@ worker_note_leaving(bool leaving)
 /*
  * worker_may_stay
  *		Returns false if this worker should exit: it was stopped by hand, there are more
- *		workers than there may be, or it is idle and another database waits for a worker.
+ *		workers than there may be, or it is idle, or not the only one of its database, and another
+ *		database waits for a worker.
  *
  * Only the slots before its own are counted, so that of too many workers only the last
  * ones exit.
@@ -409,7 +505,14 @@ worker_may_stay(bool idle)
 	}
 	LWLockRelease(shared->lock);
 	return stay && total < setting_max_workers && in_database < setting_workers_per_database &&
-		!(idle && shared->short_of_workers);
+		!(idle && shared->short_of_workers) && !(in_database > 0 && shared->starving);
+}
+
+/* worker_is_awaited: returns whether another database has to wait until a worker such as this one exits */
+bool
+worker_is_awaited(void)
+{
+	return my_slot >= 0 && shared->starving;
 }
 
 /*

@@ -129,7 +129,7 @@ typedef struct Missed
 } Missed;
 
 static Missed *missed = NULL;
-const SharedPart missed_shared = {"indextable_missed", sizeof(Missed), &missed};
+const SharedPart missed_shared = {"indextable_missed", sizeof(Missed), &missed, NULL};
 
 static bool find_nearest(Node *node, void *nearest);
 static char *path_text(FieldSpec *spec, bool plain);

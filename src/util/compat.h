@@ -274,6 +274,14 @@ typedef struct ErrorSaveContext
 #define foreach_delete_current(lst, var) \
 	((List *) (var##__state.l = list_delete_nth_cell(lst, var##__state.i--)))
 #endif
+/* DSHASH_PARAMETERS: initializes those of a shared hash table whose keys are compared byte by byte */
+#if PG_VERSION_NUM < 170000
+#define DSHASH_PARAMETERS(key_size, entry_size, tranche) \
+	{key_size, entry_size, dshash_memcmp, dshash_memhash, tranche}
+#else
+#define DSHASH_PARAMETERS(key_size, entry_size, tranche) \
+	{key_size, entry_size, dshash_memcmp, dshash_memhash, dshash_memcpy, tranche}
+#endif
 #if PG_VERSION_NUM < 170000
 #define index_insert_cleanup(rel, info)	((void) 0)
 #define close_files(relid)	RelationCloseSmgrByOid(relid)

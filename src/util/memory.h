@@ -42,6 +42,8 @@ typedef struct SharedPart
 	Size		size;
 	void	   *pointer;		/* to the pointer to it, which is NULL without
 								 * shared memory */
+	void		(*init) (void); /* NULL, or fills it, when it is 0 but for the
+								 * lock */
 } SharedPart;
 
 #endif							/* INDEXTABLE_MEMORY_H */

@@ -227,6 +227,13 @@ is_conflict(ErrorData *error)
 		ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_TRANSACTION_ROLLBACK;
 }
 
+/* is_no_conflict: returns whether an error is none of those that pass with another session; for run_in_transaction() */
+bool
+is_no_conflict(ErrorData *error, void *arg)
+{
+	return !is_conflict(error);
+}
+
 /*
  * run_in_transaction
  *		Runs a function in a transaction of its own, with a snapshot, as background workers do;

@@ -76,11 +76,18 @@ time_limit_resume(void)
 		enable_timeout_every(STATEMENT_TIMEOUT, limit, AGAIN);
 }
 
+/* is_time_over: returns whether there is a limit, and it is over */
+bool
+is_time_over(void)
+{
+	return limit != 0 && GetCurrentTimestamp() >= limit;
+}
+
 /* is_over_time: returns whether an error says that the time limit, which has not been ended yet, is over */
 bool
 is_over_time(ErrorData *error)
 {
-	return limit != 0 && error->sqlerrcode == ERRCODE_QUERY_CANCELED && GetCurrentTimestamp() >= limit;
+	return error->sqlerrcode == ERRCODE_QUERY_CANCELED && is_time_over();
 }
 
 /* time_limit_check: ends the process if the limit is long over; called when a subtransaction begins */

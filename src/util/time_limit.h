@@ -12,6 +12,7 @@ extern void time_limit_begin(int ms);
 extern void time_limit_end(void);
 extern void time_limit_suspend(void);
 extern void time_limit_resume(void);
+extern bool is_time_over(void);
 extern bool is_over_time(ErrorData *error);
 extern void time_limit_check(void);
 

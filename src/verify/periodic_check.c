@@ -15,6 +15,7 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
+#include "miscadmin.h"
 #include "pgstat.h"
 #include "storage/lmgr.h"
 #include "tcop/pquery.h"
@@ -33,6 +34,7 @@
 #include "../util/settings.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
+#include "../util/time_limit.h"
 #include "verify.h"
 
 /* The worker looks once in so many ms whether a check is due. */
@@ -43,61 +45,106 @@ typedef struct Checks
 {
 	MemoryContext cxt;			/* outlives their transactions */
 	List	   *due;			/* OIDs of index tables */
-	Oid			index_table;	/* the one that is checked */
+	Work		work;			/* the index table that is checked */
+	int			share;			/* of the sample that the setting asks for, of
+								 * WHOLE */
+	bool		again;			/* the check is to be made of a smaller share */
 	const char *error;			/* with which that has failed, or NULL */
 	bool		mend;			/* it has found something to mend */
 } Checks;
 
+/* The share that is the sample of the setting, and the smallest that is tried. */
+#define WHOLE				1000000
+#define SMALLEST			100
+
+static void check_one(Checks *c);
+static bool note_failed(ErrorData *error, void *arg);
 static void find_due(void *checks);
 static void report_check(void *checks);
-static bool is_no_conflict(ErrorData *error, void *arg);
 static void repair_checked(void *checks);
 
 /*
  * run_periodic_checks
- *		Checks the index tables whose last check began longer ago than the setting
- *		check_interval.
+ *		Checks one of the index tables whose last check began longer ago than the setting
+ *		check_interval; returns whether more of them may be due.
+ *
+ * A check that takes longer than a worker may be busy with one table is made of a smaller
+ * sample.
  */
-void
+bool
 run_periodic_checks(void)
 {
 	static TimestampTz looked_at = 0;
+	static Oid	last = InvalidOid;
 	MemoryContext caller = CurrentMemoryContext;
-	Checks		c = {0};
+	Checks		c = {.work = {MyDatabaseId, InvalidOid, InvalidOid, WORK_CHECK}};
+	bool		more = false;
 
 	if (setting_check_interval == 0 ||
 		!TimestampDifferenceExceeds(looked_at, GetCurrentTimestamp(),
 									Min((int64) setting_check_interval * 1000, LOOK_INTERVAL)))
-		return;
+		return false;
 	c.cxt = AllocSetContextCreate(TopMemoryContext, "indextable check", ALLOCSET_DEFAULT_SIZES);
 	MemoryContextSwitchTo(c.cxt);
-	(void) run_in_transaction(find_due, &c, NULL);
-	foreach_oid(index_table, c.due)
+	(void) run_limited(find_due, &c, is_no_conflict);
+	/* They come in the order of their OIDs, each in its turn. */
+	for (int i = 0; i < 2 * list_length(c.due) && !more; i++)
 	{
-		ErrorData  *error;
+		Trouble		trouble;
 
-		c.index_table = index_table;
-		c.error = NULL;
-		error = run_task(report_check, &c, is_no_conflict);
-		if (error == NULL && c.mend && setting_check_repair)
-			error = run_task(repair_checked, &c, is_no_conflict);
-		/* Where another session was in the way, it is still due. */
-		if (error != NULL && !is_conflict(error))
-		{
-			c.error = error->message;
-			(void) run_task(report_check, &c, NULL);
-		}
+		c.work.table = list_nth_oid(c.due, i % list_length(c.due));
+		if ((i < list_length(c.due) && c.work.table <= last) ||
+			(trouble_of(&c.work, &trouble) && GetCurrentTimestamp() < trouble.next_try))
+			continue;
+		last = c.work.table;
+		check_one(&c);
+		more = true;
 	}
-	looked_at = GetCurrentTimestamp();
+	if (!more)
+		looked_at = GetCurrentTimestamp();
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(c.cxt);
+	return more;
 }
 
-/* is_no_conflict: returns whether an error is none of those that pass with another session; for run_in_transaction() */
-static bool
-is_no_conflict(ErrorData *error, void *arg)
+/* check_one: checks an index table, and repairs it */
+static void
+check_one(Checks *c)
 {
-	return !is_conflict(error);
+	ErrorData  *error;
+	bool		unused;
+
+	c->share = batch_limit(&c->work, WHOLE, &unused);
+	c->error = NULL;
+	error = run_task(&c->work, report_check, c, note_failed);
+	if (error == NULL)
+	{
+		trouble_end(&c->work);
+		batch_took(&c->work, c->share, task_ms(), setting_batch_timeout == 0 ? PG_INT32_MAX : setting_batch_timeout);
+		if (c->mend && setting_check_repair)
+			error = run_task(&c->work, repair_checked, c, note_failed);
+	}
+
+	/*
+	 * Where another session was in the way, or the sample was too large, it
+	 * is still due.
+	 */
+	if (error == NULL || is_conflict(error) || c->again)
+		return;
+	c->error = error->message;
+	(void) run_task(&c->work, report_check, c, NULL);
+}
+
+/* note_failed: notes the error with which a check has failed; for run_task() */
+static bool
+note_failed(ErrorData *error, void *arg)
+{
+	Checks	   *c = arg;
+
+	c->again = !c->mend && c->share > SMALLEST && is_over_time(error);
+	if (c->again)
+		batch_was_cut(&c->work, c->share);
+	return trouble_note_error(&c->work, error);
 }
 
 /*
@@ -145,20 +192,20 @@ report_check(void *checks)
 
 	c->mend = false;
 	if (!OidIsValid(checked) || !ConditionalLockRelationOid(checked, ShareUpdateExclusiveLock) ||
-		!OidIsValid(catalog_fact_of(c->index_table)) || get_rel_name(c->index_table) == NULL)
+		!OidIsValid(catalog_fact_of(c->work.table)) || get_rel_name(c->work.table) == NULL)
 		return;
-	pgstat_report_activity(STATE_RUNNING, psprintf("checking %s", quoted_relation(c->index_table)));
+	pgstat_report_activity(STATE_RUNNING, psprintf("checking %s", quoted_relation(c->work.table)));
 	found = query_as(InvalidOid, "SELECT r, r.missing + r.dangling + r.stale + r.setup > 0,"
 					 " r.example, r.missing, r.dangling, r.stale, r.rejected, r.setup FROM "
 					 IT_INTERNAL ".report_of_check(%u::regclass, %.17g, %s::text) r",
-					 c->index_table, setting_check_sample, c->error == NULL ? "NULL" : quote_literal_cstr(c->error));
+					 c->work.table, setting_check_sample * c->share / WHOLE, c->error == NULL ? "NULL" : quote_literal_cstr(c->error));
 	type = get_rel_type_id(checked);
 	report = row_value(&found, 0, 1);
 	c->mend = DatumGetBool(row_value(&found, 0, 2));
 	(void) query_with(get_extension_owner(), "SELECT " IT_INTERNAL ".keep_report($1)", 1, &type, &report);
 	if (row_text(&found, 0, 3) != NULL)
 		ereport(LOG,
-				(errmsg("check of index table \"%s\" found discrepancies", get_rel_name(c->index_table)),
+				(errmsg("check of index table \"%s\" found discrepancies", get_rel_name(c->work.table)),
 				 errdetail("Missing entries: %s, dangling entries: %s, stale entries: %s, rejected rows: %s, setup problems: %s.",
 						   row_text(&found, 0, 4), row_text(&found, 0, 5), row_text(&found, 0, 6),
 						   row_text(&found, 0, 7), row_text(&found, 0, 8))));
@@ -183,7 +230,7 @@ repair_checked(void *checks)
 	const char *table;
 
 	sql = psprintf("CALL " IT_SCHEMA ".repair(%u::pg_catalog.regclass, 1000, NULL::bigint, NULL::bigint,"
-				   " NULL::bigint, NULL::bigint)", c->index_table);
+				   " NULL::bigint, NULL::bigint)", c->work.table);
 	pgstat_report_activity(STATE_RUNNING, sql);
 	plans = pg_plan_queries(pg_analyze_and_rewrite_fixedparams(linitial_node(RawStmt, pg_parse_query(sql)),
 															   sql, NULL, 0, NULL),
@@ -200,5 +247,5 @@ repair_checked(void *checks)
 	table = catalog_table("checked");
 	run_sql(get_extension_owner(), "UPDATE %s SET repaired_at = clock_timestamp() WHERE index_table = %u::regclass"
 			" AND checked_at = (SELECT max(checked_at) FROM %s WHERE index_table = %u::regclass)",
-			table, c->index_table, table, c->index_table);
+			table, c->work.table, table, c->work.table);
 }

@@ -178,7 +178,7 @@ extern void compare_entries(Verify *v);
 extern void report_rejected(Verify *v);
 
 /* periodic_check.c: checks index tables periodically, between the batches of a worker */
-extern void run_periodic_checks(void);
+extern bool run_periodic_checks(void);
 
 /*
  * setup.c: checks what an index table needs to be kept in step: triggers, guards, owner,

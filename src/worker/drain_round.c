@@ -13,8 +13,9 @@
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
 #include "pgstat.h"
-#include "utils/fmgrprotos.h"
+#include "postmaster/interrupt.h"
 #include "utils/guc.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -33,21 +34,20 @@
 #include "../util/settings.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
+#include "../util/time_limit.h"
 #include "worker.h"
 
 /* So often it is seen whether index tables were created on another node of Citus, in ms. */
 #define ADOPT_INTERVAL		10000
 
+/* So often what is kept of tables that have been dropped is forgotten, in ms. */
+#define FORGET_INTERVAL		60000
+
+/* For so long one batch after the other is drained before there is other work, in ms. */
+#define ROUNDS				1000
+
 /* After an error the batch is not tried again before this time because of DDL, in ms. */
 #define NEWS_INTERVAL		1000
-
-/* A queue that the worker drains. */
-typedef struct Queue
-{
-	Oid			fact_table;
-	Oid			server;			/* whose feeds they are; InvalidOid: the queue
-								 * on this server */
-} Queue;
 
 /* What has changed in this database since the process began: these count. */
 typedef struct News
@@ -56,66 +56,47 @@ typedef struct News
 	uint64		code;			/* of functions, domains and casts only */
 } News;
 
-/* What had changed when a queue was last tried. */
+/* What this process knows of a table that it works for. */
 typedef struct Heard
 {
-	Queue		queue;			/* hash key */
-	News		news;
+	Work		work;			/* hash key */
+	News		news;			/* what had changed when it was last tried */
+	News		tried_with;		/* the same, of the present attempt */
+	TimestampTz rests_until;	/* others have their turn until then */
 } Heard;
 
 static News news;
 static HTAB *heard = NULL;		/* of Heard */
 static bool in_trouble = false; /* whether a queue is left alone */
 static uint64 news_of_round;	/* news.any when the last round ended */
-static char draining[4 * NAMEDATALEN + 8] = ""; /* the fact table whose batch
-												 * is being drained */
+static char working_at[4 * NAMEDATALEN + 8] = "";	/* the table */
 static const char *synchronous; /* what synchronous_commit was before the
 								 * worker has changed it */
-
-/* So many entries must have been added to a table of totals before it is folded. */
-#define MIN_ADDED			50
-
-/* So many are replaced in one transaction. */
-#define FOLDED_AT_ONCE		50000
-
-/* How many entries had been inserted into a table of totals when it was last folded. */
-typedef struct Added
-{
-	Oid			index_table;	/* hash key */
-	int64		inserted;
-} Added;
-
-static HTAB *folded = NULL;		/* of Added */
-
-/* What fold_one() folds, and how many entries it has replaced. */
-typedef struct Folding
-{
-	Oid			index_table;
-	int64		n;
-} Folding;
 
 /* A batch of a queue. */
 typedef struct Batch
 {
-	Queue	   *queue;
+	Work	   *queue;
+	int			limit;			/* number of changes that it may take */
+	DrainPosition position;
 	bool		mended;			/* rejected rows are tried again, because the
 								 * code that has failed for them may be
 								 * another */
-	int64		changes;		/* so many were applied */
+	int64		changes;		/* number of those that were applied */
 	bool		more;			/* there may be more */
-	bool		again;			/* it is to be tried again soon */
 	FeedBatch	feeds;			/* those that were taken from feeds */
 } Batch;
 
-static void fold_one(void *folding);
 static void relation_news(Oid relid);
 static void object_news(int cache, uint32 hash);
 static void catalog_news(Datum arg, int cache, uint32 hash);
+static void adopt(void *unused);
 static void read_queues(void *found);
-static Heard *heard_of(Queue *queue);
-static bool is_left_alone(Queue *queue, Heard *h, const Trouble *trouble, TimestampTz *next_try);
-static void drain_one(Queue *queue, Heard *h, bool troubled, bool *more, TimestampTz *next_try);
-static void report_draining(Oid fact_table);
+static bool is_dropped(const Work *work);
+static Heard *heard_of(const Work *work);
+static bool is_left_alone(Heard *h, const Trouble *trouble, TimestampTz *next_try);
+static bool drain_round(List *queues, TimestampTz *next_try);
+static void drain_one(Work *queue, bool alone, bool *more, TimestampTz *next_try);
 static void queue_context(void *arg);
 static bool is_worth_logging(ErrorData *error, void *arg);
 static void drain_here(void *batch);
@@ -130,8 +111,7 @@ round_init(const char *synchronous_commit)
 	static const int caches[] = {PROCOID, CASTSOURCETARGET, FOREIGNSERVEROID, USERMAPPINGOID};
 
 	synchronous = synchronous_commit;
-	heard = new_hash("indextable queues", 16, sizeof(Queue), sizeof(Heard), NULL);
-	folded = hash_by_oid("indextable folded", 16, sizeof(Added), NULL);
+	heard = new_hash("indextable queues", 16, sizeof(Work), sizeof(Heard), NULL);
 	listen_to_changes(&listener);
 	for (Size i = 0; i < lengthof(caches); i++)
 		CacheRegisterSyscacheCallback(caches[i], catalog_news, (Datum) 0);
@@ -182,39 +162,55 @@ round_has_news(void)
 
 /*
  * find_queues
- *		Finds the queues (Queue *) and the tables of totals of the database; there are none without
+ *		Finds the queues (Work *) and the tables of totals of the database; there are none without
  *		the extension.  Returns false if the catalog cannot be read: it may be that of another
  *		version.
  */
 bool
 find_queues(MemoryContext cxt, Found *found)
 {
+	static TimestampTz adopted_at = 0;
+	static TimestampTz forgot_at = 0;
 	ErrorData  *error;
 
+	/*
+	 * Mostly an event trigger has done it.  What keeps us from it does not
+	 * keep us from the queues.
+	 */
+	if (TimestampDifferenceExceeds(adopted_at, GetCurrentTimestamp(), ADOPT_INTERVAL))
+	{
+		error = run_limited(adopt, NULL, is_no_conflict);
+		if (error != NULL)
+			FreeErrorData(error);
+		adopted_at = GetCurrentTimestamp();
+	}
 	*found = (Found)
 	{
-		.cxt = cxt
+		.cxt = cxt,
+			.forget = TimestampDifferenceExceeds(forgot_at, GetCurrentTimestamp(), FORGET_INTERVAL)
 	};
-	error = run_in_transaction(read_queues, found, NULL);
+	error = run_limited(read_queues, found, NULL);
 	if (error != NULL)
 		FreeErrorData(error);
+	else if (found->forget)
+		forgot_at = GetCurrentTimestamp();
 	return error == NULL;
 }
 
-/* read_queues: finds them; for run_in_transaction() */
+/* adopt: registers what triggers on other nodes say; for run_limited() */
+static void
+adopt(void *unused)
+{
+	place_with_arguments()->triggers->adopt();
+}
+
+/* read_queues: finds them; for run_limited() */
 static void
 read_queues(void *arg)
 {
-	static TimestampTz adopted_at = 0;
 	Found	   *found = arg;
 	MemoryContext old;
 
-	/* Mostly an event trigger has done it. */
-	if (TimestampDifferenceExceeds(adopted_at, GetCurrentTimestamp(), ADOPT_INTERVAL))
-	{
-		place_with_arguments()->triggers->adopt();
-		adopted_at = GetCurrentTimestamp();
-	}
 	foreach_ptr(FactTableRow, row, catalog_queues(false))
 	{
 		Oid			fact_table = row->fact_table;
@@ -231,11 +227,11 @@ read_queues(void *arg)
 		old = MemoryContextSwitchTo(found->cxt);
 		foreach_oid(server, servers)
 		{
-			Queue	   *queue = palloc(sizeof(Queue));
+			Work	   *queue = palloc(sizeof(Work));
 
-			*queue = (Queue)
+			*queue = (Work)
 			{
-				fact_table, server
+				MyDatabaseId, fact_table, server, WORK_QUEUE
 			};
 			found->queues = lappend(found->queues, queue);
 		}
@@ -244,221 +240,255 @@ read_queues(void *arg)
 	old = MemoryContextSwitchTo(found->cxt);
 	found->totals = tables_of_totals(InvalidOid);
 	MemoryContextSwitchTo(old);
+	if (found->forget)
+		activity_forget(is_dropped);
 }
 
-/*
- * fold_round
- *		Folds the tables of totals to which enough was added, each in a transaction of its own;
- *		returns whether one had more than that should replace.
- *
- * How often that pays depends on how many entries a reader meets who asks for all groups, and on
- * what folding reads, which is all of them: a tenth is left to be added up.
- */
-bool
-fold_round(List *tables)
+/* is_dropped: returns whether something is of a table of this database that does not exist any more; for activity_forget() */
+static bool
+is_dropped(const Work *work)
 {
-	bool		more = false;
-
-	foreach_oid(relid, tables)
-	{
-		Folding		folding = {.index_table = relid};
-		ErrorData  *error = run_task(fold_one, &folding, NULL);
-
-		if (error != NULL)
-			FreeErrorData(error);
-		more |= error == NULL && folding.n >= FOLDED_AT_ONCE;
-		draining[0] = '\0';
-	}
-	return more;
-}
-
-/* fold_one: folds a table of totals, if enough was added since the last time; for run_in_transaction() */
-static void
-fold_one(void *arg)
-{
-	Folding    *folding = arg;
-	Oid			index_table = folding->index_table;
-	Added	   *added;
-	HeapTuple	tuple;
-	int64		inserted;
-	double		entries = 0;
-	bool		found;
-
-	inserted = DatumGetInt64(DirectFunctionCall1(pg_stat_get_tuples_inserted, ObjectIdGetDatum(index_table)));
-	added = hash_search(folded, &index_table, HASH_ENTER, &found);
-	if (!found || inserted < added->inserted)
-		added->inserted = 0;
-	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(index_table));
-	if (HeapTupleIsValid(tuple))
-	{
-		entries = ((Form_pg_class) GETSTRUCT(tuple))->reltuples;
-		ReleaseSysCache(tuple);
-	}
-	if (HeapTupleIsValid(tuple) && inserted - added->inserted >= Max(MIN_ADDED, entries / 10))
-	{
-		report_draining(index_table);
-		folding->n = fold_if_free(index_table, FOLDED_AT_ONCE);
-		if (folding->n < FOLDED_AT_ONCE)
-			added->inserted = inserted + folding->n / 2;	/* as many it has
-															 * inserted, at most */
-	}
+	return work->database == MyDatabaseId && get_rel_name(work->table) == NULL;
 }
 
 /*
  * drain_queues
- *		Drains one batch of each queue.  Returns whether any has more; *next_try says when one
- *		has to be tried again, because its batch failed, for example: DT_NOEND if none has.
+ *		Drains one batch of each queue, and again, for a while.  Returns whether any has more;
+ *		*next_try says when one has to be tried again, because its batch failed, for example:
+ *		DT_NOEND if none has.
  */
 bool
 drain_queues(List *queues, TimestampTz *next_try)
 {
+	TimestampTz begun_at = GetCurrentTimestamp();
+	bool		more;
+
+	do
+	{
+		CHECK_FOR_INTERRUPTS();
+		more = drain_round(queues, next_try);
+	} while (more && !ConfigReloadPending && !TimestampDifferenceExceeds(begun_at, GetCurrentTimestamp(), ROUNDS));
+	return more;
+}
+
+/*
+ * drain_round
+ *		Drains one batch of each queue.
+ *
+ * Those that have failed come last.  One of them may end this process, and then the next one
+ * begins with the others, too.
+ */
+static bool
+drain_round(List *queues, TimestampTz *next_try)
+{
+	bool		alone = list_length(queues) == 1;
 	bool		more = false;
+	List	   *failed = NIL;
 
 	*next_try = DT_NOEND;
 	in_trouble = false;
-	foreach_ptr(Queue, queue, queues)
+	foreach_ptr(Work, queue, queues)
 	{
-		Heard	   *h = heard_of(queue);
 		Trouble		trouble;
-		bool		troubled = trouble_of(queue->fact_table, queue->server, &trouble);
 
-		if (!troubled || !is_left_alone(queue, h, &trouble, next_try))
-			drain_one(queue, h, troubled, &more, next_try);
-		if (trouble_of(queue->fact_table, queue->server, &trouble))
-		{
-			in_trouble = true;
-			*next_try = Min(*next_try, trouble.next_try);
-		}
+		if (trouble_of(queue, &trouble))
+			failed = lappend(failed, queue);
+		else
+			drain_one(queue, alone, &more, next_try);
 	}
+	foreach_ptr(Work, queue, failed)
+		drain_one(queue, alone, &more, next_try);
+	list_free(failed);
 	news_of_round = news.any;
 	return more;
 }
 
 /*
  * heard_of
- *		Returns what was heard when a queue was last tried.  What had changed before this
- *		process began is not known, so that the trouble which another one has left counts as
- *		just tried.
+ *		Returns what is known of some work.  What had changed before this process began is not,
+ *		so that the trouble which another one has left counts as just tried.
  */
 static Heard *
-heard_of(Queue *queue)
+heard_of(const Work *work)
 {
 	bool		found;
-	Heard	   *h = hash_search(heard, queue, HASH_ENTER, &found);
+	Heard	   *h = hash_search(heard, work, HASH_ENTER, &found);
 
 	if (!found)
+	{
 		h->news = news;
+		h->rests_until = 0;
+	}
 	return h;
 }
 
 /*
  * is_left_alone
- *		Returns whether a queue whose batch has failed is not to be tried again yet; sets
- *		*next_try if it will soon be.  What another worker has waited for is no reason: that may
- *		be a batch of this one.
+ *		Returns whether something that has failed is not to be tried again yet; sets *next_try if
+ *		it will soon be.  What another worker has waited for is no reason: that may be a batch of
+ *		this one.
+ *
+ * News do not give it more than its share: others have as much time as the last attempt took.
  */
 static bool
-is_left_alone(Queue *queue, Heard *h, const Trouble *trouble, TimestampTz *next_try)
+is_left_alone(Heard *h, const Trouble *trouble, TimestampTz *next_try)
 {
 	TimestampTz now = GetCurrentTimestamp();
 
 	if (!trouble->waiting && h->news.any != news.any)
 	{
-		TimestampTz soon = TimestampTzPlusMilliseconds(trouble->tried_at, NEWS_INTERVAL);
+		TimestampTz soon = TimestampTzPlusMilliseconds(trouble->tried_at, Max(NEWS_INTERVAL, trouble->cost));
 
 		if (now >= soon)
 			return false;
 		*next_try = Min(*next_try, soon);
 	}
-	return now < trouble->next_try && !(trouble->waiting && trouble->worker != MyProcPid);
+	return now < trouble->next_try &&
+		!(trouble->waiting && trouble->worker != MyProcPid && trouble->cost <= turn_ms());
+}
+
+/*
+ * may_try
+ *		Returns whether it is the turn of some work; if not, and that comes soon, sets *next_try.
+ *		After it, tried() says what has become of it.
+ */
+bool
+may_try(const Work *work, TimestampTz *next_try)
+{
+	Heard	   *h = heard_of(work);
+	Trouble		trouble;
+	bool		troubled = trouble_of(work, &trouble);
+
+	if (troubled && is_left_alone(h, &trouble, next_try))
+	{
+		in_trouble = true;
+		*next_try = Min(*next_try, trouble.next_try);
+		return false;
+	}
+	if (GetCurrentTimestamp() < h->rests_until)
+	{
+		*next_try = Min(*next_try, h->rests_until);
+		return false;
+	}
+	h->tried_with = news;
+	return true;
+}
+
+/*
+ * tried
+ *		Notes what has become of some work: an error, or NULL.  If it has been a long turn, others
+ *		have as much time now, unless it is alone.
+ */
+void
+tried(const Work *work, const ErrorData *error, bool alone, TimestampTz *next_try)
+{
+	Heard	   *h = heard_of(work);
+	Trouble		trouble;
+
+	if (error == NULL)
+	{
+		h->news = h->tried_with;
+		trouble_end(work);
+		if (task_ms() > turn_ms() && !alone)
+			h->rests_until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), task_ms());
+		return;
+	}
+
+	/*
+	 * What the transaction itself has changed, and taken back, mends nothing.
+	 */
+	h->news = news;
+	if (trouble_of(work, &trouble))
+	{
+		in_trouble = true;
+		*next_try = Min(*next_try, trouble.next_try);
+	}
 }
 
 /*
  * drain_one
- *		Drains one batch of a queue; sets *more if there may be more, and *next_try if it is
- *		to be tried again soon.
+ *		Drains one batch of a queue, if it is its turn; sets *more if there may be more, and
+ *		*next_try if it is to be tried again soon.
  */
 static void
-drain_one(Queue *queue, Heard *h, bool troubled, bool *more, TimestampTz *next_try)
+drain_one(Work *queue, bool alone, bool *more, TimestampTz *next_try)
 {
-	News		before = news;
-	Batch		batch = {.queue = queue,.mended = h->news.code != before.code};
+	Batch		batch = {.queue = queue};
 	ErrorContextCallback context = {.previous = error_context_stack,.callback = queue_context};
 	ErrorData  *error;
 
+	if (!may_try(queue, next_try))
+		return;
+	batch.mended = heard_of(queue)->news.code != news.code;
+	batch.limit = batch_limit(queue, setting_batch_size, &batch.position.one_row);
+	working_at[0] = '\0';
 	error_context_stack = &context;
-	error = run_task(OidIsValid(queue->server) ? drain_feeds : drain_here, &batch, is_worth_logging);
+	error = run_task(queue, OidIsValid(queue->server) ? drain_feeds : drain_here, &batch, is_worth_logging);
 	if (error == NULL && OidIsValid(queue->server))
 	{
-		activity_note_backlog(queue->fact_table, queue->server, Max(batch.feeds.backlog - batch.changes, 0), batch.feeds.oldest);
+		activity_note_backlog(queue, Max(batch.feeds.backlog - batch.changes, 0), batch.feeds.oldest);
 		if (batch.changes > 0)
-			error = run_task(acknowledge, &batch, is_worth_logging);
+			error = run_task(queue, acknowledge, &batch, is_worth_logging);
 	}
 	error_context_stack = context.previous;
-	draining[0] = '\0';
+	tried(queue, error, alone, next_try);
 	if (error != NULL)
 	{
 		FreeErrorData(error);
-
-		/*
-		 * What the transaction itself has changed, and taken back, mends
-		 * nothing.
-		 */
-		h->news = news;
 		return;
 	}
-	activity_count(queue->fact_table, queue->server, batch.changes);
+	activity_count(queue, batch.changes);
+	batch_took(queue, batch.changes, task_ms(), turn_ms());
 	*more |= batch.more;
-	if (batch.again)
+	if (batch.position.again)
 		*next_try = Min(*next_try, TimestampTzPlusMilliseconds(GetCurrentTimestamp(), MIN_BACKOFF));
-	h->news = before;
-	if (troubled)
-		trouble_end(queue->fact_table, queue->server);
 }
 
-/* report_draining: shows in pg_stat_activity, and in errors, whose queue is being drained */
-static void
-report_draining(Oid fact_table)
+/* report_working: shows in pg_stat_activity, and in errors, at which table this process is */
+void
+report_working(Oid table)
 {
-	if (get_rel_name(fact_table) == NULL)
+	if (get_rel_name(table) == NULL)
 		return;
-	strlcpy(draining, quoted_relation(fact_table), sizeof(draining));
-	pgstat_report_activity(STATE_RUNNING, psprintf("draining %s", draining));
+	strlcpy(working_at, quoted_relation(table), sizeof(working_at));
+	pgstat_report_activity(STATE_RUNNING, psprintf("draining %s", working_at));
 }
 
 /* queue_context: adds to an error whose queue was being drained */
 static void
 queue_context(void *arg)
 {
-	if (draining[0] != '\0')
-		errcontext("draining the queue of %s", draining);
+	if (working_at[0] != '\0')
+		errcontext("draining the queue of %s", working_at);
 }
 
-/* is_worth_logging: notes the error with which a batch has failed; for run_in_transaction() */
+/* is_worth_logging: notes the error with which a batch has failed; for run_task() */
 static bool
 is_worth_logging(ErrorData *error, void *arg)
 {
-	Queue	   *queue = ((Batch *) arg)->queue;
+	Batch	   *batch = arg;
 
-	return trouble_note_error(queue->fact_table, queue->server, error);
+	if (is_over_time(error))
+		batch_was_cut(batch->queue, batch->position.taken);
+	return trouble_note_error(batch->queue, error);
 }
 
-/* drain_here: drains one batch of a queue on this server; for run_in_transaction() */
+/* drain_here: drains one batch of a queue on this server; for run_task() */
 static void
 drain_here(void *arg)
 {
 	Batch	   *batch = arg;
-	DrainPosition position = {.retry_rejected = batch->mended};
 
-	report_draining(batch->queue->fact_table);
-	batch->more = drain_batch(batch->queue->fact_table, setting_batch_size, &position, &batch->changes);
-	batch->again = position.again;
-	drain_end(&position);
+	batch->position.retry_rejected = batch->mended;
+	report_working(batch->queue->table);
+	batch->more = drain_batch(batch->queue->table, batch->limit, &batch->position, &batch->changes);
+	batch->more |= batch->position.one_row && batch->changes > 0;
+	drain_end(&batch->position);
 }
 
 /*
  * drain_feeds
- *		Drains one batch of the feeds of a server; for run_in_transaction().  When it has
+ *		Drains one batch of the feeds of a server; for run_task().  When it has
  *		committed, the batch is acknowledged in another transaction.
  *
  * What is acknowledged must be applied on synchronous standbys, too, if commits wait for
@@ -472,12 +502,15 @@ drain_feeds(void *arg)
 
 	*feeds = (FeedBatch)
 	{
-		.server = batch->queue->server,.limit = setting_batch_size,.backlog = -1
+		.server = batch->queue->server,.limit = batch->limit,.backlog = -1
 	};
 	set_config_option("synchronous_commit", synchronous, PGC_SUSET, PGC_S_OVERRIDE, GUC_ACTION_LOCAL, true, 0, false);
-	report_draining(batch->queue->fact_table);
-	if (feed_take_unlocked(batch->queue->fact_table, feeds, true))
-		feed_apply(batch->queue->fact_table, feeds);
+	report_working(batch->queue->table);
+	if (feed_take_unlocked(batch->queue->table, feeds, true))
+	{
+		batch->position.taken = feeds->n;
+		feed_apply(batch->queue->table, feeds);
+	}
 	batch->changes = feeds->n;
 	batch->more = feeds->n == feeds->limit;
 }

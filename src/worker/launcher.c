@@ -8,8 +8,9 @@
  * each database, as changes may be queued from before; later, writers ask for them.  A
  * worker whose database has no queues exits.
  *
- * If there are more databases with queues than there may be workers, they take turns: an
- * idle worker exits, and asks for another one, which comes after those that wait already.
+ * If there are more databases with queues than there may be workers, they take turns: a
+ * worker that is idle, or has been there for a while, exits, and asks for another one, which
+ * comes after those that wait already.
  *
  *-------------------------------------------------------------------------
  */
@@ -57,12 +58,14 @@ typedef struct Started
 
 static List *waiting = NIL;		/* databases that need a worker */
 static List *started = NIL;		/* of Started * */
+static List *existing = NIL;	/* all databases, as of the last look */
 
 PGDLLEXPORT void indextable_launcher_main(Datum arg);
 
 static int	visit_interval(void);
 static void take_requests(void);
 static void add_all_databases(void);
+static bool is_of_dropped_database(const Work *work);
 static bool start_workers(void);
 static void add_waiting(Oid database);
 static bool started_lately(Oid database);
@@ -158,14 +161,17 @@ take_requests(void)
 		add_all_databases();
 }
 
-/* add_all_databases: adds all databases that accept connections to those that wait */
+/* add_all_databases: adds all databases that accept connections to those that wait; forgets what is kept of dropped ones */
 static void
 add_all_databases(void)
 {
 	Relation	rel;
 	TableScanDesc scan;
 	HeapTuple	tuple;
+	MemoryContext old;
 
+	list_free(existing);
+	existing = NIL;
 	StartTransactionCommand();
 	(void) GetTransactionSnapshot();
 	rel = table_open(DatabaseRelationId, AccessShareLock);
@@ -176,44 +182,68 @@ add_all_databases(void)
 
 		if (form->datallowconn && !form->datistemplate)
 			add_waiting(form->oid);
+		old = MemoryContextSwitchTo(TopMemoryContext);
+		existing = lappend_oid(existing, form->oid);
+		MemoryContextSwitchTo(old);
 	}
 	table_endscan(scan);
 	table_close(rel, AccessShareLock);
 	CommitTransactionCommand();
+	activity_forget(is_of_dropped_database);
+}
+
+/* is_of_dropped_database: returns whether something is of a database that does not exist any more; for activity_forget() */
+static bool
+is_of_dropped_database(const Work *work)
+{
+	return !list_member_oid(existing, work->database);
 }
 
 /*
  * start_workers
- *		Starts workers for the databases that wait, as many as may be.  Returns whether no
- *		database is left that waits.
+ *		Starts workers for the databases that wait, as many as may be, one for each before any gets
+ *		another.  Returns whether no database is left that waits.
  */
 static bool
 start_workers(void)
 {
-	List	   *databases = waiting;
+	List	   *wanting = waiting;
 	bool		full = false;
+	bool		starving = false;
+	bool		no_room = false;
 
 	waiting = NIL;
-	foreach_oid(database, databases)
+	for (int n = 1; wanting != NIL; n++)
 	{
-		bool		enough = false;
-		bool		now = !started_lately(database) && !is_database_lock_awaited(database);
+		List	   *more = NIL;
 
-		if (now && !accepts_connections(database))
-			continue;
-
-		while (now && !full && !enough)
+		foreach_oid(database, wanting)
 		{
+			bool		now = !started_lately(database) && !is_database_lock_awaited(database);
+			bool		enough = false;
+			bool		waits;
 			uint64		use;
-			int			slot = slot_reserve(database, &enough, &use);
+			int			slot = -1;
 
-			full = slot < 0 ? !enough : !start_worker(database, slot, use);
+			if (now && !accepts_connections(database))
+				continue;
+			if (now && !no_room)
+			{
+				slot = slot_reserve(database, n, &enough, &use);
+				no_room = slot >= 0 && !start_worker(database, slot, use);
+			}
+			waits = !now || (!enough && (slot < 0 || no_room));
+			full |= now && waits;
+			starving |= now && waits && n == 1;
+			if (waits)
+				add_waiting(database);
+			else if (n < setting_workers_per_database)
+				more = lappend_oid(more, database);
 		}
-		if (!enough)
-			add_waiting(database);
+		list_free(wanting);
+		wanting = more;
 	}
-	list_free(databases);
-	note_short_of_workers(full);
+	note_short_of_workers(full, starving, no_room);
 	return waiting == NIL;
 }
 
@@ -307,7 +337,7 @@ forget_ended_workers(void)
 			pfree(s);
 		}
 	}
-	return slots_free_ended() <= running;
+	return slots_free_ended(trouble_note_death) <= running;
 }
 
 /* accepts_connections: returns whether a database still exists, and allows connections */

@@ -30,6 +30,7 @@
 #include "../util/lock.h"
 #include "../util/settings.h"
 #include "../util/sql.h"
+#include "../util/time_limit.h"
 #include "../util/wait_point.h"
 #include "../verify/verify.h"
 #include "worker.h"
@@ -48,6 +49,9 @@ PG_FUNCTION_INFO_V1(indextable_stop_launched);
 /* The time that a worker rests when changes have come while it was at work, in ms. */
 #define REST				2
 
+/* If other databases wait for a worker, one that is busy stays for this time at most, in ms. */
+#define BUSY_TURN			5000
+
 /* If the catalog cannot be read, it is looked at again after this time, in ms. */
 #define LOOK_AGAIN			60000
 
@@ -64,6 +68,7 @@ static const char *synchronous;
 
 PGDLLEXPORT void indextable_worker_main(Datum arg);
 
+static void note_reads(void);
 static void fix_worker_settings(void);
 static bool is_active(pid_t pid);
 
@@ -155,11 +160,15 @@ indextable_worker_main(Datum arg)
 				next_try = DT_NOEND;
 				continue;
 			}
-			more = fold_round(found.totals);
 			if (found.totals == NIL && found.queues == NIL)
 			{
-				run_periodic_checks();
-				usage_note_reads();
+				more = run_periodic_checks();
+				note_reads();
+				if (more)
+				{
+					look = true;
+					continue;
+				}
 
 				/*
 				 * A session that creates the first queue asks for another
@@ -172,23 +181,24 @@ indextable_worker_main(Datum arg)
 					worker_note_leaving(false);
 				proc_exit(0);
 			}
-			while (drain_queues(found.queues, &next_try))
-			{
-				CHECK_FOR_INTERRUPTS();
-				if (ConfigReloadPending || is_database_lock_awaited(MyDatabaseId) || !worker_may_stay(false))
-				{
-					more = true;
-					break;
-				}
-			}
-			run_periodic_checks();
-			usage_note_reads();
+
+			/*
+			 * None of these keeps the others from their turn, however much
+			 * there is to do.
+			 */
+			more = drain_queues(found.queues, &next_try);
+			more |= fold_round(found.totals, &next_try);
+			more |= run_periodic_checks();
+			note_reads();
 			looked_at = GetCurrentTimestamp();
 			pgstat_report_stat(true);
 			pgstat_report_activity(STATE_IDLE, NULL);
 			if (more)
 			{
 				look = true;
+				if (worker_is_awaited() &&
+					TimestampDifferenceExceeds(MyStartTimestamp, GetCurrentTimestamp(), BUSY_TURN))
+					proc_exit(0);
 				continue;
 			}
 		}
@@ -223,6 +233,15 @@ indextable_worker_main(Datum arg)
 						 wait_event);
 		look = worker_woken() || round_has_news();
 	}
+}
+
+/* note_reads: counts which index tables have been read, as far as that can be done in time */
+static void
+note_reads(void)
+{
+	time_limit_begin(setting_batch_timeout);
+	usage_note_reads();
+	time_limit_end();
 }
 
 /*

@@ -18,14 +18,22 @@ extern void round_init(const char *synchronous_commit);
 typedef struct Found
 {
 	MemoryContext cxt;			/* has the lists */
-	List	   *queues;			/* those that are drained */
+	List	   *queues;			/* Work *: those that are drained */
 	List	   *totals;			/* OIDs of tables that are folded */
+	bool		forget;			/* what is kept of dropped tables is forgotten */
 } Found;
 
+struct Work;
+
 extern bool find_queues(MemoryContext cxt, Found *found);
-extern bool fold_round(List *tables);
 extern bool drain_queues(List *queues, TimestampTz *next_try);
 extern bool round_has_news(void);
+extern bool may_try(const struct Work *work, TimestampTz *next_try);
+extern void tried(const struct Work *work, const ErrorData *error, bool alone, TimestampTz *next_try);
+extern void report_working(Oid table);
+
+/* fold_round.c: folds the tables of totals of a database */
+extern bool fold_round(List *tables, TimestampTz *next_try);
 
 /* launcher.c: registers the launcher, which starts workers in the databases that need them */
 extern void launcher_init(void);

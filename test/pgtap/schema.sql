@@ -180,6 +180,7 @@ SELECT bag_eq($$SELECT * FROM pg_temp.functions('indextable_internal')$$, $want$
 		'record', 'sql', 's', false, 's'),
 	('sizes_text', 'p indextable_internal.key_profile, n double precision', 'text', 'sql', 's', false, 's'),
 	('stop_launched', '', 'integer', 'c', 'v', true, 'u'),
+	('why_no_worker', '', 'text', 'c', 'v', true, 'r'),
 	('survey',
 		'fact_table regclass, document name, sample_rows integer, OUT path text, OUT type text, OUT rows bigint, OUT scalars bigint, '
 		'OUT bytes bigint, OUT element_rows bigint, OUT differing double precision, OUT multi boolean, OUT map boolean, OUT not_followed boolean, '

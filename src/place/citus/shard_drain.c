@@ -176,6 +176,7 @@ shard_drain_take(Drain *drain)
 	CommandCounterIncrement();
 	add_due_keys(r->def, shards, &keys);
 	drain->n = Min(keys.n, drain->limit);
+	((DrainPosition *) drain->arg)->taken = drain->n;
 	if (keys.n == 0)
 		return;
 	r->keys = keys.values;

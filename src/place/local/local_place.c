@@ -109,9 +109,10 @@ take_batch(Drain *drain)
 {
 	Reconciliation *r = &drain->rows;
 	DrainPosition *position = drain->arg;
-	Keys		keys = {.def = r->def,.limit = drain->limit,.start = position->start};
+	Keys		keys = {.def = r->def,.limit = drain->limit,.one_row = position->one_row,.start = position->start};
 
 	read_keys(&keys, r->snapshot, position);
+	position->taken = keys.n;
 	/* Others may queue changes as fast as we drain them. */
 	if (position->start != NULL && keys.n == drain->limit && !keys.old)
 		position->caught_up = !any_left(r->def, r->snapshot, position->start);
