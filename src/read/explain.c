@@ -148,7 +148,8 @@ join_opinions(List *found)
 static bool
 is_about_another(Opinion *opinion)
 {
-	return strcmp(opinion->reason, REASON_NO_CONDITION) == 0 || strcmp(opinion->reason, REASON_NO_ELEMENTS) == 0;
+	return strcmp(opinion->reason, REASON_NO_CONDITION) == 0 || strcmp(opinion->reason, REASON_NO_ELEMENTS) == 0 ||
+		strcmp(opinion->reason, REASON_NO_AGGREGATE) == 0;
 }
 
 /* is_preloaded: returns whether a setting names the library */

@@ -295,9 +295,13 @@ typedef struct Served
 #define REASON_NO_CONDITION	"no condition is on its first key field" REASON_NOT_WHOLE
 #define REASON_NOT_WHOLE	", nor is the query sorted by it, and entries lack something that is asked for"
 
+/* The same, of a table of totals. */
+#define REASON_NO_AGGREGATE	"the query asks for no aggregates of its fact table alone"
+
 /* How an index table is used. */
 #define REASON_SEARCHED	"searched"
 #define REASON_WHOLE	"read as a whole"
+#define REASON_ADDED_UP	"its totals are added up"
 
 /* What was thought of an index table, or of all those of a fact table. */
 typedef struct Opinion

@@ -237,6 +237,8 @@ lock_served(PlannerInfo *root, Index rti, bool totals, Served *served)
 	if (!is_considered(rte))
 		return false;
 	fact = soft_definition(rte->relid);
+	for (int i = 0; i < (fact == NULL || totals ? 0 : fact->ntotals); i++)
+		give_reason(fact->relid, fact->totals[i]->relid, REASON_NO_AGGREGATE);
 	n = fact == NULL ? 0 : totals ? fact->ntotals : fact->ndefs;
 	if (n == 0)
 		return false;
@@ -346,13 +348,13 @@ give_reason(Oid fact, Oid index_table, const char *reason)
 
 	if (opinions == NULL)
 		return;
-	used = strcmp(reason, REASON_SEARCHED) == 0 || strcmp(reason, REASON_WHOLE) == 0;
+	used = strcmp(reason, REASON_SEARCHED) == 0 || strcmp(reason, REASON_WHOLE) == 0 || strcmp(reason, REASON_ADDED_UP) == 0;
 	foreach(cell, opinions->list)
 	{
 		opinion = lfirst(cell);
 		if (opinion->fact == fact && opinion->index_table == index_table)
 		{
-			if (!opinion->used && (used || strcmp(reason, REASON_COST) == 0))
+			if (!opinion->used && (used || strcmp(reason, REASON_COST) == 0 || strcmp(opinion->reason, REASON_NO_AGGREGATE) == 0))
 				opinion->reason = MemoryContextStrdup(opinions->cxt, reason);
 			opinion->used = opinion->used || used;
 			return;

@@ -418,6 +418,6 @@ make_plan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	scan->custom_private = list_truncate(list_copy(path->custom_private), TOTALS_FALLBACK + 1);
 	root->parse->rtable = lappend(root->parse->rtable, relation_of_index_table(def));
 	root->glob->invalItems = list_concat(root->glob->invalItems, copyObject(plan->invalItems));
-	give_reason(def->fact->relid, def->relid, is_totals(def) ? "its totals are added up" : REASON_WHOLE);
+	give_reason(def->fact->relid, def->relid, is_totals(def) ? REASON_ADDED_UP : REASON_WHOLE);
 	return &scan->scan.plan;
 }

@@ -48,6 +48,10 @@ SELECT indextable.create('plain_totals', 'plain', '{a, b::int}', strategy => 'to
 SELECT indextable.create('part_totals', 'part', '{a, b::int}', totals => ARRAY['sum(n::numeric(8,2))', 'sum(i::int)', 'sum(i8::bigint)']);
 SELECT indextable.create(t || '_all', t::regclass, '{}', totals => '{}') FROM unnest(ARRAY['plain', 'part']) t;
 SELECT indextable.definition(i) FROM unnest(ARRAY['plain_totals', 'part_all']::regclass[]) i;
+-- What explain() says of them.
+SELECT DISTINCT index_table, used, reason FROM unnest(ARRAY['count(*) FROM plain', '* FROM plain WHERE doc ->> ''a'' = ''a1''', 'count(*) FROM plain JOIN part USING (id)',
+		'max(id) FROM plain', 'DISTINCT doc ->> ''a'' FROM plain']) query, indextable.explain('SELECT ' || query) WITH ORDINALITY
+	WHERE fact_table = 'plain'::regclass AND (index_table IS NULL OR index_table IN ('plain_totals'::regclass, 'plain_all')) ORDER BY 1, 2, 3;
 SELECT attname, format_type(atttypid, atttypmod), attnotnull FROM pg_attribute WHERE attrelid = 'plain_totals'::regclass AND attnum > 0;
 SELECT w FROM unnest(ARRAY['plain', 'part']) f, pg_temp.wrong(f) w;
 
