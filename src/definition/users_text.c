@@ -37,13 +37,14 @@ parse_error_callback(void *arg)
 		internalerrposition(position - context->offset + context->start);
 		internalerrquery(context->text);
 	}
-	errcontext("%s \"%s\"", context->what, context->text);
+	if (context->what != NULL)
+		errcontext("%s \"%s\"", context->what, context->text);
 }
 
 /*
  * push_parse_context, pop_parse_context
  *		Begin and end the parsing of a user's text, during which errors speak of this text and
- *		of what it is: a field or a filter, for example.  What is parsed consists of offset
+ *		of what it is: a field or a filter, for example; NULL says nothing.  What is parsed consists of offset
  *		characters of ours and then of the text, from character start on.
  */
 void

@@ -19,7 +19,9 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/ruleutils.h"
+#include "utils/varlena.h"
 
+#include "../definition/definition.h"
 #include "../indextable.h"
 #include "../util/settings.h"
 #include "../util/while_set.h"
@@ -35,6 +37,7 @@ static bool is_about_another(Opinion *opinion);
 static void note_opinions(const char *sql, Opinions *noted);
 static void plan_query(const char *sql);
 static bool is_preloaded(const char *setting);
+static char *command_to_preload(void);
 static Query *parse_query(const char *sql, int *options);
 static List *group_names(IndexTableScan *scan);
 static char *describe_conditions(IndexTableScan *scan, List *ancestors, ExplainState *es);
@@ -62,10 +65,9 @@ indextable_explain(PG_FUNCTION_ARGS)
 				(errmsg("index tables are not used in other sessions"),
 				 errdetail("This session has loaded the library indextable by now, but others may not."),
 				 pg_parameter_aclcheck("session_preload_libraries", GetUserId(), ACL_SET) == ACLCHECK_OK ?
-				 errhint("ALTER DATABASE %s SET session_preload_libraries = 'indextable';",
-						 quote_identifier(get_database_name(MyDatabaseId))) :
-				 errhint("Have each new session run SELECT FROM indextable.explain(NULL), or a superuser ALTER DATABASE %s SET session_preload_libraries = 'indextable';",
-						 quote_identifier(get_database_name(MyDatabaseId)))));
+				 errhint("%s", command_to_preload()) :
+				 errhint("Have each new session run SELECT FROM indextable.explain(NULL), or a superuser %s",
+						 command_to_preload())));
 	}
 	sql = TextDatumGetCString(PG_GETARG_DATUM(0));
 	if (setting_planner == PLANNER_OFF)
@@ -97,10 +99,15 @@ static void
 plan_query(const char *sql)
 {
 	int			options = CURSOR_OPT_PARALLEL_OK;
-	Query	   *query = parse_query(sql, &options);
+	ParseContext context;
+	Query	   *query;
+
+	push_parse_context(&context, NULL, sql, 0, 0);
+	query = parse_query(sql, &options);
 
 	/* Whether an index table is used tells of its values, like EXPLAIN. */
 	check_rights(pg_plan_query_compat(query, sql, options, NULL));
+	pop_parse_context(&context);
 }
 
 /*
@@ -159,6 +166,22 @@ is_preloaded(const char *setting)
 	const char *libraries = GetConfigOption(setting, true, false);
 
 	return libraries != NULL && strstr(libraries, IT_SCHEMA) != NULL;
+}
+
+/* command_to_preload: returns the command that has new sessions of the database load the library, too, beside those that they load now */
+static char *
+command_to_preload(void)
+{
+	StringInfoData buf;
+	List	   *libraries = NIL;
+
+	initStringInfo(&buf);
+	appendStringInfo(&buf, "ALTER DATABASE %s SET session_preload_libraries = ", quote_identifier(get_database_name(MyDatabaseId)));
+	(void) SplitDirectoriesString(GetConfigOptionByName("session_preload_libraries", NULL, false), ',', &libraries);
+	foreach_ptr(char, library, libraries)
+		appendStringInfo(&buf, "%s, ", quote_literal_cstr(library));
+	appendStringInfo(&buf, "%s;", quote_literal_cstr(IT_SCHEMA));
+	return buf.data;
 }
 
 /* parse_query: parses a query, which may have parameters of any type, or be that of a cursor, whose options it sets */

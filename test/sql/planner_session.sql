@@ -100,6 +100,15 @@ ROLLBACK;
 SELECT known();
 SELECT * FROM other();
 
+-- explain() says how others load it, too, beside what they load already; an error in a query is shown in that query
+DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET session_preload_libraries = plpgsql, ''plpgsql''', current_database()); END $$;
+\c -
+SET search_path = planner_session;
+SELECT * FROM indextable.explain('SELECT 1');
+SELECT * FROM indextable.explain($$SELECT id FROM fact WHERE dok ->> 'town' = 'x'$$);
+SELECT * FROM indextable.explain($$SELECT id FRM fact$$);
+DO $$ BEGIN PERFORM FROM indextable.explain('SELECT FROM nix'); END $$;
+
 -- loaded by each session of a database, and of a role in it
 DO $$
 BEGIN
