@@ -6,6 +6,8 @@
 -- Operators and functions of others in the schema of the extension are not to be taken for the server's own.
 SET LOCAL search_path = pg_catalog, pg_temp;
 
+COMMENT ON SCHEMA indextable IS 'Index tables over JSONB documents: what users call, and views of what there is';
+
 COMMENT ON COLUMN indextable.queues.backlog       IS 'number of changes that are not applied yet; NULL, as lag, if it is not known: while somebody has a queue table locked (size is NULL, too), a node of Citus cannot be reached, or a server with feeds does not answer or is not asked by any worker. Of a distributed fact table the backlog is that of all nodes, and workers and errors are those of this one';
 COMMENT ON COLUMN indextable.queues.last_error_at IS 'since when; or, if there is no error, since when the server with the feeds was not asked';
 

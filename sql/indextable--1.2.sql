@@ -7,6 +7,8 @@
 -- Operators and functions of others in the schema of the extension are not to be taken for the server's own.
 SET LOCAL search_path = pg_catalog, pg_temp;
 
+COMMENT ON SCHEMA indextable IS 'Index tables over JSONB documents: what users call, and views of what there is';
+
 -- Everybody may use it: who owns a table creates its triggers anew when a dump is restored.
 CREATE SCHEMA indextable_internal;
 COMMENT ON SCHEMA indextable_internal IS 'What the extension indextable keeps, and what its triggers call: nothing that users would have to do with';

@@ -22,6 +22,7 @@
 #include "as_owner.h"
 #include "sql.h"
 
+static void rethrow_error(MemoryContext cxt);
 static int	compare_names(const ListCell *a, const ListCell *b);
 
 /*
@@ -36,6 +37,7 @@ void
 run_command(Oid role, const char *sql)
 {
 	int			nestlevel = NewGUCNestLevel();
+	MemoryContext cxt = CurrentMemoryContext;
 
 	set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION,
 					  GUC_ACTION_SAVE, true, 0, false);
@@ -43,6 +45,7 @@ run_command(Oid role, const char *sql)
 		set_config_option("default_tablespace", "", PGC_USERSET, PGC_S_SESSION,
 						  GUC_ACTION_SAVE, true, 0, false);
 	AS_OWNER(role);
+	PG_TRY();
 	{
 		int			result;
 
@@ -52,8 +55,32 @@ run_command(Oid role, const char *sql)
 			elog(ERROR, "%s: %s", SPI_result_code_string(result), sql);
 		SPI_finish();
 	}
+	PG_CATCH();
+	{
+		rethrow_error(cxt);
+	}
+	PG_END_TRY();
 	END_AS_OWNER();
 	AtEOXact_GUC(false, nestlevel);
+}
+
+/*
+ * rethrow_error
+ *		Raises again the error that has ended a statement of ours.  A user who has cancelled his
+ *		command is not told which of them it was at.
+ */
+static void
+rethrow_error(MemoryContext cxt)
+{
+	ErrorData  *error;
+
+	if (geterrcode() != ERRCODE_QUERY_CANCELED)
+		PG_RE_THROW();
+	MemoryContextSwitchTo(cxt);
+	error = CopyErrorData();
+	FlushErrorState();
+	error->context = NULL;
+	ThrowErrorData(error);
 }
 
 /*
@@ -90,12 +117,18 @@ query_with(Oid role, const char *sql, int nargs, Oid *types, Datum *values)
 	MemoryContext cxt = CurrentMemoryContext;
 
 	AS_OWNER(role);
+	PG_TRY();
 	{
 		SPI_connect();
 		(void) execute_with_latest_snapshot(sql, nargs, types, values);
 		rows = copy_rows(cxt);
 		SPI_finish();
 	}
+	PG_CATCH();
+	{
+		rethrow_error(cxt);
+	}
+	PG_END_TRY();
 	END_AS_OWNER();
 	return rows;
 }

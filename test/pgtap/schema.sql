@@ -274,6 +274,8 @@ $$;
 SELECT is_empty($$
 	SELECT what FROM pg_temp.members() WHERE obj_description(objid, classid::regclass::name) IS NULL
 	UNION ALL
+	SELECT 'schema indextable' WHERE obj_description('indextable'::regnamespace, 'pg_namespace') IS NULL
+	UNION ALL
 	SELECT 'trigger ' || tgname FROM pg_trigger t JOIN pg_temp.members() m ON m.classid = 'pg_class'::regclass AND m.objid = tgrelid
 	WHERE NOT tgisinternal AND obj_description(t.oid, 'pg_trigger') IS NULL
 	UNION ALL
