@@ -273,10 +273,8 @@ profile_of_arguments(FunctionCallInfo fcinfo)
 	Relation	fact;
 	List	   *same = NIL;
 
-	if (PG_ARGISNULL(ARG_FACT_TABLE) || PG_ARGISNULL(ARG_KEY))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("fact_table and key must not be null")));
+	require_arg(fcinfo, ARG_FACT_TABLE, "fact_table");
+	require_arg(fcinfo, ARG_KEY, "key");
 	row = new_request(field_list(fcinfo, ARG_KEY, "key"), PG_ARGISNULL(ARG_INCLUDE) ? NIL : field_list(fcinfo, ARG_INCLUDE, "include"),
 					  text_arg(fcinfo, ARG_FILTER, NULL));
 	check_request(row);

@@ -83,10 +83,7 @@ indextable_alter(PG_FUNCTION_ARGS)
 	Oid			fact;
 	ErrorData  *error;
 
-	if (PG_ARGISNULL(ARG_INDEX_TABLE))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("index_table must not be null")));
+	require_arg(fcinfo, ARG_INDEX_TABLE, "index_table");
 	if (!OidIsValid(catalog_fact_of(index_table)))
 		report_not_index_table(index_table);
 	require_owner(index_table);

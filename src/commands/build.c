@@ -337,10 +337,7 @@ check_build_request(FunctionCallInfo fcinfo, const char *function, DefinitionRow
 	Build	   *b = palloc0(sizeof(Build));
 
 	PreventCommandIfReadOnly(function);
-	if (PG_ARGISNULL(0))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("index_table must not be null")));
+	require_arg(fcinfo, 0, "index_table");
 	b->index_table = b->shown = PG_GETARG_OID(0);
 	b->batch_size = PG_ARGISNULL(1) ? setting_batch_size : PG_GETARG_INT32(1);
 	if (b->batch_size < 1 || b->batch_size > MAX_BATCH_SIZE)

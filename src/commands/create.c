@@ -107,11 +107,9 @@ indextable_create(PG_FUNCTION_ARGS)
 								 * the fact table has */
 	Oid			existing = InvalidOid;
 
-	if (name == NULL || PG_ARGISNULL(ARG_FACT_TABLE) || PG_ARGISNULL(ARG_KEY))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("index_table, fact_table and key must not be null")));
-
+	require_arg(fcinfo, ARG_INDEX_TABLE, "index_table");
+	require_arg(fcinfo, ARG_FACT_TABLE, "fact_table");
+	require_arg(fcinfo, ARG_KEY, "key");
 	forget_orphaned_rows(InvalidOid);
 	row.key = field_list(fcinfo, ARG_KEY, "key");
 	row.include = PG_ARGISNULL(ARG_INCLUDE) ? NIL : field_list(fcinfo, ARG_INCLUDE, "include");
@@ -358,8 +356,7 @@ row_key(FunctionCallInfo fcinfo, Relation fact)
 static Oid
 target_schema(const char *index_table, Relation fact, char **name)
 {
-	List	   *names = textToQualifiedNameList(cstring_to_text(index_table));
-	RangeVar   *var = makeRangeVarFromNameList(names);
+	RangeVar   *var = makeRangeVarFromNameList(qualified_name(index_table));
 	List	   *uncut;
 	Oid			schema;
 	Oid			existing;

@@ -48,7 +48,7 @@ static bool same_field(Field *a, Field *b, const char *b_name);
 Oid
 find_named_table(const char *name, Oid fact_table)
 {
-	RangeVar   *var = makeRangeVarFromNameList(textToQualifiedNameList(cstring_to_text(name)));
+	RangeVar   *var = makeRangeVarFromNameList(qualified_name(name));
 	Oid			schema = var->schemaname == NULL ? get_rel_namespace(fact_table) :
 		LookupExplicitNamespace(var->schemaname, true);
 

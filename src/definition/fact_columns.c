@@ -30,6 +30,7 @@
 #include "../util/sql.h"
 #include "definition.h"
 
+static bool may_become_document(Form_pg_attribute att);
 static int	hint_for_json_column(Relation fact, Form_pg_attribute att);
 static char *possible_key(Oid fact);
 static bool is_key_index(FactDef *def, Relation leaf, Relation index);
@@ -56,7 +57,7 @@ document_column(Relation fact, const char *wanted)
 			continue;
 		if (wanted != NULL && is_document_column(att))
 			try_name(&nearest, NameStr(att->attname));
-		if (att->atttypid == JSONOID || (att->atttypid == TEXTOID && text == NULL))
+		if (may_become_document(att) && (text == NULL || getBaseType(att->atttypid) != TEXTOID))
 			text = att;
 
 		if (wanted != NULL && strcmp(wanted, NameStr(att->attname)) != 0)
@@ -67,7 +68,7 @@ document_column(Relation fact, const char *wanted)
 					 errmsg("column \"%s\" of table \"%s\" is not a stored JSONB column",
 							wanted, RelationGetRelationName(fact)),
 					 errdetail("Its type is %s.", format_type_be(att->atttypid)),
-					 att->atttypid == JSONOID || att->atttypid == TEXTOID ? hint_for_json_column(fact, att) :
+					 may_become_document(att) ? hint_for_json_column(fact, att) :
 					 errhint("Documents must be of type jsonb.")));
 		if (!is_document_column(att))
 			continue;
@@ -100,8 +101,19 @@ document_column(Relation fact, const char *wanted)
 	ereport(ERROR,
 			(errcode(ERRCODE_UNDEFINED_COLUMN),
 			 errmsg("table \"%s\" has no JSONB column", RelationGetRelationName(fact)),
-			 text !=NULL ? hint_for_json_column(fact, text) :
+			 text != NULL && get_typtype(text->atttypid) == TYPTYPE_DOMAIN ?
+			 errdetail("The type of column \"%s\" is %s, a domain.", NameStr(text->attname), format_type_be(text->atttypid)) : 0,
+			 text != NULL ? hint_for_json_column(fact, text) :
 			 errhint("A fact table keeps its documents in a column of type jsonb.")));
+}
+
+/* may_become_document: returns whether a column is of a type that may hold JSON */
+static bool
+may_become_document(Form_pg_attribute att)
+{
+	Oid			type = getBaseType(att->atttypid);
+
+	return att->atttypid != JSONBOID && (type == JSONBOID || type == JSONOID || type == TEXTOID);
 }
 
 /* hint_for_json_column: adds a hint to an error: how a column becomes one that can hold documents */
@@ -275,13 +287,19 @@ resolve_row_key(FactDef *def, Relation fact, List *key, const char **names)
 void
 report_no_primary_key(Oid fact)
 {
+	if (stored_key(fact) != NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+				 errmsg("table \"%s\" must have a primary key because index tables depend on it", get_rel_name(fact)),
+				 errdetail("Entries of an index table refer to fact rows by their primary key."),
+				 errhint("To drop it, first run %s To bring it back, run ALTER TABLE %s ADD %s;", told_drop(fact),
+						 quoted_relation(fact), possible_key(fact))));
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("table \"%s\" has no primary key", get_rel_name(fact)),
 			 errdetail("Entries of an index table refer to fact rows by their primary key."),
 			 foreign_leaves(fact) == NIL ?
-			 errhint("Run ALTER TABLE %s ADD %s; before you drop one, drop the index tables.", quoted_relation(fact),
-					 possible_key(fact)) :
+			 errhint("Run ALTER TABLE %s ADD %s;", quoted_relation(fact), possible_key(fact)) :
 			 errhint("A table with foreign partitions cannot have a primary key. Name the columns that identify a row with primary_key => '{...}'.")));
 }
 

@@ -29,6 +29,7 @@
 
 static PartSpec *make_spec(Partitioning *p, char *bound, char *tablespace, const char *suffix);
 static List *parse_after(const char *beginning, const char *what, const char *text);
+static bool begins_with_method(const char *by);
 static char *parse_by(const char *by, List *columns, bool *hash);
 static char *parse_bound(const char *bound, bool *is_default);
 static char *tablespace_for(List *tablespaces, int i, int n);
@@ -216,6 +217,19 @@ parse_after(const char *beginning, const char *what, const char *text)
 	return parsed;
 }
 
+/* begins_with_method: returns whether a text begins with one of the words for how a table is partitioned */
+static bool
+begins_with_method(const char *by)
+{
+	static const char *const methods[] = {"range", "list", "hash"};
+
+	by += strspn(by, " \t\r\n");
+	for (int i = 0; i < (int) lengthof(methods); i++)
+		if (pg_strncasecmp(by, methods[i], strlen(methods[i])) == 0)
+			return true;
+	return false;
+}
+
 /*
  * parse_by
  *		Parses what a user gives as partition_by, HASH, RANGE or LIST of one of the columns,
@@ -224,12 +238,19 @@ parse_after(const char *beginning, const char *what, const char *text)
 static char *
 parse_by(const char *by, List *columns, bool *hash)
 {
-	List	   *parsed = parse_after("CREATE TABLE x () PARTITION BY ", "partition_by", by);
+	bool		says_how = begins_with_method(by);
+	List	   *parsed = says_how ? parse_after("CREATE TABLE x () PARTITION BY ", "partition_by", by) : NIL;
 	CreateStmt *stmt = list_length(parsed) == 1 ? (CreateStmt *) linitial_node(RawStmt, parsed)->stmt : NULL;
 	PartitionElem *elem = NULL;
 	char	   *strategy = NULL;
+	char	   *meant = linitial(columns);
 	ListCell   *cell;
 
+	foreach_ptr(char, column, columns)
+	{
+		if (strcmp(column, by) == 0)
+			meant = column;
+	}
 	if (stmt != NULL && IsA(stmt, CreateStmt) && stmt->partspec != NULL && stmt->options == NIL &&
 		stmt->tablespacename == NULL && stmt->accessMethod == NULL && stmt->oncommit == ONCOMMIT_NOOP &&
 		list_length(stmt->partspec->partParams) == 1)
@@ -243,8 +264,8 @@ parse_by(const char *by, List *columns, bool *hash)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("invalid value for parameter \"%s\": \"%s\"", "partition_by", by),
-				 errhint("Use RANGE, LIST or HASH of one key field, for example 'RANGE (%s)'.",
-						 quote_identifier(linitial(columns)))));
+				 errhint("Use RANGE, LIST or HASH of one key field: 'RANGE (%1$s)', 'LIST (%1$s)' or 'HASH (%1$s)'.",
+						 quote_identifier(meant))));
 	foreach(cell, columns)
 	{
 		if (strcmp(lfirst(cell), elem->name) == 0)

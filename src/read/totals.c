@@ -85,10 +85,12 @@ indextable_totals(PG_FUNCTION_ARGS)
 		return (Datum) 0;
 	require_reader(PG_GETARG_OID(0));
 	def = definition_of_index_table(PG_GETARG_OID(0));
-	if (def == NULL || !is_totals(def))
+	if (def == NULL)
+		report_not_index_table(PG_GETARG_OID(0));
+	if (!is_totals(def))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("%s is no table of totals", quoted_relation(PG_GETARG_OID(0))),
+				 errmsg("\"%s\" is not a table of totals", def->name),
 				 errhint("Such tables are made by indextable.create() with totals.")));
 	sql = totals_query(def, key);
 	SPI_connect();

@@ -14,6 +14,7 @@
 #include "datatype/timestamp.h"
 #include "funcapi.h"
 #include "lib/stringinfo.h"
+#include "nodes/value.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/formatting.h"
@@ -62,6 +63,36 @@ text_arg(FunctionCallInfo fcinfo, int arg, const char *missing)
 	if (PG_ARGISNULL(arg))
 		return missing ? pstrdup(missing) : NULL;
 	return text_to_cstring(PG_GETARG_TEXT_PP(arg));
+}
+
+/* require_arg: raises an error if an argument, of this name, is null */
+void
+require_arg(FunctionCallInfo fcinfo, int arg, const char *name)
+{
+	if (PG_ARGISNULL(arg))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("%s must not be null", name)));
+}
+
+/* qualified_name: returns the parts of the name that an index table is to have, as makeRangeVarFromNameList() takes them */
+List *
+qualified_name(const char *name)
+{
+	List	   *parts;
+	List	   *result = NIL;
+	ListCell   *cell;
+
+	if (!SplitIdentifierString(pstrdup(name), '.', &parts) || parts == NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_NAME),
+				 errmsg("\"%s\" is not a valid name", name),
+				 name[strspn(name, " \t\n")] == '\0' ? errhint("An index table needs a name.") : strchr(name, '"') != NULL ? 0 :
+				 errhint("Quote a name that has other characters than letters, digits and underscores, as in %s.",
+						 quote_literal_cstr(quote_identifier(name)))));
+	foreach(cell, parts)
+		result = lappend(result, makeString(lfirst(cell)));
+	return result;
 }
 
 /*

@@ -16,6 +16,8 @@ extern int64 interval_arg(FunctionCallInfo fcinfo, int arg, const char *name);
 extern bool same_or_null(const char *a, const char *b);
 extern bool same_strings(List *a, List *b);
 extern char *text_arg(FunctionCallInfo fcinfo, int arg, const char *missing);
+extern void require_arg(FunctionCallInfo fcinfo, int arg, const char *name);
+extern List *qualified_name(const char *name);
 extern List *field_list(FunctionCallInfo fcinfo, int arg, const char *name);
 extern Datum row_result(FunctionCallInfo fcinfo, Datum *values, bool *isnull);
 extern int	check_allowed_value(const char *what, const char *value, const char *const *allowed);

@@ -39,6 +39,7 @@
 #include "../maintain/maintain.h"
 #include "../place/place.h"
 #include "../queue/queue.h"
+#include "../util/arguments.h"
 #include "../util/as_owner.h"
 #include "../util/inherit.h"
 #include "../util/lock.h"
@@ -120,10 +121,7 @@ indextable_repair(PG_FUNCTION_ARGS)
 	bool		isnull[4] = {0};
 
 	PreventCommandIfReadOnly("repair()");
-	if (PG_ARGISNULL(0))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("index_table must not be null")));
+	require_arg(fcinfo, 0, "index_table");
 	if (batch_size < 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),

@@ -429,7 +429,8 @@ note_fed_rows(Verify *v)
 		batch->limit = PG_INT64_MAX;
 		error = take_changes(v->def->fact, batch, changes_cxt);
 		if (error != NULL && ERRCODE_TO_CATEGORY(error->sqlerrcode) != ERRCODE_SYNTAX_ERROR_OR_ACCESS_RULE_VIOLATION &&
-			ERRCODE_TO_CATEGORY(error->sqlerrcode) != ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE)
+			ERRCODE_TO_CATEGORY(error->sqlerrcode) != ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE &&
+			error->sqlerrcode != ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST)
 			ReThrowError(error);
 		if (error != NULL)
 			v->feed_problem = psprintf("changes cannot be taken from server \"%s\": %s%s%s",

@@ -41,6 +41,16 @@ SELECT indextable.create('x', 'no_doc', '{k}');
 \echo :LAST_ERROR_SQLSTATE
 SELECT indextable.create('x', 'no_doc', '{k}', document => 'doc');
 \echo :LAST_ERROR_SQLSTATE
+CREATE DOMAIN document AS jsonb;
+CREATE TABLE of_domain (id int PRIMARY KEY, note text, doc document);
+SELECT indextable.create('x', 'of_domain', '{k}');
+SELECT indextable.create('x', 'of_domain', '{k}', document => 'doc');
+ALTER TABLE of_domain ALTER COLUMN doc TYPE jsonb USING doc::jsonb;
+SELECT indextable.create('x', 'of_domain', '{k}') \gset
+ALTER TABLE of_domain DROP CONSTRAINT of_domain_pkey;
+\echo :LAST_ERROR_SQLSTATE
+DROP TABLE of_domain;
+DROP DOMAIN document;
 CREATE TABLE two_docs (id int PRIMARY KEY, a jsonb, b jsonb);
 SELECT indextable.create('x', 'two_docs', '{k}');
 \echo :LAST_ERROR_SQLSTATE

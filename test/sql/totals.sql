@@ -428,7 +428,9 @@ CREATE TABLE far (id int NOT NULL, doc jsonb) PARTITION BY RANGE (id);
 CREATE FOREIGN TABLE away PARTITION OF far FOR VALUES FROM (0) TO (1) SERVER nowhere;
 SELECT indextable.create('no', 'far', '{a}', totals => '{count(*)}', primary_key => '{id}');
 SELECT indextable.drop('plain_all');
-DROP TABLE plain_totals, filtered, skipping;
+SELECT indextable.create('no_totals', 'plain', '{a}') \gset
+SELECT * FROM indextable.totals('no_totals');
+DROP TABLE plain_totals, filtered, skipping, no_totals;
 DROP TABLE plain, part, far, tagged, tagged_2;
 DROP EXTENSION postgres_fdw CASCADE;
 CALL pg_temp.no_rows('pg_temp.leftovers()');
