@@ -201,8 +201,8 @@ replace_index_table(DefinitionRow *replacement)
 		check_not_in_use(new);
 
 		/*
-		 * A VACUUM of a TOAST table locks nothing else, and overwrites in place
-		 * its row of pg_class, which is written here, too.
+		 * A VACUUM of a TOAST table locks nothing else, and overwrites in
+		 * place its row of pg_class, which is written here, too.
 		 */
 		foreach_oid(relid, list_concat(toast_tables(old), toast_tables(new)))
 			LockRelationOid(relid, AccessExclusiveLock);
@@ -232,8 +232,8 @@ replace_index_table(DefinitionRow *replacement)
 		end_uncounted(uncounted);
 
 		/*
-		 * The definition becomes that of the old table, and the replacement is
-		 * dropped with the old contents.
+		 * The definition becomes that of the old table, and the replacement
+		 * is dropped with the old contents.
 		 */
 		catalog_reassign_rows(new, old);
 		completeness_move(new, old);

@@ -41,7 +41,7 @@ shows_groups(Node *node, void *context)
 
 		foreach_ptr(TargetEntry, tle, query->targetList)
 			if (tle->ressortgroupref != 0 && may_raise((Node *) tle->expr, NULL))
-				return true;
+			return true;
 		return may_raise(query->jointree->quals, NULL) || may_raise(query->havingQual, NULL) ||
 			shows_groups((Node *) query->targetList, NULL) || shows_groups(query->havingQual, NULL);
 	}
@@ -144,6 +144,6 @@ is_of_aggregates(Node *node)
 		return false;
 	foreach_ptr(Node, arg, ((FuncExpr *) node)->args)
 		if (!IsA(arg, Aggref))
-			return false;
+		return false;
 	return ((FuncExpr *) node)->args != NIL;
 }

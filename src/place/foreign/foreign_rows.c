@@ -112,8 +112,8 @@ begin_scan(FactDef *def, Relation leaf, const char *sql, AttrNumber *columns, in
 		SPI_connect();
 
 		/*
-		 * If the rows are to be in order, the other server sorts, which may have
-		 * another collation.
+		 * If the rows are to be in order, the other server sorts, which may
+		 * have another collation.
 		 */
 		set_config_option("enable_sort", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 		set_config_option("enable_incremental_sort", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
