@@ -845,6 +845,37 @@ BEGIN
 END
 $$;
 
+-- Nothing waits for a lock on somebody else's table.
+CREATE OR REPLACE VIEW indextable.distribution AS
+SELECT x.root AS "table",
+       x.partition,
+       x.rows,
+       x.size,
+       x.writes,
+       round((x.rows / nullif(avg(x.rows) OVER w, 0))::numeric, 2)     AS rows_to_average,
+       round((x.size / nullif(avg(x.size) OVER w, 0))::numeric, 2)     AS size_to_average,
+       round((x.writes / nullif(avg(x.writes) OVER w, 0))::numeric, 2) AS writes_to_average
+FROM (SELECT r.root,
+             t.relid AS partition,
+             CASE WHEN c.reltuples >= 0 THEN c.reltuples::bigint END AS rows,
+             z.table_size + z.indexes_size              AS size,
+             s.n_tup_ins + s.n_tup_upd + s.n_tup_del    AS writes
+      FROM (SELECT fact_table FROM indextable_internal.fact
+            UNION SELECT index_table FROM indextable_internal.definition WHERE replaces IS NULL) r (root)
+      CROSS JOIN LATERAL (WITH RECURSIVE p (relid) AS (  -- pg_partition_tree() would wait for locks, and so would the server's functions for sizes
+                              SELECT r.root::oid
+                              UNION ALL
+                              SELECT i.inhrelid FROM p JOIN pg_catalog.pg_inherits i ON i.inhparent = p.relid AND NOT i.inhdetachpending)
+                          SELECT p.relid::regclass FROM p) t
+      JOIN pg_catalog.pg_class c ON c.oid = t.relid
+      CROSS JOIN LATERAL indextable_internal.table_sizes(t.relid) z
+      LEFT JOIN pg_catalog.pg_stat_all_tables s ON s.relid = t.relid
+      WHERE c.relkind <> 'p') x
+WINDOW w AS (PARTITION BY x.root);
+COMMENT ON COLUMN indextable.distribution.size              IS 'bytes, with indexes; NULL while another session has it locked';
+COMMENT ON FUNCTION indextable.drain(regclass, integer) IS
+'Applies queued changes to asynchronous index tables, in this transaction, batch_size changes at a time; returns how many it has applied. Returns when everything committed before the call is applied, by itself or by others. NULL for fact_table: those of all fact tables the caller owns, but with a warning for those of other owners that another session has locked; for batch_size: the setting indextable.batch_size';
+
 -- REVOKE is new: it may leave roles with rights on entries.
 DROP EVENT TRIGGER indextable_on_alter;
 CREATE EVENT TRIGGER indextable_on_alter ON ddl_command_end

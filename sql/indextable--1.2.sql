@@ -312,7 +312,7 @@ CREATE FUNCTION indextable.drain(fact_table regclass DEFAULT NULL, batch_size in
 LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'indextable_drain';
 COMMENT ON FUNCTION indextable.drain(regclass, integer) IS
-'Applies queued changes to asynchronous index tables, in this transaction, batch_size changes at a time; returns how many it has applied. Returns when everything committed before the call is applied, by itself or by others. NULL for fact_table: those of all fact tables the caller owns; for batch_size: the setting indextable.batch_size';
+'Applies queued changes to asynchronous index tables, in this transaction, batch_size changes at a time; returns how many it has applied. Returns when everything committed before the call is applied, by itself or by others. NULL for fact_table: those of all fact tables the caller owns, but with a warning for those of other owners that another session has locked; for batch_size: the setting indextable.batch_size';
 
 CREATE FUNCTION indextable_internal.queue_status(fact_table regclass, OUT backlog bigint, OUT oldest timestamptz, OUT size bigint)
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
@@ -939,21 +939,25 @@ SELECT x.root AS "table",
 FROM (SELECT r.root,
              t.relid AS partition,
              CASE WHEN c.reltuples >= 0 THEN c.reltuples::bigint END AS rows,
-             pg_catalog.pg_total_relation_size(t.relid) AS size,
+             z.table_size + z.indexes_size              AS size,
              s.n_tup_ins + s.n_tup_upd + s.n_tup_del    AS writes
       FROM (SELECT fact_table FROM indextable_internal.fact
             UNION SELECT index_table FROM indextable_internal.definition WHERE replaces IS NULL) r (root)
-      CROSS JOIN LATERAL (SELECT relid, isleaf FROM pg_catalog.pg_partition_tree(r.root)
-                          UNION SELECT r.root, (SELECT relkind FROM pg_catalog.pg_class WHERE oid = r.root) = 'r') t
+      CROSS JOIN LATERAL (WITH RECURSIVE p (relid) AS (  -- pg_partition_tree() would wait for locks, and so would the server's functions for sizes
+                              SELECT r.root::oid
+                              UNION ALL
+                              SELECT i.inhrelid FROM p JOIN pg_catalog.pg_inherits i ON i.inhparent = p.relid AND NOT i.inhdetachpending)
+                          SELECT p.relid::regclass FROM p) t
       JOIN pg_catalog.pg_class c ON c.oid = t.relid
+      CROSS JOIN LATERAL indextable_internal.table_sizes(t.relid) z
       LEFT JOIN pg_catalog.pg_stat_all_tables s ON s.relid = t.relid
-      WHERE t.isleaf) x
+      WHERE c.relkind <> 'p') x
 WINDOW w AS (PARTITION BY x.root);
 COMMENT ON VIEW indextable.distribution IS 'How the rows of fact tables and index tables, and the writes to them, are spread over their partitions';
 COMMENT ON COLUMN indextable.distribution."table"           IS 'the fact table or the index table';
 COMMENT ON COLUMN indextable.distribution.partition         IS 'one of its leaf partitions; itself if it is not partitioned';
 COMMENT ON COLUMN indextable.distribution.rows              IS 'estimated number of rows, as of the last VACUUM or ANALYZE; NULL before the first';
-COMMENT ON COLUMN indextable.distribution.size              IS 'bytes, with indexes';
+COMMENT ON COLUMN indextable.distribution.size              IS 'bytes, with indexes; NULL while another session has it locked';
 COMMENT ON COLUMN indextable.distribution.writes            IS 'rows inserted, updated and deleted since the statistics were reset';
 COMMENT ON COLUMN indextable.distribution.rows_to_average   IS 'rows, as a multiple of the average partition: far from 1 is uneven';
 COMMENT ON COLUMN indextable.distribution.size_to_average   IS 'size, likewise';

@@ -45,7 +45,6 @@ static List *match_partitions(Oid old, Oid new);
 static PartSpec *find_bound(Partitioning *p, const char *bound);
 static void copy_layout(Oid old, Oid new, bool async, bool was_async);
 static void check_same_layout(Oid old, Oid new);
-static bool is_filter_dependency(Form_pg_depend form, Oid unused);
 
 /*
  * make_replacement
@@ -463,20 +462,9 @@ replace_code_dependencies(Oid index_table)
  *
  * It has no others of this kind, except on its schema and its access method.
  */
-static bool
+bool
 is_filter_dependency(Form_pg_depend form, Oid unused)
 {
 	return form->deptype == DEPENDENCY_NORMAL && form->objsubid == 0 &&
 		form->refclassid != NamespaceRelationId && form->refclassid != AccessMethodRelationId;
-}
-
-/*
- * has_filter_dependencies
- *		Returns whether an index table's filter uses functions or types that are
- *		not the server's own.
- */
-bool
-has_filter_dependencies(Oid index_table)
-{
-	return find_table_dependencies(index_table, is_filter_dependency, InvalidOid, false);
 }

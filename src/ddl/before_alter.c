@@ -32,6 +32,7 @@
 
 PG_FUNCTION_INFO_V1(indextable_before_alter);
 
+static void adopt_own(Oid relid);
 static Oid	rewritten_table(void);
 static void refuse_on_index_table(Oid relid, AlterTableStmt *stmt, AlterTableCmd *cmd);
 static bool is_needed_key(Oid relid, const char *constraint);
@@ -95,7 +96,7 @@ indextable_before_alter(PG_FUNCTION_ARGS)
 	}
 	else if (IsA(command, RenameStmt) && ((RenameStmt *) command)->relation != NULL)
 	{
-		adopt_restored(RangeVarGetRelid(((RenameStmt *) command)->relation, NoLock, true));
+		adopt_own(RangeVarGetRelid(((RenameStmt *) command)->relation, NoLock, true));
 		refuse_shard((RenameStmt *) command);
 	}
 	else if (IsA(command, AlterTableStmt))
@@ -109,7 +110,7 @@ indextable_before_alter(PG_FUNCTION_ARGS)
 			relid = rewritten_table();
 		is_index_table = OidIsValid(index_table_of(relid));
 
-		adopt_restored(relid);
+		adopt_own(relid);
 		refuse_relations(command);
 		foreach_ptr(AlterTableCmd, cmd, stmt->cmds)
 		{
@@ -136,6 +137,14 @@ indextable_before_alter(PG_FUNCTION_ARGS)
 		}
 	}
 	PG_RETURN_VOID();
+}
+
+/* adopt_own: adopts the index tables of a table after a restore, unless the command is going to be refused to the current user */
+static void
+adopt_own(Oid relid)
+{
+	if (OidIsValid(relid) && owns_relation(relid, GetUserId()))
+		adopt_restored(relid);
 }
 
 /*
@@ -260,7 +269,7 @@ is_needed_key(Oid relid, const char *constraint)
 	Relation	rel;
 	bool		primary;
 
-	if (!OidIsValid(index) || stored == NULL || stored->state == STATE_INVALID)
+	if (!OidIsValid(index) || stored == NULL || stored->state == STATE_INVALID || !owns_relation(relid, GetUserId()))
 		return false;
 	rel = try_relation_open(relid, AccessShareLock);
 	if (rel == NULL)
@@ -393,6 +402,9 @@ refuse_change(Oid relid, AlterTableCmd *cmd, bool may_follow)
 {
 	bool		of_column = cmd->subtype != AT_SetUnLogged && cmd->subtype != AT_SetAccessMethod;
 	bool		follow = false;
+
+	if (!OidIsValid(relid) || !owns_relation(relid, GetUserId()))
+		return;					/* the command is going to be refused, and locks nothing before */
 
 	/* What changes a partition as a whole concerns all of its fact table. */
 	if (!of_column)

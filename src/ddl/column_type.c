@@ -99,8 +99,6 @@ lock_for_type_change(Oid table)
 	TableLock  *locks = palloc(sizeof(TableLock));
 	int			n = 0;
 
-	if (!owns_relation(table, GetUserId()))
-		return;					/* the command is going to refuse it */
 	locks[n++] = (TableLock)
 	{
 		table, AccessExclusiveLock, true

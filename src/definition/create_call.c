@@ -21,6 +21,7 @@
 #include "commands/tablespace.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
+#include "storage/lock.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -38,6 +39,7 @@ PG_FUNCTION_INFO_V1(indextable_definition);
 static void append_partitioning(StringInfo sql, Partitioning *p, const char *first_column);
 static int	read_column_names(Oid index_table, NameData *names);
 static List *name_fields(List *fields, NameData *names);
+static bool lock_comment(Oid index_table);
 static bool others_write_comment(Oid relid);
 static char *new_description(Oid index_table, bool is_made);
 
@@ -236,7 +238,8 @@ describe_index_table(Oid index_table, bool is_made)
 	description = new_description(index_table, is_made);
 	if (description == NULL)
 		return;
-	LockDatabaseObject(DescriptionRelationId, index_table, 0, ShareUpdateExclusiveLock);
+	if (!lock_comment(index_table))
+		return;
 	if (!ConditionalLockRelationOid(index_table, ShareUpdateExclusiveLock) && others_write_comment(index_table))
 		return;
 	description = new_description(index_table, is_made);
@@ -244,6 +247,20 @@ describe_index_table(Oid index_table, bool is_made)
 		return;
 	CreateComments(index_table, RelationRelationId, 0, description);
 	CommandCounterIncrement();
+}
+
+/*
+ * lock_comment
+ *		Keeps others out who have the comment of an index table follow; returns false if some do so, and
+ *		would have to be waited for, and the table is of another owner.
+ */
+static bool
+lock_comment(Oid index_table)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_OBJECT(tag, MyDatabaseId, DescriptionRelationId, index_table, 0);
+	return LockAcquire(&tag, ShareUpdateExclusiveLock, false, !owns_relation(index_table, GetUserId())) != LOCKACQUIRE_NOT_AVAIL;
 }
 
 /* others_write_comment: returns whether another transaction that has not ended has written the comment of a table */

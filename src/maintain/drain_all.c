@@ -41,10 +41,20 @@ typedef struct TakeAll
 	List	   *batches;		/* of FeedBatch * */
 } TakeAll;
 
+/* What drain() does for a table of another owner: drains its queue, or folds it. */
+typedef struct Turn
+{
+	FactTableRow *queue;		/* NULL: it is to be folded */
+	Oid			totals;
+	DrainCall  *call;
+} Turn;
+
+static void drain_of_another(Turn *turn, Oid fact_table);
+static void take_turn(void *arg);
 static void check_drainable(void *arg);
 static void take_all(void *arg);
 static void warn_not_drained(Oid fact_table, ErrorData *error);
-static bool fold_tables(Oid fact_table);
+static bool fold_tables(Oid fact_table, DrainCall *call);
 
 /*
  * indextable_drain
@@ -85,14 +95,19 @@ indextable_drain(PG_FUNCTION_ARGS)
 
 		/*
 		 * Changes of the other tables are not held up by an error of this
-		 * one.
+		 * one, nor by who has locked it, if it is of another owner.
 		 */
 		if (call.all && (error = run_catching_row_errors(check_drainable, &fact_table)) != NULL)
 			warn_not_drained(fact_table, error);
+		else if (call.all && table_owner(fact_table) != GetUserId())
+			drain_of_another(&(Turn)
+		{
+			.queue = row,.call = &call
+		}, fact_table);
 		else
 			place_of(row->queue)->changes->drain_all(fact_table, &call);
 	}
-	found |= fold_tables(wanted);
+	found |= fold_tables(wanted, &call);
 	if (!call.all && !found)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
@@ -101,14 +116,45 @@ indextable_drain(PG_FUNCTION_ARGS)
 	PG_RETURN_INT64(call.changes);
 }
 
-/* check_drainable: raises an error for a fact table whose definitions do not fit any more */
+/*
+ * drain_of_another
+ *		Drains or folds a table of another owner, in a subtransaction, and warns if that fails: also if it
+ *		would have to wait for a lock, which a tenant may hold for as long as he likes.
+ */
+static void
+drain_of_another(Turn *turn, Oid fact_table)
+{
+	DrainCall	before = *turn->call;
+	ErrorData  *error = run_with_lock_timeout(take_turn, turn, LOCK_TIMEOUT);
+
+	if (error == NULL)
+		return;
+	if (ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_OPERATOR_INTERVENTION)
+		ReThrowError(error);
+	turn->call->changes = before.changes;
+	warn_not_drained(fact_table, error);
+}
+
+static void
+take_turn(void *arg)
+{
+	Turn	   *turn = arg;
+
+	if (turn->queue != NULL)
+		place_of(turn->queue->queue)->changes->drain_all(turn->queue->fact_table, turn->call);
+	else
+		(void) fold_if_free(turn->totals, INT_MAX);
+	CHECK_FOR_INTERRUPTS();
+}
+
+/* check_drainable: raises an error for a fact table whose definitions do not fit any more; one that is locked is left for later */
 static void
 check_drainable(void *arg)
 {
 	Oid			fact_table = *(Oid *) arg;
-	Relation	fact = try_relation_open(fact_table, AccessShareLock);
+	Relation	fact;
 
-	if (fact == NULL)
+	if (!open_if_free(fact_table, &fact) || fact == NULL)
 		return;
 	check_row_indexes(definition_of_fact(fact, fact_table));
 	relation_close(fact, NoLock);
@@ -225,13 +271,20 @@ tables_of_totals(Oid fact_table)
  *		returns whether there are any.
  */
 static bool
-fold_tables(Oid fact_table)
+fold_tables(Oid fact_table, DrainCall *call)
 {
 	List	   *tables = tables_of_totals(fact_table);
 
 	foreach_oid(relid, tables)
 	{
-		if (get_rel_name(relid) != NULL && owns_relation(relid, GetUserId()))
+		if (get_rel_name(relid) == NULL || !owns_relation(relid, GetUserId()))
+			continue;
+		if (call->all && table_owner(relid) != GetUserId())
+			drain_of_another(&(Turn)
+		{
+			.totals = relid,.call = call
+		}, relid);
+		else
 			(void) fold_if_free(relid, INT_MAX);
 	}
 	return tables != NIL;

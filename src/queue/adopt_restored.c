@@ -31,7 +31,7 @@
 
 PG_FUNCTION_INFO_V1(indextable_restored);
 
-static void adopt(Oid fact_table);
+static void adopt(Oid fact_table, bool wait);
 static bool needs_adoption(Oid fact_table);
 static void record_stored_dependencies(DefinitionRow *stored, Relation fact);
 
@@ -77,18 +77,18 @@ adopt_restored(Oid altered)
 	{
 		if (fact == altered ||
 			(get_rel_relispartition(fact) && list_member_oid(get_partition_ancestors(fact), altered)))
-			adopt(fact);
+			adopt(fact, true);
 	}
 }
 
-/* adopt_all: adopts the index tables of all fact tables of the database */
+/* adopt_all: adopts the index tables of all fact tables of the database, except those that other sessions have locked */
 void
 adopt_all(void)
 {
 	foreach_oid(fact, catalog_fact_tables())
 	{
 		if (get_rel_name(fact) != NULL)
-			adopt(fact);
+			adopt(fact, false);
 	}
 }
 
@@ -100,12 +100,13 @@ adopt_all(void)
  *
  * One session at a time does this, because a parallel restore creates the triggers of
  * several index tables at once, and two sessions would replace the same rows.  A
- * session that does not get the lock leaves the work to the next occasion.
+ * session that does not get the lock leaves the work to the next occasion; without wait also one
+ * that would have to wait for the fact table, which may be of another owner.
  */
 static void
-adopt(Oid fact_table)
+adopt(Oid fact_table, bool wait)
 {
-	Relation	fact;
+	Relation	fact = NULL;
 	bool		restored = false;
 
 	FactTableRow row;
@@ -119,7 +120,10 @@ adopt(Oid fact_table)
 		!ConditionalLockRelationOid(catalog_relid("definition", false),
 									ShareUpdateExclusiveLock))
 		return;
-	fact = try_relation_open(fact_table, AccessShareLock);
+	if (wait)
+		fact = try_relation_open(fact_table, AccessShareLock);
+	else
+		(void) open_if_free(fact_table, &fact);
 	if (fact == NULL)
 		return;
 	foreach_ptr(DefinitionRow, stored, catalog_read_definitions(fact_table, InvalidOid))

@@ -144,11 +144,24 @@ lock_tree_in_turns(Oid relid, LOCKMODE mode)
 static ErrorData *
 try_lock(LockRequest *request, int ms)
 {
+	return run_with_lock_timeout(request_lock, request, ms);
+}
+
+/*
+ * run_with_lock_timeout
+ *		Runs in a subtransaction what waits for each lock for so many ms only; returns the error that it
+ *		has ended with, or NULL.
+ *
+ * It has to end with CHECK_FOR_INTERRUPTS(): see request_lock().
+ */
+ErrorData *
+run_with_lock_timeout(void (*run) (void *arg), void *arg, int ms)
+{
 	int			nestlevel = NewGUCNestLevel();
 	ErrorData  *error;
 
 	set_timeouts(ms);
-	error = run_catching_errors(request_lock, request);
+	error = run_catching_errors(run, arg);
 	AtEOXact_GUC(false, nestlevel);
 	return error;
 }

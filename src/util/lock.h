@@ -37,6 +37,7 @@ extern bool lock_once(Oid relid, LOCKMODE mode, uint64 *time);
 extern void locks_are_released(void);
 extern bool lock_newly(Oid relid, LOCKMODE mode);
 extern bool is_database_lock_awaited(Oid database);
+extern ErrorData *run_with_lock_timeout(void (*run) (void *arg), void *arg, int ms);
 extern bool lock_with_timeout(Oid relid, LOCKMODE mode);
 extern bool lock_in_turns(List *tables, List *trees, List *others, LOCKMODE mode);
 extern void lock_tree_in_turns(Oid relid, LOCKMODE mode);
