@@ -252,6 +252,13 @@ explain_scan(CustomScanState *node, List *ancestors, ExplainState *es)
 		return;
 	if (scan->why != NULL)
 		ExplainPropertyText("Fallback", scan->why, es);
+
+	/*
+	 * Of conditions that the user chooses, these would tell how many rows
+	 * satisfy them that he may not see.
+	 */
+	if (scan->plan.secured)
+		return;
 	if ((scan->array_key >= 0 || scan->loose != NULL) && scan->def != NULL && !scan->css.ss.ps.plan->parallel_aware)
 		ExplainPropertyUInteger("Searches", NULL, scan->searches, es);
 	ExplainPropertyUInteger("Entries", NULL, scan->ended_entries + (scan->begun ? scan->entries.entries : 0), es);

@@ -33,6 +33,7 @@
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 
+#include "../catalog/catalog.h"
 #include "../entry/entry.h"
 #include "../util/fixed_settings.h"
 #include "plan.h"
@@ -67,6 +68,7 @@ typedef struct Column
 
 static bool estimate_call(PlannerInfo *root, Node *node, Estimate *e);
 static bool estimate_table(Estimate *e);
+static bool may_know_statistics(Oid relid);
 static Const *constant_argument(PlannerInfo *root, List *args, int arg);
 static double share_of_key(Estimate *e, Node *key);
 static double share_of_object(Estimate *e, JsonbContainer *object, double *searches);
@@ -164,16 +166,14 @@ estimate_call(PlannerInfo *root, Node *node, Estimate *e)
 static bool
 estimate_table(Estimate *e)
 {
-	bool		missing = false;
 	char		kind;
-
-	if (pg_class_aclcheck_ext(e->index_table, GetUserId(), ACL_SELECT, &missing) != ACLCHECK_OK || missing)
-		return false;
 
 	/*
 	 * The statistics of a table with row security tell of rows that the
 	 * caller may not see.
 	 */
+	if (!may_know_statistics(e->index_table) && !may_know_statistics(catalog_fact_of(e->index_table)))
+		return false;
 	if (check_enable_rls(e->index_table, InvalidOid, true) == RLS_ENABLED)
 		return false;
 	kind = get_rel_relkind(e->index_table);
@@ -183,6 +183,16 @@ estimate_table(Estimate *e)
 	e->tuples = table_rows(e->index_table);
 	e->searches = 1;
 	return e->tuples >= 1;
+}
+
+/* may_know_statistics: returns whether the current user may read all rows of a table, which may not exist */
+static bool
+may_know_statistics(Oid relid)
+{
+	bool		missing = false;
+
+	return OidIsValid(relid) && pg_class_aclcheck_ext(relid, GetUserId(), ACL_SELECT, &missing) == ACLCHECK_OK && !missing &&
+		check_enable_rls(relid, InvalidOid, true) != RLS_ENABLED;
 }
 
 /* constant_argument: returns the value of an argument if that is known and not null, or NULL */

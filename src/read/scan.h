@@ -205,6 +205,8 @@ typedef struct ScanPlan
 	bool		async;
 	Oid			reader;			/* whose rights on the fact table are checked;
 								 * InvalidOid: the current user's */
+	bool		secured;		/* policies may hide rows: EXPLAIN shows
+								 * nothing that these are counted in */
 	bool		stored_rows;	/* as in Candidate, and so are these */
 	int			not_null;
 	uint32		unless;

@@ -140,10 +140,15 @@ open_index_table(IndexTableScan *scan)
 	make_keys(scan);
 }
 
+/* exec_scan: returns the next row; how many were found that a policy hides, EXPLAIN ANALYZE is not to show */
 static TupleTableSlot *
 exec_scan(CustomScanState *node)
 {
-	return ExecScan(&node->ss, next_tuple, any_row_passes);
+	TupleTableSlot *result = ExecScan(&node->ss, next_tuple, any_row_passes);
+
+	if (((IndexTableScan *) node)->plan.secured && node->ss.ps.instrument != NULL)
+		node->ss.ps.instrument->nfiltered1 = 0;
+	return result;
 }
 
 static TupleTableSlot *

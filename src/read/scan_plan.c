@@ -111,6 +111,7 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	plan.backward = c->backward;
 	plan.async = c->def != NULL && c->def->async;
 	plan.reader = checked_as(root->parse, planner_rt_fetch(rel->relid, root));
+	plan.secured = root->qual_security_level > 0;
 	plan.stored_rows = c->stored_rows;
 	plan.not_null = c->not_null;
 	plan.unless = c->unless;
