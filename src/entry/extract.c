@@ -176,6 +176,7 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 			element_mismatch.values |= UNEVEN_BIT;
 		for (i = 0; i < elements.n; i++)
 		{
+			CHECK_FOR_INTERRUPTS();
 			values[attno - 1] = elements.values[i];
 			if (key_fits(def, row, values, report, &skipped))
 				add_entry(entries, values, isnull);
@@ -266,6 +267,7 @@ extract_groups(IndexDef *def, FactRow *row, bool report, RowDelta *delta)
 		delta->lacking |= UNEVEN_BIT;
 	for (i = 0; mismatch.field == NULL && i < (def->multi ? elements.n : 1); i++)
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (def->multi)
 			set_element(def, delta, elements.values[i]);
 		if (!key_fits(def, row, delta->values, report, &skipped))
@@ -455,7 +457,10 @@ collect_elements(Field *field, JsonbValue *value, int step, Elements *elements,
 			JsonbIteratorToken token = JsonbIteratorNext(&it, &element, true);
 
 			while ((token = JsonbIteratorNext(&it, &element, true)) == WJB_ELEM)
+			{
+				CHECK_FOR_INTERRUPTS();
 				collect_elements(field, &element, step + 1, elements, mismatch);
+			}
 			return;
 		}
 		mismatch->values |= value->type == jbvNull ? UNEVEN_BIT : UNEVEN_BIT | NO_ARRAY_BIT;
@@ -504,6 +509,7 @@ compare_elements(const void *a, const void *b, void *arg)
 {
 	SortSupport sort = arg;
 
+	CHECK_FOR_INTERRUPTS();
 	return ApplySortComparator(*(const Datum *) a, false, *(const Datum *) b, false, sort);
 }
 

@@ -18,6 +18,7 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
+#include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/clauses.h"
@@ -108,6 +109,7 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Index varn
 	}
 	foreach_ptr(Node, clause, clauses)
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (IsA(clause, RestrictInfo) && ((RestrictInfo *) clause)->pseudoconstant)
 			continue;
 		if (IsA(clause, RestrictInfo) && ((RestrictInfo *) clause)->security_level < root->qual_security_level &&

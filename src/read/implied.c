@@ -17,12 +17,16 @@
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
 #include "optimizer/optimizer.h"
 #include "utils/lsyscache.h"
 
 #include "../catalog/catalog.h"
 #include "../util/subxact.h"
 #include "plan.h"
+
+/* The number of choices within each other, as CASE or coalesce(), that are looked into. */
+#define MAX_CHOICES		8
 
 static List *implied_by_or(PlannerInfo *root, IndexDef *def, List *arms, Index varno, bool *unknown);
 static List *implied_by_numbered_element(PlannerInfo *root, IndexDef *def, Node *clause, Index varno,
@@ -31,6 +35,7 @@ static SubPlan *array_subplan(Node *clause);
 static Condition *any_of(List *arms, int position);
 static List *add_values(List *values, Condition *condition);
 static List *implied_by_choice(PlannerInfo *root, IndexDef *def, Node *clause, Index varno, bool *unknown);
+static int	depth_of_choices(Node *expr);
 static bool may_be_true(PlannerInfo *root, Node *clause, Node *part, Node *constant);
 static Node *as_comparison(Node *distinct);
 static List *one(Condition *condition);
@@ -48,6 +53,7 @@ implied_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Index varno, 
 	List	   *result = NIL;
 	Node	   *arg;
 
+	CHECK_FOR_INTERRUPTS();
 	clause = without_sql_json(clause);
 	switch (nodeTag(clause))
 	{
@@ -287,7 +293,8 @@ add_values(List *values, Condition *condition)
  *		below casts, if it is not true of the constants, or the NULL, that may be there instead: so
  *		it is true of the expression.  With NULLIF() and CASE, more has to be true.
  *
- * To try the constants is dear, so it is left out where no field is searched by the expression.
+ * To try the constants is dear, so it is left out where no field is searched by the expression.  As the
+ * condition is copied for each level of what is nested, deep ones are left to the filter.
  */
 static List *
 implied_by_choice(PlannerInfo *root, IndexDef *def, Node *clause, Index varno, bool *unknown)
@@ -295,7 +302,7 @@ implied_by_choice(PlannerInfo *root, IndexDef *def, Node *clause, Index varno, b
 	foreach_ptr(Node, operand, operands(clause) != NIL ? operands(clause) : list_make1(clause))
 	{
 		Node	   *choice = without_casts(operand);
-		List	   *choices = choices_of(choice);
+		List	   *choices = depth_of_choices(choice) > MAX_CHOICES ? NIL : choices_of(choice);
 		Node	   *only = NULL;
 		List	   *result;
 		bool		any_unknown = false;
@@ -323,6 +330,28 @@ implied_by_choice(PlannerInfo *root, IndexDef *def, Node *clause, Index varno, b
 		return result;
 	}
 	return NIL;
+}
+
+/* depth_of_choices: returns the number of choices that are nested in an expression by their first operand, up to MAX_CHOICES + 1 */
+static int
+depth_of_choices(Node *expr)
+{
+	int			depth = 0;
+
+	for (; depth <= MAX_CHOICES; depth++)
+	{
+		Node	   *below = NULL;
+
+		foreach_ptr(Node, choice, choices_of(without_casts(expr)))
+		{
+			if (!IsA(choice, Const))
+				below = choice;
+		}
+		if (below == NULL)
+			break;
+		expr = below;
+	}
+	return depth;
 }
 
 /*

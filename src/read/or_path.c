@@ -16,13 +16,19 @@
  * An OR whose arms are all about one field is a search for several values, too, and so is an IN:
  * see implied.c.
  *
+ * What an arm leaves out makes planning take time and memory in the square of the number of arms,
+ * which is bounded for that.  Arms that compare the same expressions for equality, each with other
+ * constants, as a list of pairs does, have no rows in common and leave out nothing.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "access/transam.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
@@ -37,8 +43,11 @@
 #include "plan.h"
 #include "scan.h"
 
-/* No more values of a field than these are searched for apart from each other. */
+/* The number of values of a field, and of arms of an OR that may have rows in common, that are searched for apart from each other. */
 #define MAX_ARMS	32
+
+/* The number of arms of which no row satisfies two. */
+#define MAX_DISJOINT_ARMS	1000
 
 /* What an OR, or an IN, is split into. */
 typedef struct Arms
@@ -57,6 +66,11 @@ static Candidate *best_of_arm(PlannerInfo *root, RelOptInfo *rel, Served *served
 static List *conjuncts(PlannerInfo *root, Node *like, Expr *expr);
 static Node *expr_to_split(Node *clause);
 static bool split_or(Node *clause, Arms *arms);
+static List *grouped_by_field(List *exprs);
+static bool is_comparison(Node *expr);
+static bool same_comparison(Node *a, Node *b);
+static bool set_disjoint(Arms *arms);
+static int	compare_arms(const void *a, const void *b, void *context);
 static bool split_values(Node *clause, Arms *arms);
 static Expr *unless_equal(Expr *value, Expr *other, Oid operator, Oid collation);
 
@@ -90,7 +104,7 @@ static void
 add_path_of_arms(PlannerInfo *root, RelOptInfo *rel, Served *served, Node *clause, Arms *arms)
 {
 	List	   *candidates = candidates_of_arms(root, rel, served, rel->baserestrictinfo, clause, arms);
-	PathTarget *target = cover_arms(root, rel, candidates);
+	PathTarget *target = candidates == NIL ? NULL : cover_arms(root, rel, candidates);
 	List	   *paths = NIL;
 	Cost		startup_cost = 0;
 	Cost		total_cost = 0;
@@ -210,7 +224,11 @@ expr_to_split(Node *clause)
 	return is_left_to_scan(clause) ? NULL : clause;
 }
 
-/* split_or: sets the arms of a clause; returns false if it is no OR whose arms may be evaluated apart from each other */
+/*
+ * split_or
+ *		Sets the arms of a clause; returns false if it is no OR whose arms may be evaluated apart from each
+ *		other, or if these are too many.
+ */
 static bool
 split_or(Node *clause, Arms *arms)
 {
@@ -219,7 +237,141 @@ split_or(Node *clause, Arms *arms)
 	if (expr == NULL || !is_orclause(expr))
 		return false;
 	arms->exprs = ((BoolExpr *) expr)->args;
+	if (list_length(arms->exprs) <= MAX_ARMS || set_disjoint(arms))
+		return true;
+	arms->exprs = grouped_by_field(arms->exprs);
+	if (list_length(arms->exprs) > MAX_ARMS)
+		arms->exprs = NIL;
+	return arms->exprs != NIL;
+}
+
+/* grouped_by_field: returns arms, with those as one OR that compare the same expression for equality with a constant each */
+static List *
+grouped_by_field(List *exprs)
+{
+	List	   *groups = NIL;
+	List	   *result = NIL;
+
+	foreach_ptr(Node, expr, exprs)
+	{
+		bool		found = false;
+
+		CHECK_FOR_INTERRUPTS();
+		foreach_ptr(List, group, is_comparison(expr) ? groups : NIL)
+		{
+			found = same_comparison(linitial(group), expr);
+			if (found)
+			{
+				group = lappend(group, expr);	/* in its place */
+				break;
+			}
+		}
+		if (!found)
+			groups = lappend(groups, list_make1(expr));
+		if (list_length(groups) > MAX_ARMS)
+			return exprs;
+	}
+	foreach_ptr(List, members, groups)
+		result = lappend(result, list_length(members) == 1 ? linitial(members) : make_orclause(members));
+	return result;
+}
+
+/*
+ * is_comparison
+ *		Returns whether an expression compares something for equality with a constant, by an operator
+ *		and a type of the server's own: their functions are called when the query is planned.
+ */
+static bool
+is_comparison(Node *expr)
+{
+	OpExpr	   *op = (OpExpr *) expr;
+	Const	   *value;
+	TypeCacheEntry *cache;
+
+	if (!IsA(expr, OpExpr) || list_length(op->args) != 2 || !IsA(lsecond(op->args), Const) || op->opno >= FirstNormalObjectId)
+		return false;
+	value = lsecond(op->args);
+	if (value->constisnull || value->consttype >= FirstNormalObjectId || IsA(linitial(op->args), Const))
+		return false;
+	cache = lookup_type_cache(value->consttype, TYPECACHE_BTREE_OPFAMILY | TYPECACHE_CMP_PROC_FINFO);
+	return OidIsValid(cache->btree_opf) && OidIsValid(cache->cmp_proc_finfo.fn_oid) &&
+		get_op_opfamily_strategy(op->opno, cache->btree_opf) == BTEqualStrategyNumber;
+}
+
+/* same_comparison: returns whether two such expressions differ in their constants only */
+static bool
+same_comparison(Node *a, Node *b)
+{
+	OpExpr	   *x = (OpExpr *) a;
+	OpExpr	   *y = (OpExpr *) b;
+
+	return is_comparison(a) && is_comparison(b) && x->opno == y->opno && x->inputcollid == y->inputcollid &&
+		((Const *) lsecond(x->args))->consttype == ((Const *) lsecond(y->args))->consttype &&
+		equal(linitial(x->args), linitial(y->args));
+}
+
+/*
+ * set_disjoint
+ *		Returns whether no row satisfies two of many arms, and notes that: each is an AND of comparisons of the
+ *		same expressions with other constants.  Arms that say what another one says are left out.
+ */
+static bool
+set_disjoint(Arms *arms)
+{
+	List	   *first = make_ands_implicit(linitial(arms->exprs));
+	List	  **sorted;
+	int			n = 0;
+
+	if (list_length(arms->exprs) > MAX_DISJOINT_ARMS)
+		return false;
+	sorted = palloc(sizeof(List *) * list_length(arms->exprs));
+	foreach_ptr(Expr, expr, arms->exprs)
+	{
+		List	   *arm = make_ands_implicit(expr);
+		ListCell   *cell;
+		ListCell   *other;
+
+		CHECK_FOR_INTERRUPTS();
+		if (list_length(arm) != list_length(first))
+			return false;
+		forboth(cell, first, other, arm)
+		{
+			if (!same_comparison(lfirst(cell), lfirst(other)))
+				return false;
+		}
+		sorted[n++] = arm;
+	}
+	qsort_arg(sorted, n, sizeof(List *), compare_arms, NULL);
+	arms->exprs = NIL;
+	for (int i = 0; i < n; i++)
+	{
+		if (i == 0 || compare_arms(&sorted[i - 1], &sorted[i], NULL) != 0)
+			arms->exprs = lappend(arms->exprs, make_ands_explicit(sorted[i]));
+	}
+	arms->disjoint = true;
 	return true;
+}
+
+/* compare_arms: compares the constants of two arms */
+static int
+compare_arms(const void *a, const void *b, void *context)
+{
+	ListCell   *x;
+	ListCell   *y;
+
+	forboth(x, *(List *const *) a, y, *(List *const *) b)
+	{
+		OpExpr	   *op = lfirst(x);
+		Const	   *value = lsecond(op->args);
+		Const	   *other = lsecond(lfirst_node(OpExpr, y)->args);
+		TypeCacheEntry *cache = lookup_type_cache(value->consttype, TYPECACHE_CMP_PROC_FINFO);
+		int			c = DatumGetInt32(FunctionCall2Coll(&cache->cmp_proc_finfo, op->inputcollid, value->constvalue,
+														other->constvalue));
+
+		if (c != 0)
+			return c;
+	}
+	return 0;
 }
 
 /*
@@ -322,6 +474,7 @@ candidates_of_arms(PlannerInfo *root, RelOptInfo *rel, Served *served, List *cla
 		List	   *own = list_concat_copy(tests, conjuncts(root, clause, arm));
 		Candidate  *c = best_of_arm(root, rel, served, list_concat(own, others), arms->in_order);
 
+		CHECK_FOR_INTERRUPTS();
 		if (c == NULL)
 			return NIL;
 		c->split = clause;

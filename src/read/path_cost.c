@@ -19,6 +19,7 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_statistic.h"
 #include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
@@ -49,6 +50,13 @@ typedef struct SequentialScan
 	Cost		reading;		/* of a document, which it does not */
 } SequentialScan;
 
+/* What has_document() looks for: columns with documents of a table. */
+typedef struct Documents
+{
+	Index		varno;
+	FactDef    *fact;
+} Documents;
+
 static double range_share(PlannerInfo *root, Candidate *c, Condition *condition);
 static double column_share(PlannerInfo *root, Candidate *c, Condition *condition);
 static double index_pages(Oid index);
@@ -58,6 +66,7 @@ static Cost pages_cost(PlannerInfo *root, Candidate *c, double searches, double 
 static double distinct_keys(Candidate *c);
 static Cost document_cost(RelOptInfo *rel, Candidate *c, List *clauses, double *seen);
 static bool uses_document(RelOptInfo *rel, FactDef *fact, List *clauses, bool asked_for);
+static bool has_document(Node *node, void *context);
 static double stored_order(Oid relid, AttrNumber attno, bool partitioned);
 
 /* index_pages: returns how many pages an index had when that was counted last, or 0 */
@@ -109,6 +118,7 @@ column_share(PlannerInfo *root, Candidate *c, Condition *condition)
 	double		result = 0;
 
 	column_statistics(c->def->relid, att, c->def->parts != NULL, c->tuples, &column);
+	column.acl_ok = !c->secured;
 	column.isunique = c->def->is_unique && c->def->nkeys == 1 && condition->position == 0;
 	if (condition->taking == TAKE_AS_IS && !condition->array)
 		result = equal_share(&column, condition->operator, att->attcollation, value);
@@ -142,6 +152,7 @@ range_share(PlannerInfo *root, Candidate *c, Condition *condition)
 	if (condition->taking != TAKE_AS_IS || !IsA(value, Const) || value->constisnull)
 		return DEFAULT_INEQ_SEL;
 	column_statistics(c->def->relid, att, c->def->parts != NULL, c->tuples, &column);
+	column.acl_ok = !c->secured;
 	fmgr_info(get_opcode(condition->operator), &function);
 	in_common = mcv_selectivity(&column, &function, att->attcollation, value->constvalue, true, &common);
 	in_others = ineq_histogram_selectivity(root, &column, condition->operator, &function, greater, equal, att->attcollation,
@@ -411,18 +422,37 @@ document_cost(RelOptInfo *rel, Candidate *c, List *clauses, double *seen)
 static bool
 uses_document(RelOptInfo *rel, FactDef *fact, List *clauses, bool asked_for)
 {
-	Bitmapset  *columns = NULL;
+	Documents	documents = {rel->relid, fact};
 
-	if (asked_for)
-		pull_varattnos((Node *) rel->reltarget->exprs, rel->relid, &columns);
+	if (asked_for && has_document((Node *) rel->reltarget->exprs, &documents))
+		return true;
 	foreach_ptr(RestrictInfo, rinfo, clauses)
-		pull_varattnos((Node *) rinfo->clause, rel->relid, &columns);
-	for (int i = 0; i < fact->ndocs; i++)
 	{
-		if (bms_is_member(fact->doc_attno[i] - FirstLowInvalidHeapAttributeNumber, columns))
+		if (has_document((Node *) rinfo->clause, &documents))
 			return true;
 	}
 	return false;
+}
+
+/* has_document: returns whether an expression has a column with documents in it; of many arms of an OR the first one tells */
+static bool
+has_document(Node *node, void *context)
+{
+	Documents  *documents = context;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var))
+	{
+		for (int i = 0; i < documents->fact->ndocs; i++)
+		{
+			if (((Var *) node)->varattno == documents->fact->doc_attno[i] && ((Var *) node)->varno == (int) documents->varno &&
+				((Var *) node)->varlevelsup == 0)
+				return true;
+		}
+		return false;
+	}
+	return expression_tree_walker(node, has_document, context);
 }
 
 /*

@@ -173,9 +173,10 @@ planner_tables() {
 	sql <<< "SELECT format('VACUUM ANALYZE %s', index_table) FROM indextable.index_tables WHERE fact_table = 'bench.ours_$of'::regclass \\gexec"
 }
 
-# planning_of WORK: a query that index tables are of no use for
+# planning_of WORK: a query that index tables are of no use for, or with so many pairs of values, whose planning is to take time in proportion
 planning_of() {
 	case $1 in
+	pairs_*) echo "SELECT doc FROM bench.ours_600 WHERE (doc->>'town', doc->>'name') IN ($(seq "${1#pairs_}" | sed "s/.*/('t&', 'n&')/" | paste -sd,))" ;;
 	other) echo "SELECT doc FROM bench.native_600 WHERE id = 7" ;;
 	unserved) echo "SELECT doc FROM bench.ours_600 WHERE doc->>'phone' = 'x'" ;;
 	expanded) echo "SELECT doc FROM bench.ours_s256 WHERE doc->>'phone' = 'x'" ;;
@@ -183,7 +184,7 @@ planning_of() {
 }
 
 planner_part() {
-	local n work side protocol round tables=(600 4k both) works=(only_600 only_4k fetch_600 element_600 groups_600 and_both tag_both facets_both union_both names_both latest_both secure_both) plannings=(other unserved)
+	local n work side protocol round tables=(600 4k both) works=(only_600 only_4k fetch_600 element_600 groups_600 and_both tag_both facets_both union_both names_both latest_both secure_both) plannings=(other unserved pairs_10 pairs_100 pairs_1000)
 	local -a keys
 	local -A served
 	local rum
@@ -229,7 +230,7 @@ planner_part() {
 		for work in "${plannings[@]}"; do
 			sql -v query="$(planning_of "$work")" >> "$tmp/planning.tsv" <<-SQL
 				SELECT 'planning_$work', setting, $round, round(percentile_cont(0.5) WITHIN GROUP (ORDER BY us)::numeric, 3)
-				FROM bench_data.planning(:'query', $([ "$work" = expanded ] && echo 10 || echo 500)) GROUP BY setting;
+				FROM bench_data.planning(:'query', $(case $work in expanded | pairs_1000) echo 10 ;; pairs_100) echo 50 ;; *) echo 500 ;; esac)) GROUP BY setting;
 			SQL
 		done
 	done

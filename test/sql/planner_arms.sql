@@ -1,0 +1,66 @@
+-- Conditions of many arms: lists of pairs, and ORs as applications write them. Planning takes time and memory in proportion to
+-- their number; where it could not, they are left to the filter. The answers are those without index tables.
+SET client_min_messages = warning;
+CREATE SCHEMA arms;
+SET search_path = arms;
+CREATE TABLE o (id int PRIMARY KEY, doc jsonb NOT NULL);
+INSERT INTO o SELECT i, jsonb_build_object('shop', 's' || i % 100, 'no', i / 2, 'price', round(i / 4.0, 2), 'kind', 'k' || i % 10) FROM generate_series(1, 3000) i;
+SELECT indextable.create('o_sn', 'o', '{shop, no::int}'), indextable.create('o_no', 'o', '{no::int}'), indextable.create('o_price', 'o', '{price::numeric}'),
+	indextable.create('o_kind', 'o', '{kind, price::numeric}') \gset
+ANALYZE o, o_sn, o_no, o_price, o_kind;
+
+-- answered: how many rows a query finds, by which index tables, and whether that differs without them
+CREATE FUNCTION answered(query text) RETURNS TABLE (rows bigint, found_by text, differs boolean) LANGUAGE plpgsql AS $$
+DECLARE native text; answer text;
+BEGIN
+	SET LOCAL indextable.planner = off;
+	EXECUTE format('SELECT count(*), string_agg(id::text, '','' ORDER BY id) FROM (%s) q', query) INTO rows, native;
+	SET LOCAL indextable.planner = force;
+	EXECUTE format('SELECT string_agg(id::text, '','' ORDER BY id) FROM (%s) q', query) INTO answer;
+	SELECT string_agg(e.index_table::text || ' ' || e.reason, ', ' ORDER BY e.index_table::text) INTO found_by FROM indextable.explain(query) e WHERE e.used;
+	differs := answer IS DISTINCT FROM native;
+	RETURN NEXT;
+END $$;
+CREATE FUNCTION pairs(n int, pattern text, by text) RETURNS text LANGUAGE sql AS $$
+	SELECT string_agg(replace(replace(pattern, '@n', (i * 7 % 1500)::text), '@s', quote_literal('s' || i * 14 % 100)), by ORDER BY i) FROM generate_series(1, n) i
+$$;
+
+\pset format unaligned
+\pset fieldsep ' | '
+-- pairs, in both spellings: more than a thousand are left to the filter
+SELECT n, a.* FROM unnest('{5,32,33,400,1000,1001}'::int[]) n, answered(format('SELECT id FROM o WHERE (doc ->> ''shop'', (doc ->> ''no'')::int) IN (%s)', pairs(n, '(@s, @n)', ', '))) a;
+SELECT n, a.* FROM unnest('{5,33,400}'::int[]) n, answered('SELECT id FROM o WHERE ' || pairs(n, '(doc ->> ''shop'' = @s AND (doc ->> ''no'')::int = @n)', ' OR ')) a;
+-- of two that are alike, or equal, each row comes once; and a NULL is equal to nothing
+SELECT a.* FROM answered('SELECT id FROM o WHERE ' || pairs(40, '(doc ->> ''kind'' = ''k4'' AND (doc ->> ''price'')::numeric = @n)', ' OR ') || ' OR ' ||
+	pairs(40, '(doc ->> ''kind'' = ''k4'' AND (doc ->> ''price'')::numeric = @n.00)', ' OR ')) a;
+SELECT a.* FROM answered('SELECT id FROM o WHERE ' || pairs(40, '(doc ->> ''shop'' = @s AND (doc ->> ''no'')::int = @n)', ' OR ') || ' OR (doc ->> ''shop'' = NULL AND (doc ->> ''no'')::int = 7)') a;
+-- in the order of the entries
+SELECT a.* FROM answered('(SELECT id FROM o WHERE ' || pairs(40, '(doc ->> ''kind'' = ''k4'' AND (doc ->> ''price'')::numeric = @n)', ' OR ') || ' ORDER BY (doc ->> ''price'')::numeric LIMIT 3)') a;
+-- one field, and two, of which the values are searched together
+SELECT n, a.* FROM unnest('{20,400}'::int[]) n, answered('SELECT id FROM o WHERE ' || pairs(n, '(doc ->> ''no'')::int = @n', ' OR ')) a;
+SELECT n, a.* FROM unnest('{5,20,400}'::int[]) n, answered('SELECT id FROM o WHERE ' || pairs(n, '(doc ->> ''no'')::int = @n OR (doc ->> ''price'')::numeric = @n', ' OR ')) a;
+-- arms that may have rows in common leave out those of others, as long as they are few
+SELECT n, a.* FROM unnest('{5,32,33}'::int[]) n, answered('SELECT id FROM o WHERE ' || pairs(n, '(doc ->> ''shop'' = @s AND (doc ->> ''no'')::int < @n)', ' OR ')) a;
+SELECT n, a.* FROM unnest('{16,17}'::int[]) n, answered('SELECT id FROM o WHERE ' || pairs(n, '(doc ->> ''shop'' = @s AND (doc ->> ''no'')::int = @n) OR ((doc ->> ''no'')::int = @n AND doc ->> ''kind'' = ''k1'')', ' OR ')) a;
+-- choices within each other
+SELECT n, a.* FROM unnest('{1,8,9,300}'::int[]) n, answered(format('SELECT id FROM o WHERE %s (doc ->> ''no'')::int %s = 7', repeat('coalesce(', n), repeat(', 0)', n))) a;
+\pset format aligned
+\pset fieldsep '|'
+
+-- a plan that is kept has a few kB for each arm, however many these are
+SET plan_cache_mode = force_generic_plan;
+SET indextable.planner = force;
+CREATE TABLE kept (n int, bytes bigint);
+SELECT format('PREPARE p AS SELECT id FROM o WHERE (doc ->> ''shop'', (doc ->> ''no'')::int) IN (%s)', pairs(n, '(@s, @n)', ', ')) AS prepare100 FROM (VALUES (100)) v (n) \gset
+SELECT format('PREPARE p AS SELECT id FROM o WHERE (doc ->> ''shop'', (doc ->> ''no'')::int) IN (%s)', pairs(n, '(@s, @n)', ', ')) AS prepare400 FROM (VALUES (400)) v (n) \gset
+:prepare100;
+DO $$ BEGIN EXECUTE 'EXPLAIN EXECUTE p'; END $$;
+INSERT INTO kept SELECT 100, sum(total_bytes) FROM pg_backend_memory_contexts WHERE name = 'CachedPlan';
+DEALLOCATE p;
+:prepare400;
+DO $$ BEGIN EXECUTE 'EXPLAIN EXECUTE p'; END $$;
+INSERT INTO kept SELECT 400, sum(total_bytes) FROM pg_backend_memory_contexts WHERE name = 'CachedPlan';
+DEALLOCATE p;
+SELECT b.bytes < 5 * a.bytes AS in_proportion, b.bytes > 2 * a.bytes AS measured FROM kept a, kept b WHERE a.n = 100 AND b.n = 400;
+
+DROP SCHEMA arms CASCADE;
