@@ -34,6 +34,7 @@
 #include "../place/place.h"
 #include "../read/plan.h"
 #include "../util/arguments.h"
+#include "../util/as_owner.h"
 #include "../util/inherit.h"
 #include "../util/settings.h"
 #include "../util/sql.h"
@@ -557,7 +558,12 @@ indextable_index_serves(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("\"%s\" is not an index", RelationGetRelationName(index))));
-	expr = index->rd_index->indkey.values[0] == 0 ? linitial(RelationGetIndexExpressions(index)) : NULL;
+	/* The server simplifies expressions, which may call functions. */
+	AS_OWNER(index->rd_rel->relowner);
+	{
+		expr = index->rd_index->indkey.values[0] == 0 ? linitial(RelationGetIndexExpressions(index)) : NULL;
+	}
+	END_AS_OWNER();
 	if (spec->multi)
 	{
 		while (!spec->steps[n].wildcard)

@@ -85,7 +85,7 @@ replace_bare_copy(Oid existing, Relation fact)
 		!is_bare_copy(existing, RelationGetRelid(fact)))
 		return existing;
 	name = quoted_relation(existing);
-	if (query_as(InvalidOid, "SELECT FROM %s LIMIT 1", name).n > 0)
+	if (query_as(table_owner(existing), "SELECT FROM %s LIMIT 1", name).n > 0)
 		return existing;
 	ereport(NOTICE,
 			(errmsg("table \"%s\" becomes an index table again", get_rel_name(existing)),

@@ -23,9 +23,11 @@
 #include "../catalog/catalog.h"
 #include "../indextable.h"
 #include "../place/place.h"
+#include "../util/as_owner.h"
 #include "../util/lock.h"
 #include "../util/relation.h"
 #include "../util/wait_point.h"
+#include "../util/while_set.h"
 #include "definition.h"
 
 typedef struct CacheEntry
@@ -395,6 +397,10 @@ cached_fact_of(Oid index_table)
  *		Loads the definition of a fact table from the catalog and the tables as they are.
  *		It is stale from the beginning if something that it depends on has changed, or may
  *		have changed, while it was loaded.
+ *
+ * It is loaded as the owner: the server calls functions when it looks at indexes and partition
+ * keys for the first time, and whoever looks at the status of all index tables loads that of
+ * others.
  */
 static FactDef *
 load_fact_def(Relation fact, bool writing)
@@ -406,16 +412,11 @@ load_fact_def(Relation fact, bool writing)
 	Loading		load;
 
 	watch_begin_load(&load);
-	PG_TRY();
-	{
-		factdef = build_fact_def(fact, writing, cxt);
-		wait_point("a definition has been read");
-	}
-	PG_FINALLY();
-	{
-		watch_end_load(&load);
-	}
-	PG_END_TRY();
+	DO_AND_UNDO(watch_end_load(&load),
+				AS_OWNER(fact->rd_rel->relowner);
+				factdef = build_fact_def(fact, writing, cxt);
+				END_AS_OWNER();
+				wait_point("a definition has been read"));
 	factdef->changed = watch_objects(factdef->code, &load) || load.changed;
 	factdef->stale = load.suspect || factdef->changed;
 	MemoryContextSwitchTo(old);

@@ -319,7 +319,8 @@ possible_key(Oid fact)
 	{
 		Relation	index = index_open(index_oid, AccessShareLock);
 		Form_pg_index form = index->rd_index;
-		bool		fits = form->indisunique && form->indimmediate && form->indisvalid && RelationGetIndexPredicate(index) == NIL;
+		bool		fits = form->indisunique && form->indimmediate && form->indisvalid &&
+			heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL);
 
 		for (int i = 0; i < form->indnkeyatts && fits; i++)
 			fits = form->indkey.values[i] > 0 && TupleDescAttr(desc, form->indkey.values[i] - 1)->attnotnull;

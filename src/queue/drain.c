@@ -37,7 +37,6 @@
 
 #include "access/relation.h"
 #include "storage/lmgr.h"
-#include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
@@ -47,7 +46,6 @@
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../util/as_owner.h"
-#include "../util/fixed_settings.h"
 #include "../util/lock.h"
 #include "../util/settings.h"
 #include "../util/sql.h"
@@ -64,8 +62,8 @@ static void apply_failing_row(Reconciliation *r, ErrorData *error);
 
 /*
  * with_queue_locked
- *		Calls work() with a fact table whose queue no other session drains meanwhile, and
- *		with fixed settings.  Returns false, without calling it, if there is nothing to
+ *		Calls work() with a fact table whose queue no other session drains meanwhile, as the
+ *		owner of the fact table.  Returns false, without calling it, if there is nothing to
  *		drain.
  */
 bool
@@ -76,17 +74,19 @@ with_queue_locked(Oid fact_table, void (*work) (FactDef *def, Relation fact, voi
 	MemoryContext old = MemoryContextSwitchTo(cxt);
 	Relation	fact;
 	FactDef    *def;
-	int			nestlevel = NewGUCNestLevel();
 	bool		locked;
 
-	fix_gucs();
-	locked = lock_queue(fact_table, &fact, &def);
-	if (locked)
+	/* Tables are opened, and indexes and expressions evaluated, with the owner's rights. */
+	AS_OWNER(table_owner(fact_table));
 	{
-		work(def, fact, arg);
-		relation_close(fact, NoLock);
+		locked = lock_queue(fact_table, &fact, &def);
+		if (locked)
+		{
+			work(def, fact, arg);
+			relation_close(fact, NoLock);
+		}
 	}
-	AtEOXact_GUC(false, nestlevel);
+	END_AS_OWNER();
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(cxt);
 	return locked;
@@ -351,19 +351,13 @@ write_entries(void *arg)
 	Reconciliation *r = arg;
 	FactDef    *def = r->def;
 
-	/* Expressions in indexes and in definitions run with the owner's rights. */
-	AS_OWNER(def->owner);
+	r->rejected = NIL;
+	reconcile_rows(r);
+	for (int i = r->from; i < r->to; i++)
 	{
-		r->rejected = NIL;
-		reconcile_rows(r);
-		for (int i = r->from; i < r->to; i++)
-		{
-			if (r->lists[i - r->from].n > 0)
-				def->place->entries->apply(def->defs[i], &r->lists[i - r->from]);
-		}
+		if (r->lists[i - r->from].n > 0)
+			def->place->entries->apply(def->defs[i], &r->lists[i - r->from]);
 	}
-	END_AS_OWNER();
-
 	for (int i = r->from; i < r->to; i++)
 	{
 		if (r->lists[i - r->from].skipped > 0)

@@ -286,4 +286,81 @@ SQL
 	is_deeply([ keys %said ], [ 'called as ranges, pg_catalog, pg_temp, UTC' ], 'a superuser writes, and the owner is called');
 };
 
+# ---- what is planned
+
+# A function with constant arguments is called when the expression around it is planned, or when the server opens an index. In
+# a query the server itself plans those of all indexes of its tables as the user who asks: there are none on what is queried.
+subtest 'what a superuser looks at, plans and alters' => sub {
+	tenant('planned');
+	is(mine(<<'SQL'), '', 'constants wherever a user may write them');
+CREATE TABLE m.f (id int PRIMARY KEY, doc jsonb NOT NULL, t text CHECK (m.code(true, 'check')));
+INSERT INTO m.f SELECT i, jsonb_build_object('k', 'k' || i % 10, 'v', i), 't' FROM generate_series(1, 100) i;
+SELECT indextable.create('m.f_k', 'm.f', '{k}', filter => 'id > 0 AND m.code(true, ''filter'')') \gset
+SELECT indextable.create('m.f_e', 'm.f', ARRAY['(m.code(doc ->> ''k'', ''field'') || m.code(''x''::text, ''field'')) AS e']) \gset
+SELECT indextable.create('m.f_as', 'm.f', '{k,v::int}', maintenance => 'async') \gset
+SELECT indextable.create('m.f_tot', 'm.f', '{k}', totals => '{count(*),sum(v::int)}') \gset
+SELECT indextable.create('m.f_parts', 'm.f', '{v::int}', partition_by => 'RANGE (v)', partition_bounds => ARRAY['FROM (m.code(0, ''bound'')) TO (1000)']) \gset
+CREATE INDEX ON m.f_k ((k || m.code('x'::text, 'index')), id);
+CREATE INDEX ON m.f_as ((v + m.code(1, 'index'))) WHERE m.code(true, 'predicate');
+CREATE INDEX ON m.f_tot (m.code(k));
+CREATE INDEX ON m.f_parts ((v + m.code(1, 'index')));
+CREATE STATISTICS m.s ON (k || m.code('x'::text, 'statistics')), id FROM m.f_k;
+ANALYZE m.f, m.f_k, m.f_as, m.f_tot, m.f_parts;
+UPDATE m.f SET doc = jsonb_set(doc, '{k}', '"k1"') WHERE id % 7 = 0;
+TRUNCATE m.log;
+SQL
+	my $n = 0;
+	# each in a session of its own: what is planned once is kept
+	for my $command (
+		(map { "TABLE indextable.$_" } qw(index_tables queues progress rejected checks index_table_stats distribution missed)),
+		(map { "SELECT * FROM indextable.verify('m.$_')" } qw(f_k f_e f_as f_tot f_parts f)),
+		(map { "SELECT indextable.definition('m.$_')" } qw(f_k f_e f_parts)),
+		"SELECT * FROM indextable.profile('m.f', '{k}')", "SELECT * FROM indextable.advise('m.f')", "SELECT * FROM indextable.advise('m.f', '{k}')",
+		"SELECT * FROM indextable.lookup('m.f_k', '{\"k\": \"k1\"}')", "SELECT * FROM indextable.lookup('m.f_e', '{\"e\": \"k1x\"}')",
+		"SELECT * FROM indextable.query('m.f_as', '{\"k\": \"k1\"}')", "SELECT * FROM indextable.totals('m.f_tot')",
+		"SELECT indextable.wait('m.f_as')", "SELECT indextable.drain('m.f')",
+		(map { "SET indextable.planner = $_; SELECT id FROM m.f WHERE doc ->> 'k' = 'k1'; SELECT doc ->> 'k', count(*) FROM m.f GROUP BY 1; SELECT id FROM m.f WHERE (doc ->> 'v')::int BETWEEN 5 AND 7" } qw(on force)),
+		"SELECT * FROM indextable.explain(\$\$SELECT id FROM m.f WHERE doc ->> 'k' = 'k1'\$\$)",
+		"SELECT indextable.create('m.f_by_super', 'm.f', '{k}', filter => 'm.code(true, ''filter'')')",
+		"SELECT indextable.alter('m.f_k', include => '{v}')", "SELECT indextable.alter('m.f_as', maintenance => 'transactional')",
+		"CALL indextable.rebuild('m.f_e')", "CALL indextable.rebuild('m.f_parts')", "CALL indextable.repair('m.f')",
+		'ALTER TABLE m.f ADD COLUMN u int', 'ALTER TABLE m.f RENAME COLUMN t TO tt', 'ALTER TABLE m.f_k RENAME TO f_kk', 'ALTER SCHEMA m RENAME TO mm; ALTER SCHEMA mm RENAME TO m',
+		'ALTER FUNCTION m.spy(text) RENAME TO spy2; ALTER FUNCTION m.spy2(text) RENAME TO spy', 'VACUUM ANALYZE m.f_kk, m.f', 'REINDEX TABLE m.f_kk', 'REINDEX TABLE CONCURRENTLY m.f_kk',
+		"SELECT indextable.drop('m.f_by_super')", 'DROP TABLE m.f_e')
+	{
+		my $out = super("ALTER ROLE planned NOSUPERUSER; TRUNCATE m.log; $command");
+		unlike($out, qr/ERROR/, $command);
+		is(super("SELECT DISTINCT who, what FROM m.log WHERE who <> 'planned' OR what LIKE 'is %'"), '', 'calls nothing as another');
+		$n += super("SELECT count(*) FROM m.log");
+	}
+	cmp_ok($n, '>', 0, 'functions were called');
+	super('TRUNCATE m.log');
+	is(mine('SELECT * FROM indextable.verify(\'m.f\')'), '', 'index tables are right');
+
+	# What errors undo is seen by warnings only.
+	is(mine(<<'SQL'), '', 'indexes that are only looked at');
+CREATE FUNCTION m.says(value anyelement) RETURNS anyelement IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN RAISE WARNING 'called as %', current_user; RETURN value; END $$;
+SET client_min_messages = error;
+CREATE TABLE m.native (id int PRIMARY KEY, doc jsonb NOT NULL);
+INSERT INTO m.native SELECT i, jsonb_build_object('k', i) FROM generate_series(1, 100) i;
+CREATE INDEX ON m.native ((m.says((doc ->> 'k') || m.says('x'::text))));
+CREATE TABLE m.keyless (id int NOT NULL, doc jsonb NOT NULL);
+CREATE UNIQUE INDEX ON m.keyless (id) WHERE m.says(true);
+SELECT indextable.create('m.native_k', 'm.native', '{k}') \gset
+CREATE TABLE m.copy (LIKE m.native_k);
+SELECT obj_description('m.native_k'::regclass) AS told \gset
+COMMENT ON TABLE m.copy IS :'told';
+DROP TABLE m.native_k;
+ALTER TABLE m.copy RENAME TO native_k;
+CREATE INDEX ON m.native_k ((k || m.says('x'::text)));
+SQL
+	like(super("SELECT indextable.create('m.keyless_k', 'm.keyless', '{k}')"), qr/^psql:<stdin>:1: ERROR:  .*primary key/, 'create() over a table without a primary key');
+	for my $command ("SELECT * FROM indextable.advise('m.native', '{k}')",
+		"SELECT indextable_internal.index_serves(i, 2::smallint, 'k', NULL) FROM (SELECT indexrelid FROM pg_index WHERE indrelid = 'm.native'::regclass) x(i)", "SELECT indextable.create('m.native_k', 'm.native', '{k}', if_not_exists => true)")
+	{
+		my $out = super("SET client_min_messages = warning; $command");
+		unlike($out, qr/ERROR|called as (?!planned)/, $command);
+	}
+};
+
 done_testing();
