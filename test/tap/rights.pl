@@ -363,4 +363,197 @@ SQL
 	}
 };
 
+# ---- who somebody is afterwards
+
+# JSON_VALUE() returns a type whose input is evaluated as the owner, and its errors are caught where they are skipped.
+SKIP:
+{
+	skip 'JSON_VALUE() comes with PostgreSQL 17', 1 if $node->pg_version < 17;
+	subtest 'a writer whose value is skipped' => sub {
+		tenant('writer');
+		my $create = "CREATE TABLE %s.f (id int PRIMARY KEY, doc jsonb);
+SELECT indextable.create('%s.f_m', '%s.f', ARRAY['(JSON_VALUE(doc, ''\$.x'' RETURNING money ERROR ON ERROR)) AS m'], on_mismatch => 'skip'%s) \\gset";
+		is(super(sprintf($create, ('public') x 3, '') . ' GRANT INSERT ON f TO writer'), '', "a superuser's table");
+		is(mine(<<'SQL'), "writer|writer|off\nwriter|writer|off", 'stays who it is');
+INSERT INTO f VALUES (1, '{"x": "bad"}');
+SELECT current_user, session_user, current_setting('is_superuser');
+DISCARD ALL;
+SET ROLE writer;
+SELECT current_user, session_user, current_setting('is_superuser');
+SQL
+		is(mine(sprintf($create, ('m') x 3, ", maintenance => 'async'")), '', 'and the worker');
+		is(super(<<'SQL'), '', 'after which it drains the queue of another');
+CREATE ROLE other_writer;
+CREATE SCHEMA o AUTHORIZATION other_writer;
+SET ROLE other_writer;
+CREATE TABLE o.f (id int PRIMARY KEY, doc jsonb);
+SELECT indextable.create('o.f_k', 'o.f', '{k}', maintenance => 'async') \gset
+SQL
+		is(super(<<'SQL'), "t\nt\npostgres|3|1", 'by the worker');
+INSERT INTO m.f VALUES (1, '{"x": "bad"}');
+SELECT indextable.wait('m.f_m', '10min');
+INSERT INTO o.f VALUES (1, '{"k": "a"}');
+SELECT indextable.wait('o.f_k', '10min');
+INSERT INTO m.f SELECT i, '{"x": "1"}' FROM generate_series(2, 4) i;
+SELECT indextable.drain() \gset
+SELECT current_user, (SELECT count(*) FROM m.f_m), (SELECT count(*) FROM o.f_k);
+SQL
+	};
+}
+
+subtest "a writer whose value a user's function refuses" => sub {
+	tenant('refused');
+	is(mine(<<'SQL'), '', 'a field that raises errors');
+CREATE FUNCTION m.refuse(t text) RETURNS text IMMUTABLE LANGUAGE plpgsql AS
+$$ BEGIN PERFORM set_config('DateStyle', 'German', false), set_config('search_path', 'm', false); RETURN t::int::text; END $$;
+CREATE TABLE m.f (id int PRIMARY KEY, doc jsonb);
+SELECT indextable.create('m.f_r', 'm.f', ARRAY['(m.refuse(doc ->> ''x'')) AS x']) \gset
+CREATE INDEX ON m.f_r (m.refuse(x));
+SQL
+	is(super(<<'SQL') =~ s/psql:.*?ERROR:  invalid input syntax\N*\n?//r, "postgres|ISO, MDY|\"\$user\", public\npostgres|ISO, MDY|\"\$user\", public\n", 'a superuser stays who it is, by settings, too');
+BEGIN;
+INSERT INTO m.f VALUES (1, '{"x": "1"}');
+SELECT current_user, current_setting('DateStyle'), current_setting('search_path');
+SAVEPOINT a;
+INSERT INTO m.f VALUES (2, '{"x": "bad"}');
+ROLLBACK TO a;
+SELECT current_user, current_setting('DateStyle'), current_setting('search_path');
+SQL
+};
+
+# ---- what those can do who have few rights
+
+subtest 'a role without rights' => sub {
+	tenant('rightless');
+	is(mine(<<'SQL'), '', 'tables of another');
+CREATE TABLE m.f (id int PRIMARY KEY, doc jsonb NOT NULL);
+INSERT INTO m.f SELECT i, jsonb_build_object('k', 'secret' || i) FROM generate_series(1, 20) i;
+SELECT indextable.create('m.f_k', 'm.f', '{k}') \gset
+SELECT indextable.create('m.f_as', 'm.f', '{k}', maintenance => 'async') \gset
+SELECT indextable.create('m.f_tot', 'm.f', '{k}', totals => '{count(*)}') \gset
+SQL
+	is(super('CREATE ROLE eve_rightless LOGIN; GRANT CREATE ON SCHEMA public TO eve_rightless'), '', 'another');
+	for my $command (
+		"indextable.lookup('m.f_k', '{\"k\": \"secret1\"}')", "indextable.query('m.f_k', '{\"k\": \"secret1\"}')", "indextable.totals('m.f_tot')", "indextable.verify('m.f_k')",
+		"indextable.advise('m.f')", "indextable.profile('m.f', '{k}')", "indextable.wait('m.f_as')", "indextable.drain('m.f')",
+		"indextable.alter('m.f_k', is_unique => true)", "indextable.drop('m.f_k')", "indextable.reset_stats('m.f_k')", "indextable.create('public.x', 'm.f', '{k}')",
+		"indextable.create_feed('m.f')", "indextable.drop_feed('m.f')", 'indextable.start_workers()', 'indextable.stop_workers()',
+		"indextable_internal.take('m.f', 10, '{id}')", "indextable_internal.ack('m.f', '{}')", "indextable_internal.feed_status('m.f')",
+		"indextable_internal.survey('m.f', 'doc', 1000)", "indextable_internal.verify_shard('m.f_k', 1, 0)")
+	{
+		like(sql('eve_rightless', "SELECT * FROM $command"), qr/ERROR/, "$command is refused");
+	}
+	for my $command ("CALL indextable.repair('m.f_k')", "CALL indextable.rebuild('m.f_k')", "CALL indextable.build('m.f_k')",
+		'TABLE m.f_k', 'TABLE indextable_internal.definition', 'TRUNCATE m.f_k', 'LOCK TABLE m.f_k',
+		'CREATE TRIGGER indextable_row AFTER INSERT ON m.f FOR EACH ROW EXECUTE FUNCTION indextable_internal.maintain()')
+	{
+		like(sql('eve_rightless', $command), qr/ERROR/, "$command is refused");
+	}
+	unlike(sql('eve_rightless', 'TABLE indextable.rejected; TABLE indextable.checks; TABLE indextable.missed; TABLE indextable.queues; TABLE indextable.index_tables'), qr/secret/, 'views show no values');
+};
+
+# Triggers under our names, and functions of ours in triggers of users, do nothing.
+subtest 'a role that may create triggers' => sub {
+	tenant('triggers');
+	is(super('CREATE ROLE eve_triggers LOGIN'), '', 'another');
+	is(mine(<<'SQL'), '', 'a table whose triggers another may create');
+CREATE TABLE m.f (id int PRIMARY KEY, doc jsonb NOT NULL);
+SELECT indextable.create('m.f_k', 'm.f', '{k}') \gset
+GRANT SELECT, INSERT, TRIGGER ON m.f TO eve_triggers;
+GRANT CREATE ON SCHEMA m TO eve_triggers;
+SQL
+	for my $command (
+		'CREATE TRIGGER indextable_row AFTER INSERT ON m.f FOR EACH ROW EXECUTE FUNCTION indextable_internal.maintain()',
+		'ALTER TABLE m.f DISABLE TRIGGER indextable_row', 'DROP TRIGGER indextable_row ON m.f', 'ALTER TRIGGER indextable_row ON m.f RENAME TO x',
+		'TRUNCATE m.f_k', 'DELETE FROM m.f_k', 'DROP TABLE m.f_k', 'ALTER TABLE m.f_k ADD COLUMN x int', 'DROP TABLE m.f', 'ALTER TABLE m.f DROP COLUMN doc')
+	{
+		like(sql('eve_triggers', $command), qr/ERROR/, "$command is refused");
+	}
+	is(mine(q(INSERT INTO m.f VALUES (1, '{"k": "v"}'); SELECT k FROM m.f_k; SELECT count(*) FROM indextable.verify('m.f'); SELECT state FROM indextable.index_tables)), "v\n0\nactive", 'the index table is kept');
+
+	# a comment that says of a table of one's own that it is an index table, and triggers with arguments of ours
+	my $out = mine(<<'SQL');
+CREATE TABLE m.g (id int PRIMARY KEY, doc jsonb NOT NULL);
+CREATE TABLE m.h (id int PRIMARY KEY, doc jsonb NOT NULL);
+CREATE TRIGGER indextable_row_1 AFTER INSERT ON m.g FOR EACH ROW EXECUTE FUNCTION indextable_internal.maintain('x', 'y');
+INSERT INTO m.g VALUES (1, '{}');
+CREATE TRIGGER indextable_guard BEFORE TRUNCATE ON m.g FOR EACH STATEMENT EXECUTE FUNCTION indextable_internal.guard('q', '0', '{}');
+COMMENT ON TABLE m.g IS 'Index table of m.h: SELECT indextable.create(''m.g'', ''m.h'', ''{k}'', filter => ''m.code(true)''); DROP TABLE m.f;';
+INSERT INTO m.h VALUES (1, '{}');
+SQL
+	super("SELECT * FROM indextable.verify('m.g'); SELECT * FROM indextable.verify('m.h'); INSERT INTO m.h VALUES (2, '{}')");
+	is(super("SELECT count(*) FROM m.f"), 1, 'forged comments run nothing');
+	got_nothing('forged triggers and comments');
+};
+
+# ---- row security
+
+subtest 'row security' => sub {
+	tenant('secured');
+	is(super('CREATE ROLE bob_secured LOGIN'), '', 'another');
+	is(mine(<<'SQL'), '', 'a table with a policy');
+CREATE TABLE m.f (id int PRIMARY KEY, who name NOT NULL, doc jsonb NOT NULL);
+INSERT INTO m.f SELECT i, CASE WHEN i % 2 = 0 THEN 'bob_secured' ELSE 'secured' END,
+	jsonb_build_object('k', CASE WHEN i % 2 = 0 THEN 'open' ELSE 'secret' END || i % 5, 'n', i) FROM generate_series(1, 2000) i;
+SELECT indextable.create('m.f_k', 'm.f', '{k}', include => '{n::int}') \gset
+SELECT indextable.create('m.f_d', 'm.f', '{n::int}', 'denormalized') \gset
+SELECT indextable.create('m.f_tot', 'm.f', '{k}', totals => '{count(*),sum(n::int)}') \gset
+SELECT indextable.create('m.f_as', 'm.f', '{k}', maintenance => 'async') \gset
+ALTER TABLE m.f ENABLE ROW LEVEL SECURITY;
+CREATE POLICY p ON m.f USING (who = current_user);
+GRANT SELECT, UPDATE ON m.f TO bob_secured;
+ANALYZE m.f, m.f_k, m.f_d, m.f_tot, m.f_as;
+SQL
+	for my $planner ('on', 'force')
+	{
+		my $begin = <<"SQL";
+CREATE FUNCTION pg_temp.leak(t text) RETURNS boolean COST 0.0000001 LANGUAGE plpgsql AS
+\$\$ BEGIN IF t ~ 'secret' THEN RAISE WARNING 'leaked %', t; END IF; RETURN true; END \$\$;
+SET indextable.planner = $planner;
+SQL
+		for my $query (
+			"SELECT count(*) FROM m.f WHERE doc ->> 'k' = 'secret1'", "SELECT count(*) FROM m.f WHERE doc ->> 'k' LIKE 'secret%'",
+			"SELECT count(*) FROM m.f WHERE doc ->> 'k' = 'secret1' AND pg_temp.leak(doc ->> 'k')",
+			"SELECT count(*) FROM m.f WHERE (doc ->> 'n')::int IN (1, 3) AND pg_temp.leak(doc ->> 'k')",
+			"SELECT count(*) FROM (SELECT doc ->> 'k', count(*) FROM m.f GROUP BY 1 HAVING pg_temp.leak(doc ->> 'k') AND doc ->> 'k' ~ 'secret') x",
+			"SELECT count(*) FROM (SELECT DISTINCT doc ->> 'k' AS k FROM m.f WHERE pg_temp.leak(doc ->> 'k')) x WHERE k ~ 'secret'",
+			"WITH u AS (UPDATE m.f SET doc = doc WHERE doc ->> 'k' = 'secret1' AND pg_temp.leak(doc ->> 'k') RETURNING 1) SELECT count(*) FROM u")
+		{
+			is(sql('bob_secured', "$begin$query"), 0, "$query, $planner");
+		}
+		is(sql('bob_secured', "$begin SELECT count(*), sum((doc ->> 'n')::int) FROM m.f WHERE doc ->> 'k' = 'open1'"), '200|200200', 'own rows');
+	}
+	like(sql('bob_secured', $_), qr/ERROR/, "$_ is refused") for "SELECT * FROM indextable.totals('m.f_tot')", "SELECT * FROM indextable.query('m.f_k', '{\"k\": \"secret1\"}')",
+		"SELECT * FROM indextable.profile('m.f', '{k}')", "SELECT * FROM indextable.verify('m.f_k')", 'TABLE m.f_k';
+	unlike(sql('bob_secured', "SELECT * FROM indextable.lookup('m.f_k', '{\"k\": \"secret1\"}'); SELECT * FROM indextable.lookup('m.f_d', '{\"n\": 1}'); SELECT * FROM pg_stats WHERE schemaname = 'm'"), qr/secret\d/, 'look-ups and statistics');
+};
+
+# ---- parallel workers
+
+# They cannot write, and the log is theirs.
+subtest 'functions in parallel workers' => sub {
+	tenant('parallel_workers');
+	my $from = -s $node->logfile;
+	is(mine(<<'SQL'), '', 'functions that log as whom they are called');
+CREATE FUNCTION m.who(value anyelement) RETURNS anyelement IMMUTABLE PARALLEL SAFE LANGUAGE plpgsql AS
+$$ BEGIN IF current_user <> 'parallel_workers' THEN RAISE LOG 'called as % of %', current_user, session_user; END IF; RETURN value; END $$;
+CREATE TABLE m.f (id int PRIMARY KEY, doc jsonb NOT NULL);
+INSERT INTO m.f SELECT i, jsonb_build_object('k', 'K' || i, 'pad', repeat('x', 200)) FROM generate_series(1, 5000) i;
+SELECT indextable.create('m.f_k', 'm.f', ARRAY['(m.who(lower(doc ->> ''k''))) AS k'], filter => 'm.who(true)') \gset
+SELECT indextable.create('m.f_as', 'm.f', '{k}', filter => 'm.who(doc) IS NOT NULL', maintenance => 'async') \gset
+SELECT indextable.create('m.f_tot', 'm.f', ARRAY['(m.who(doc ->> ''pad'')) AS pad'], totals => '{count(*)}') \gset
+CREATE INDEX ON m.f_k (m.who(k));
+SQL
+	my $parallel = $node->pg_version < 16 ? 'force_parallel_mode' : 'debug_parallel_query';
+	for my $command ("SELECT * FROM indextable.verify('m.f')", "CALL indextable.rebuild('m.f_k')", "CALL indextable.repair('m.f') \\gset",
+		"SELECT * FROM indextable.lookup('m.f_k', '{\"k\": \"k5\"}')", "SELECT entry FROM indextable.query('m.f_k', '{\"k\": \"k5\"}')", "SELECT * FROM indextable.advise('m.f')",
+		"SELECT count(*) FROM indextable.profile('m.f', '{k}', filter => 'm.who(doc) IS NOT NULL')", "SELECT indextable.alter('m.f_k', include => '{k AS kk}')",
+		"SELECT indextable.create('m.f_super', 'm.f', '{k}', filter => 'm.who(true)')", "VACUUM ANALYZE m.f, m.f_k", 'REINDEX TABLE m.f_k', "INSERT INTO m.f VALUES (0, '{\"k\": \"new\"}')")
+	{
+		unlike(super("SET max_parallel_maintenance_workers = 4; SET min_parallel_table_scan_size = 0; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET $parallel = on; $command"),
+			qr/ERROR/, $command);
+	}
+	unlike(slurp_file($node->logfile, $from), qr/LOG:  called as/, 'nothing was called as another');
+};
+
 done_testing();
