@@ -142,15 +142,17 @@ told_drop_row_trigger(Oid relid)
 
 	for (int i = 0; rel != NULL && rel->trigdesc != NULL && i < rel->trigdesc->numtriggers && result == NULL; i++)
 	{
-		Trigger    *trigger = &rel->trigdesc->triggers[i];
+		/* What is looked up for the result may make the relcache free the name. */
+		Trigger		trigger = rel->trigdesc->triggers[i];
 
-		if (!TRIGGER_FOR_ROW(trigger->tgtype) || trigger->tgisclone || is_our_trigger(trigger->tgname))
+		if (!TRIGGER_FOR_ROW(trigger.tgtype) || trigger.tgisclone || is_our_trigger(trigger.tgname))
 			continue;
-		if (!trigger->tgisinternal)
-			result = psprintf("DROP TRIGGER %s ON %s;", quote_identifier(trigger->tgname), quoted_relation(relid));
-		else if (OidIsValid(trigger->tgconstraint) && OidIsValid(trigger->tgconstrrelid))
+		trigger.tgname = pstrdup(trigger.tgname);
+		if (!trigger.tgisinternal)
+			result = psprintf("DROP TRIGGER %s ON %s;", quote_identifier(trigger.tgname), quoted_relation(relid));
+		else if (OidIsValid(trigger.tgconstraint) && OidIsValid(trigger.tgconstrrelid))
 			result = psprintf("ALTER TABLE %s DROP CONSTRAINT %s;", quoted_relation(relid),
-							  quote_identifier(get_constraint_name(trigger->tgconstraint)));
+							  quote_identifier(get_constraint_name(trigger.tgconstraint)));
 	}
 	if (rel != NULL)
 		relation_close(rel, NoLock);
