@@ -373,7 +373,7 @@ SKIP:
 		tenant('writer');
 		my $create = "CREATE TABLE %s.f (id int PRIMARY KEY, doc jsonb);
 SELECT indextable.create('%s.f_m', '%s.f', ARRAY['(JSON_VALUE(doc, ''\$.x'' RETURNING money ERROR ON ERROR)) AS m'], on_mismatch => 'skip'%s) \\gset";
-		is(super(sprintf($create, ('public') x 3, '') . ' GRANT INSERT ON f TO writer'), '', "a superuser's table");
+		is(super(sprintf($create, ('public') x 3, '') . "\nGRANT INSERT ON f TO writer"), '', "a superuser's table");
 		is(mine(<<'SQL'), "writer|writer|off\nwriter|writer|off", 'stays who it is');
 INSERT INTO f VALUES (1, '{"x": "bad"}');
 SELECT current_user, session_user, current_setting('is_superuser');
