@@ -104,7 +104,7 @@ may_raise(Node *node, void *context)
 				/* All four structs begin with the operator. */
 				Oid			operator = ((OpExpr *) node)->opno;
 
-				if (operator < FirstNormalObjectId && get_op_btree_interpretation(operator) != NIL)
+				if (operator < FirstNormalObjectId && get_op_index_interpretation(operator) != NIL)
 					break;
 			}
 			/* FALLTHROUGH */

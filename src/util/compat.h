@@ -315,6 +315,7 @@ typedef struct ErrorSaveContext
 /* ---- since 18 ---- */
 
 #if PG_VERSION_NUM < 180000
+#define get_op_index_interpretation(operator)	get_op_btree_interpretation(operator)
 #define heap_copy_minimal_tuple_compat(tuple)	heap_copy_minimal_tuple(tuple)
 #define portal_run_all(portal) \
 	PortalRun(portal, FETCH_ALL, true, true, None_Receiver, None_Receiver, NULL)
