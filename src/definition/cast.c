@@ -171,7 +171,7 @@ bool
 cast_text(Cast *cast, char *str, int len, Datum *result, Mismatch *why)
 {
 	MemoryContext cxt = CurrentMemoryContext;
-	bool		unfixed = cast->datetime && !are_settings_fixed(READS_DATETIME);
+	bool		unfixed = cast->datetime && !are_settings_fixed(READS_DATETIME | READS_ZONES);
 	int			roles = roles_entered();
 	SessionSettings saved;
 	volatile bool ok = false;

@@ -107,7 +107,7 @@ may_raise(Node *node, void *context)
 				if (operator < FirstNormalObjectId && get_op_index_interpretation(operator) != NIL)
 					break;
 			}
-			/* FALLTHROUGH */
+			pg_fallthrough;
 		case T_FuncExpr:
 			if (check_functions_in_node(node, is_leaky, NULL) && !is_of_aggregates(node))
 				return contain_var_clause(node);

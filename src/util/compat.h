@@ -196,6 +196,17 @@ find_option_compat(const char *name)
 #endif
 }
 
+/* variable_of: returns where the value of a setting is that is a string */
+static inline char **
+variable_of(struct config_generic *option)
+{
+#if PG_VERSION_NUM < 190000
+	return ((struct config_string *) option)->variable;
+#else
+	return option->_string.variable;
+#endif
+}
+
 /* move_permissions: gives what is to be checked of a query's tables to another query, which has them now */
 static inline void
 move_permissions(Query *from, Query *to)

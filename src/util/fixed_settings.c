@@ -18,8 +18,15 @@
  * and where expressions are parsed, planned and deparsed, the settings themselves are
  * set, in a GUC nest level, which an error ends, too.
  *
- * The fixed values are the server's defaults where these are the same everywhere, and
- * for dates and times those that drain() and verify() have always used.
+ * The fixed values are the server's defaults where these are the same everywhere, for
+ * dates and times those that drain() and verify() have always used, and else what every
+ * process of every database has: what initdb, a role or a connection has chosen is not the
+ * same for a writer and a worker.  docs/fields.md has them.  test/sql/fixed_settings.sql
+ * goes through pg_settings: a setting that everybody may change is in fix_gucs(), or is
+ * named there with the reason why it changes no value.
+ *
+ * find_settings() knows the immutable functions of the server that read settings all the
+ * same: by the types of their arguments and results, by their OIDs, and by jsonpath.
  *
  *-------------------------------------------------------------------------
  */
@@ -31,18 +38,41 @@
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
+#include "parser/parse_expr.h"
 #include "parser/parser.h"
 #include "pgtime.h"
+#include "tsearch/ts_cache.h"
 #include "utils/array.h"
+#include "utils/builtins.h"
 #include "utils/bytea.h"
+#include "utils/datetime.h"
 #include "utils/float.h"
+#include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rls.h"
+#include "utils/tzparser.h"
 #include "utils/xml.h"
 
 #include "compat.h"
 #include "fixed_settings.h"
+
+/* Of the server's pg_locale.h, which wants the headers of ICU. */
+extern PGDLLIMPORT char *locale_monetary;
+extern PGDLLIMPORT char *locale_numeric;
+extern PGDLLIMPORT char *locale_time;
+
+/* The abbreviations of time zones that all servers have. */
+#define ABBREVIATIONS	"Default"
+
+/* Since 18 the abbreviations of the session's time zone come before those of timezone_abbreviations, and are cached. */
+#if PG_VERSION_NUM >= 180000
+#define ZONES_HAVE_ABBREVIATIONS	true
+#define forget_abbreviations()		ClearTimeZoneAbbrevCache()
+#else
+#define ZONES_HAVE_ABBREVIATIONS	false
+#define forget_abbreviations()		((void) 0)
+#endif
 
 /* What find_settings() has found in an expression. */
 typedef struct Findings
@@ -53,7 +83,13 @@ typedef struct Findings
 } Findings;
 
 static pg_tz *utc(void);
+static struct config_generic *abbreviations_option(void);
+static bool has_default_abbreviations(void);
+static TimeZoneAbbrevTable *default_abbreviations(void);
+static bool is_setting(const char *name, const char *value);
 static bool find_settings(Node *node, void *context);
+static int	read_by_function(FuncExpr *call);
+static bool reads_locale(Node *path);
 static int	read_by_output(Oid type);
 
 /*
@@ -82,6 +118,36 @@ utc(void)
 	return zone;
 }
 
+/* abbreviations_option: returns what the server knows of timezone_abbreviations, which is looked up once */
+static struct config_generic *
+abbreviations_option(void)
+{
+	static struct config_generic *option = NULL;
+
+	if (option == NULL)
+		option = find_option_compat("timezone_abbreviations");
+	return option;
+}
+
+static bool
+has_default_abbreviations(void)
+{
+	return strcmp(*variable_of(abbreviations_option()), ABBREVIATIONS) == 0;
+}
+
+/* default_abbreviations: returns the abbreviations of time zones that are fixed, which are read once */
+static TimeZoneAbbrevTable *
+default_abbreviations(void)
+{
+	static TimeZoneAbbrevTable *table = NULL;
+
+	if (table == NULL && (table = load_tzoffsets(ABBREVIATIONS)) == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_CONFIG_FILE_ERROR),
+				 errmsg("could not load time zone abbreviations \"%s\"", ABBREVIATIONS)));
+	return table;
+}
+
 /* are_settings_fixed: returns whether the settings in some sets (READS_...) have their fixed values already */
 bool
 are_settings_fixed(int settings)
@@ -96,6 +162,10 @@ are_settings_fixed(int settings)
 	if ((settings & READS_DATETIME) != 0 &&
 		!(IntervalStyle == INTSTYLE_POSTGRES && DateStyle == USE_ISO_DATES &&
 		  DateOrder == DATEORDER_YMD && session_timezone == utc() && xmlbinary == XMLBINARY_BASE64))
+		return false;
+	if ((settings & READS_ZONES) != 0 && !(has_default_abbreviations() && (session_timezone == utc() || !ZONES_HAVE_ABBREVIATIONS)))
+		return false;
+	if ((settings & READS_NAMES) != 0 && quote_all_identifiers)
 		return false;
 	return true;
 }
@@ -117,7 +187,13 @@ fixed_settings_begin(SessionSettings *saved)
 	saved->date_order = DateOrder;
 	saved->timezone = session_timezone;
 	saved->xmlbinary = xmlbinary;
+	saved->quote_all_identifiers = quote_all_identifiers;
+	saved->abbreviations = has_default_abbreviations() ? NULL : abbreviations_option()->extra;
 
+	if (saved->abbreviations != NULL)
+		InstallTimeZoneAbbrevs(default_abbreviations());
+	else if (session_timezone != utc())
+		forget_abbreviations();
 	session_timezone = utc();
 	extra_float_digits = 1;
 	bytea_output = BYTEA_OUTPUT_HEX;
@@ -125,6 +201,7 @@ fixed_settings_begin(SessionSettings *saved)
 	DateStyle = USE_ISO_DATES;
 	DateOrder = DATEORDER_YMD;
 	xmlbinary = XMLBINARY_BASE64;
+	quote_all_identifiers = false;
 }
 
 void
@@ -137,6 +214,11 @@ fixed_settings_end(const SessionSettings *saved)
 	DateOrder = saved->date_order;
 	session_timezone = saved->timezone;
 	xmlbinary = saved->xmlbinary;
+	quote_all_identifiers = saved->quote_all_identifiers;
+	if (saved->abbreviations != NULL)
+		InstallTimeZoneAbbrevs(saved->abbreviations);
+	else if (session_timezone != utc())
+		forget_abbreviations();
 }
 
 /*
@@ -160,10 +242,28 @@ fix_gucs(void)
 	FIX("xmlbinary", "base64", xmlbinary == XMLBINARY_BASE64);
 	FIX("xmloption", "content", xmloption == XMLOPTION_CONTENT);
 	FIX("array_nulls", "on", Array_nulls);
-	FIX("lc_monetary", "C", strcmp(GetConfigOption("lc_monetary", false, false), "C") == 0);
+	FIX("timezone_abbreviations", ABBREVIATIONS, has_default_abbreviations());
+	FIX("default_text_search_config", "pg_catalog.simple", strcmp(TSCurrentConfig, "pg_catalog.simple") == 0);
+	FIX("lc_monetary", "C", strcmp(locale_monetary, "C") == 0);
+	FIX("lc_numeric", "C", strcmp(locale_numeric, "C") == 0);
+	FIX("lc_time", "C", strcmp(locale_time, "C") == 0);
+	FIX("quote_all_identifiers", "off", !quote_all_identifiers);
+	FIX("transform_null_equals", "off", !Transform_null_equals);
+	FIX("backslash_quote", "safe_encoding", backslash_quote == BACKSLASH_QUOTE_SAFE_ENCODING);
 	FIX("standard_conforming_strings", "on", standard_conforming_strings);
 	FIX("row_security", "on", row_security);
+	FIX("plpgsql.check_asserts", "on", is_setting("plpgsql.check_asserts", "on"));
+	FIX("plpgsql.extra_errors", "none", is_setting("plpgsql.extra_errors", "none"));
 #undef FIX
+}
+
+/* is_setting: returns whether a setting of a library, which may not be loaded, has a value that is its default */
+static bool
+is_setting(const char *name, const char *value)
+{
+	const char *now = GetConfigOption(name, true, false);
+
+	return now == NULL || strcmp(now, value) == 0;
 }
 
 /* value_text: returns a value as its type's output function writes it under fixed settings */
@@ -219,9 +319,11 @@ find_settings(Node *node, void *context)
 	{
 		case T_List:
 			break;
+		case T_FuncExpr:
+			findings->settings |= read_by_function((FuncExpr *) node);
+			pg_fallthrough;
 		case T_Var:
 		case T_Const:
-		case T_FuncExpr:
 		case T_OpExpr:
 		case T_DistinctExpr:
 		case T_NullIfExpr:
@@ -236,6 +338,7 @@ find_settings(Node *node, void *context)
 		case T_NullTest:
 		case T_BooleanTest:
 			findings->settings |= read_by_output(exprType(node));
+			findings->others |= exprType(node) == JSONPATHOID && reads_locale(node);
 			break;
 #if PG_VERSION_NUM >= 170000
 		case T_JsonExpr:
@@ -259,6 +362,47 @@ find_settings(Node *node, void *context)
 			break;
 	}
 	return expression_tree_walker(node, find_settings, context);
+}
+
+/*
+ * read_by_function
+ *		Returns the sets of settings that a function reads beside those of the types of its
+ *		arguments and its result.
+ *
+ * A time zone may be an abbreviation.  What is written in the expression, and has a slash, is not
+ * one.
+ */
+static int
+read_by_function(FuncExpr *call)
+{
+	int			result = call->funcid == F_QUOTE_IDENT ? READS_NAMES : 0;
+
+	if (!is_datetime(call->funcresulttype) || call->funcid == F_DATE_TRUNC_TEXT_TIMESTAMP ||
+		call->funcid == F_DATE_TRUNC_TEXT_INTERVAL)
+		return result;
+	foreach_ptr(Node, arg, call->args)
+	{
+		if (exprType(arg) == TEXTOID &&
+			!(IsA(arg, Const) && !((Const *) arg)->constisnull &&
+			  strchr(TextDatumGetCString(((Const *) arg)->constvalue), '/') != NULL))
+			result |= READS_ZONES;
+	}
+	return result;
+}
+
+/* reads_locale: returns whether a value of jsonpath may read the names of months and days in lc_time, by datetime("TM...") */
+static bool
+reads_locale(Node *path)
+{
+	char	   *text;
+
+	if (!IsA(path, Const))
+		return true;
+	if (((Const *) path)->constisnull)
+		return false;
+	text = OidOutputFunctionCall(F_JSONPATH_OUT, ((Const *) path)->constvalue);
+
+	return strstr(text, ".datetime(") != NULL && (strstr(text, "TM") != NULL || strstr(text, "tm") != NULL);
 }
 
 /* read_by_output: returns the sets of settings that the output of a type, or of an array's elements, reads */

@@ -17,7 +17,9 @@ struct Node;
 #define READS_OUTPUT		0x01	/* those of float8, bytea and geometric
 									 * types */
 #define READS_DATETIME		0x02	/* those of dates, times and XML */
-#define READS_ALL			(READS_OUTPUT | READS_DATETIME)
+#define READS_ZONES			0x04	/* abbreviations of time zones */
+#define READS_NAMES			0x08	/* those of quoted identifiers */
+#define READS_ALL			(READS_OUTPUT | READS_DATETIME | READS_ZONES | READS_NAMES)
 
 /* The values that a session has given to these settings. */
 typedef struct SessionSettings
@@ -29,6 +31,8 @@ typedef struct SessionSettings
 	int			date_order;
 	struct pg_tz *timezone;
 	int			xmlbinary;
+	bool		quote_all_identifiers;
+	void	   *abbreviations;	/* of time zones; NULL: the fixed ones */
 } SessionSettings;
 
 extern bool are_settings_fixed(int settings);
