@@ -304,7 +304,10 @@ fill_and_register(DefinitionRow *row, IndexDef *def, Relation fact, Relation ind
 		usage_from_now(row->index_table);
 	table_close(fact, NoLock);
 
-	/* From now on the triggers that the fact table may have know the index table. */
+	/*
+	 * From now on the triggers that the fact table may have know the index
+	 * table.
+	 */
 	CacheInvalidateRelcacheByRelid(row->fact_table);
 	CommandCounterIncrement();
 	if (triggers_intact(row->fact_table))

@@ -234,7 +234,11 @@ refuse_on_index_table(Oid relid, AlterTableStmt *stmt, AlterTableCmd *cmd)
 			}
 			break;
 		case AT_AddConstraint:
-			/* Unique indexes are, and with them the constraints that have one. */
+
+			/*
+			 * Unique indexes are, and with them the constraints that have
+			 * one.
+			 */
 			if (castNode(Constraint, cmd->def)->contype != CONSTR_PRIMARY &&
 				castNode(Constraint, cmd->def)->contype != CONSTR_UNIQUE)
 			{

@@ -191,6 +191,8 @@ extern char *excerpt(char *text);
 extern void report_mismatch(IndexDef *def, FactRow *row, RowMismatch *mismatch);
 extern char *format_row_key(FactRow *row);
 
+extern bool entries_fit(IndexDef *def, FactRow *row, Datum *values, bool *isnull, Datum *elements, int n, bool report,
+						int *skipped);
 extern bool key_fits(IndexDef *def, FactRow *row, Datum *values, bool report, int *skipped);
 
 /* json_cast.c: casts JSON values to the types of fields, and writes primary keys as text, and rows as JSON */

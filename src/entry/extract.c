@@ -174,6 +174,8 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 		sort_elements(def, &elements);
 		if (i > elements.n)
 			element_mismatch.values |= UNEVEN_BIT;
+		if (!entries_fit(def, row, values, isnull, elements.values, elements.n, report, &skipped))
+			elements.n = 0;
 		for (i = 0; i < elements.n; i++)
 		{
 			CHECK_FOR_INTERRUPTS();

@@ -26,10 +26,15 @@
 static int	errindextable(IndexDef *def, Field *field);
 static int	hint_to_skip(IndexDef *def);
 static bool may_show_row(FactRow *row);
+static Size value_bytes(IndexDef *def, AttrNumber attno, Datum value);
+static void report_large_entries(IndexDef *def, FactRow *row, int n, Size bytes);
 static void report_long_key(IndexDef *def, FactRow *row, Size bytes, Field *longest, Size longest_bytes);
 
 /* The key and the primary key of an entry may have so many bytes of data together, before compression. */
 #define MAX_KEY_BYTES		2600
+
+/* The entries of one row in an index table may have this number of MB of data together, before compression. */
+#define MAX_ENTRIES_MB		64
 
 /*
  * errindextable
@@ -183,11 +188,87 @@ format_row_key(FactRow *row)
 }
 
 /*
- * Measures keys, and reports those that are too long for an index.
+ * Measures keys and entries, and reports those that are too long for an index, or too large.
  *
  * A row whose key is too long cannot have its entry.  Where only the included fields are
  * too long for the primary key of the index table, uncovered_key.c takes them out of it.
  */
+
+/* value_bytes: returns how many bytes of data the value of a column of an index table has before compression; 0: NULL */
+static Size
+value_bytes(IndexDef *def, AttrNumber attno, Datum value)
+{
+	Form_pg_attribute att = TupleDescAttr(def->desc, attno - 1);
+
+	return att->attlen > 0 ? (Size) att->attlen :
+		value == (Datum) 0 ? 0 :
+		att->attlen == -1 ? toast_raw_datum_size(value) - VARHDRSZ :
+		strlen(DatumGetCString(value)) + 1;
+}
+
+/*
+ * entries_fit
+ *		Returns whether the entries of a row, each with one of n elements and the other values, are
+ *		not too large together.  Otherwise, with report, raises or notes the error, or counts in
+ *		*skipped what is left out, as key_fits() does.
+ *
+ * Each of them has a copy of the primary key, of the included fields, and of the document.  A
+ * long array in a large document would be written as often as it is long: whoever may insert
+ * one row could make all other writers wait.
+ */
+bool
+entries_fit(IndexDef *def, FactRow *row, Datum *values, bool *isnull, Datum *elements, int n, bool report, int *skipped)
+{
+	AttrNumber	attno = def->fields[def->multi_field].attno;
+	Size		bytes = 0;
+
+	if (n < 2)
+		return true;
+	for (int i = 1; i <= def->desc->natts; i++)
+		if (i != attno && !isnull[i - 1])
+			bytes += value_bytes(def, i, values[i - 1]);
+	bytes *= n;
+	for (int i = 0; i < n; i++)
+		bytes += value_bytes(def, attno, elements[i]);
+	if (bytes <= (Size) MAX_ENTRIES_MB * 1024 * 1024)
+		return true;
+	if (report && !def->skip_mismatch)
+		report_large_entries(def, row, n, bytes);
+	else
+		*skipped += n;
+	return false;
+}
+
+/*
+ * report_large_entries
+ *		Raises the error for entries that are too large together, or notes it in row->rejection if
+ *		that is set, as report_mismatch() does.
+ */
+static void
+report_large_entries(IndexDef *def, FactRow *row, int n, Size bytes)
+{
+	char	   *detail = psprintf("The %d entries have %zu MB together; at most %d are allowed.",
+								  n, bytes / (1024 * 1024), MAX_ENTRIES_MB);
+
+	if (row->rejection != NULL)
+	{
+		row->rejection->sqlstate = ERRCODE_PROGRAM_LIMIT_EXCEEDED;
+		row->rejection->message = psprintf("entries are too large: %s", detail);
+		return;
+	}
+	if (!may_show_row(row))
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("entries of a row of \"%s\" are too large for index table \"%s\"", row->fact->name, def->name),
+				 hint_to_skip(def),
+				 errindextable(def, NULL)));
+	ereport(ERROR,
+			(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+			 errmsg("entries are too large for index table \"%s\"", def->name),
+			 errdetail("Row %s of \"%s\": %s", format_row_key(row), row->fact->name, detail),
+			 hint_to_skip(def),
+			 errindextable(def, NULL)));
+}
 
 /*
  * key_fits
@@ -207,10 +288,7 @@ key_fits(IndexDef *def, FactRow *row, Datum *values, bool report, int *skipped)
 	for (int i = 0; i < def->nident; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(def->desc, def->ident[i] - 1);
-		Size		bytes = att->attlen > 0 ? (Size) att->attlen :
-			values[def->ident[i] - 1] == (Datum) 0 ? 0 :
-			att->attlen == -1 ? toast_raw_datum_size(values[def->ident[i] - 1]) - VARHDRSZ :
-			strlen(DatumGetCString(values[def->ident[i] - 1])) + 1;
+		Size		bytes = value_bytes(def, def->ident[i], values[def->ident[i] - 1]);
 
 		total += bytes;
 		if (i < def->nkeys && bytes >= longest_bytes)

@@ -58,6 +58,7 @@ static void drain_locked(FactDef *def, Relation fact, void *arg);
 static bool lock_queue(Oid fact_table, Relation *fact, FactDef **def);
 static ErrorData *try_to_write(Reconciliation *r);
 static void write_entries(void *arg);
+static void write_some(Reconciliation *r);
 static void apply_failing_row(Reconciliation *r, ErrorData *error);
 
 /*
@@ -349,6 +350,27 @@ static void
 write_entries(void *arg)
 {
 	Reconciliation *r = arg;
+	Reconciliation some = *r;
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable entries", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+
+	for (int left = r->n; left > 0; left -= some.n)
+	{
+		some.n = left;
+		write_some(&some);
+		some.keys += (Size) some.n * r->def->npk;
+		if (some.tids != NULL)
+			some.tids += some.n;
+		MemoryContextReset(cxt);
+	}
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(cxt);
+}
+
+/* write_some: does that for the first rows; r->n says of how many */
+static void
+write_some(Reconciliation *r)
+{
 	FactDef    *def = r->def;
 
 	r->rejected = NIL;

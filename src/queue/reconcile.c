@@ -35,6 +35,9 @@
 /* With fewer keys, it costs too much to find out whether there are many in a page of an index. */
 #define MANY_KEYS 128
 
+/* Once what is to be written has more than this, in bytes, it is written before other rows are read. */
+#define MAX_LIST_BYTES		(16 * 1024 * 1024)
+
 /* What errors are about. */
 typedef struct RowContext
 {
@@ -45,6 +48,7 @@ typedef struct RowContext
 								 * if it must not be called */
 } RowContext;
 
+static Size list_bytes(Reconciliation *r);
 static FmgrInfo *find_outputs(FactDef *fact);
 static void row_context(void *arg);
 static void prefetch_foreign(Reconciliation *r, LiveScan *live);
@@ -60,6 +64,8 @@ static void find_entries(EntryScan *scan, Datum *key, Entries *entries);
  * reconcile_rows
  *		Fills r->lists with what has to be written, and adds to r->rejected the rows that
  *		cannot have their entries.  Both are allocated in the current memory context.
+ *
+ * If that has become much, only the first rows have been looked at, and r->n says how many.
  */
 void
 reconcile_rows(Reconciliation *r)
@@ -73,6 +79,9 @@ reconcile_rows(Reconciliation *r)
 	void	  **fetched = store->of_rows == NULL ? NULL : palloc(sizeof(void *) * (r->to - r->from));
 	LiveScan	live;
 	RowContext	at = {.fact = r->def};
+
+	/* What is fetched from other servers is fetched once for all rows. */
+	bool		in_parts = fetched == NULL && (r->tids != NULL || OidIsValid(r->def->pk_index));
 	ErrorContextCallback context = {.previous = error_context_stack,.callback = row_context,.arg = &at};
 
 	at.outputs = find_outputs(r->def);
@@ -108,6 +117,8 @@ reconcile_rows(Reconciliation *r)
 		at.index_table = NULL;
 		MemoryContextSwitchTo(cxt);
 		MemoryContextReset(row_cxt);
+		if (in_parts && list_bytes(r) > MAX_LIST_BYTES)
+			r->n = i + 1;
 	}
 	at.key = NULL;
 	for (int i = r->from; i < r->to && fetched == NULL; i++)
@@ -117,6 +128,17 @@ reconcile_rows(Reconciliation *r)
 		ExecDropSingleTupleTableSlot(stored);
 	MemoryContextDelete(row_cxt);
 	error_context_stack = context.previous;
+}
+
+/* list_bytes: returns the bytes of all that is to be written */
+static Size
+list_bytes(Reconciliation *r)
+{
+	Size		bytes = 0;
+
+	for (int i = r->from; i < r->to; i++)
+		bytes += r->lists[i - r->from].bytes;
+	return bytes;
 }
 
 /*

@@ -214,7 +214,11 @@ make_queue_table(FactDef *def, Relation fact, int number)
 										quoted_relation(def->relid))));
 	relid = get_relname_relid(name, schema);
 	revoke_all(relid, get_extension_owner());
-	/* Where rows have numbers, other nodes write them, and Citus allows no triggers. */
+
+	/*
+	 * Where rows have numbers, other nodes write them, and Citus allows no
+	 * triggers.
+	 */
 	if (def->place->changes->next_number == NULL)
 		guard_own_table(relid);
 	def->place->changes->made(def, relid);

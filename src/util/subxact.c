@@ -184,7 +184,8 @@ used_bytes(MemoryContext cxt, Size *nblocks)
 void
 release_empty_context(void)
 {
-	static Size empty = 0;		/* used bytes of a context without anything in it */
+	static Size empty = 0;		/* used bytes of a context without anything in
+								 * it */
 	Size		nblocks;
 
 	if (empty == 0)
