@@ -165,6 +165,8 @@ extern bool is_own_guard(const char *name);
 extern void guard_own_table(Oid relid);
 extern void record_extension_dependency(Oid relid);
 extern bool is_extension_table(Oid relid);
+extern void hint_at_damage(Oid index_table);
+extern void damaged_index_table(void *arg);
 extern char *told_call(const char *procedure, Oid index_table);
 extern char *told_select(const char *function, Oid relid, const char *arguments);
 

@@ -157,6 +157,25 @@ told_select(const char *function, Oid relid, const char *arguments)
 	return psprintf("SELECT " IT_SCHEMA ".%s(%s%s);", function, quote_literal_cstr(quoted_relation(relid)), arguments);
 }
 
+/*
+ * hint_at_damage
+ *		Says what to do about the error that is being raised, if it is that an index table is damaged; for
+ *		callbacks of error contexts.
+ */
+void
+hint_at_damage(Oid index_table)
+{
+	if (geterrcode() == ERRCODE_DATA_CORRUPTED || geterrcode() == ERRCODE_INDEX_CORRUPTED)
+		errhint("To make all entries anew, run %s", told_call("rebuild", index_table));
+}
+
+/* damaged_index_table: does so; arg is the OID of the index table */
+void
+damaged_index_table(void *arg)
+{
+	hint_at_damage(*(Oid *) arg);
+}
+
 /* is_extension_table: returns whether a relation is the table definition or fact of the catalog */
 bool
 is_extension_table(Oid relid)

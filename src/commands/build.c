@@ -26,6 +26,7 @@
  */
 #include "postgres.h"
 
+#include "access/relation.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "pgstat.h"
@@ -46,6 +47,7 @@
 #include "../util/relation.h"
 #include "../util/settings.h"
 #include "../util/sql.h"
+#include "../util/subxact.h"
 #include "../util/wait_point.h"
 #include "../verify/verify.h"
 #include "commands.h"
@@ -63,6 +65,9 @@ PG_FUNCTION_INFO_V1(indextable_rebuild);
 #define MIN_REST			10
 #define MAX_REST			1000
 
+static void rebuild_totals(Oid index_table);
+static void set_damage_aside(Build *b);
+static void drain_once(void *arg);
 static void prepare_rebuild(Build *b);
 static bool find_unfinished_replacement(Build *b);
 static void run_build(Build *b);
@@ -120,7 +125,6 @@ Datum
 indextable_rebuild(PG_FUNCTION_ARGS)
 {
 	DefinitionRow *stored;
-	int64		wrong = 0;
 	Build	   *b = check_build_request(fcinfo, "rebuild()", &stored);
 
 	place_check_unchanging(b->shown, "rebuild()");
@@ -134,13 +138,109 @@ indextable_rebuild(PG_FUNCTION_ARGS)
 	 * What is right of totals need not be written anew, and nobody is kept
 	 * out.
 	 */
-	if (repair_if_totals(b->shown, &wrong))
+	if (keeps_totals(stored))
+	{
+		rebuild_totals(b->shown);
 		PG_RETURN_VOID();
+	}
+	restore_primary_keys(b->shown);
 	SPI_connect_ext(SPI_OPT_NONATOMIC);
+	if (is_queued(stored))
+		set_damage_aside(b);
 	prepare_rebuild(b);
 	run_build(b);
 	SPI_finish();
 	PG_RETURN_VOID();
+}
+
+/*
+ * rebuild_totals
+ *		Mends a table of totals; if its entries cannot be read, removes them, and counts all rows again.
+ */
+static void
+rebuild_totals(Oid index_table)
+{
+	Relation	fact;
+	int64		wrong = 0;
+	DefinitionRow *row = required_definition(index_table);
+	ErrorData  *error;
+
+	CATCHING_ERRORS(error, (void) repair_if_totals(index_table, &wrong));
+	if (error == NULL)
+		return;
+	if (!is_damage(error))
+		ReThrowError(error);
+	FreeErrorData(error);
+	lock_tree_in_turns(row->fact_table, ShareRowExclusiveLock);
+	lock_tree_in_turns(index_table, AccessExclusiveLock);
+	row = required_definition(index_table);
+	fact = relation_open(row->fact_table, NoLock);
+	catalog_update(row, fact);	/* older snapshots are not answered by it */
+	CacheInvalidateRelcache(fact);
+	relation_close(fact, NoLock);
+	CommandCounterIncrement();
+	empty_index_table(index_table);
+	completeness_begin(index_table);
+	(void) add_missing_totals(index_table, false);
+}
+
+/*
+ * set_damage_aside
+ *		Sees to it that what is queued can be applied while an asynchronous index table is rebuilt: makes the
+ *		queue anew if it cannot be read, and else removes the entries, which are going to be replaced.
+ *
+ * A batch of changes is tried.  One that fails holds up all that is queued after it, so if it is a
+ * later one, it is the first when rebuild() is called again.
+ */
+static void
+set_damage_aside(Build *b)
+{
+	int64		pause = MIN_REST;
+	ErrorData  *error;
+	FactDef    *def;
+
+	SPI_commit();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	error = run_catching_errors(drain_once, b);
+	if (error != NULL && ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_OPERATOR_INTERVENTION)
+		ReThrowError(error);
+	while (error != NULL && is_damage(error) && !lock_without_delaying_others(b->fact_table))
+	{
+		PopActiveSnapshot();
+		SPI_commit();
+		sleep_interruptibly(pause);
+		pause = Min(pause * 2, MAX_REST);
+		PushActiveSnapshot(GetTransactionSnapshot());
+	}
+	if (error != NULL && is_damage(error))
+	{
+		def = get_definition(b->shown)->fact;
+		if (queue_is_damaged(def))
+			queues_restore(b->fact_table);
+		else
+		{
+			lock_tree_in_turns(b->shown, AccessExclusiveLock);
+			invalidate_definitions(list_make1(required_definition(b->shown)),
+								   "Its entries could not be read, and were removed.");
+			empty_index_table(b->shown);
+			drain_once(b);		/* an error that is about something else undoes
+								 * this */
+		}
+	}
+	PopActiveSnapshot();
+	SPI_commit();
+}
+
+/* drain_once: applies a batch of changes; for run_catching_errors() */
+static void
+drain_once(void *arg)
+{
+	Build	   *b = arg;
+	DrainPosition position = {0};
+	int64		changes = 0;
+
+	drain_batch(b->fact_table, setting_batch_size, &position, &changes);
+	drain_end(&position);
 }
 
 /*

@@ -127,7 +127,6 @@ extern Bitmapset *index_columns(Relation index);
 
 /* swap_files.c: exchanges the files of two tables, and what belongs to that */
 extern Oid	find_matching_index(Relation index, Relation rel);
-extern float4 truncate_without_replication(Oid relid);
 extern void swap_indexes(Oid old, Oid new);
 extern void swap_files(Oid old, Oid new, float4 rows);
 extern List *toast_tables(Oid relid);

@@ -72,34 +72,6 @@ same_index(Relation a, Relation b, int natts)
 }
 
 /*
- * truncate_without_replication
- *		Empties a table as TRUNCATE does, except that subscribers are not told.  Returns how many
- *		rows it was known to have; -1: that was not known.
- */
-float4
-truncate_without_replication(Oid relid)
-{
-	Relation	rel = table_open(relid, NoLock);
-	Oid			toast = rel->rd_rel->reltoastrelid;
-	char		persistence = rel->rd_rel->relpersistence;
-	float4		rows = rel->rd_rel->reltuples;
-
-	RelationSetNewRelfilenumber(rel, persistence);
-	if (OidIsValid(toast))
-	{
-		Relation	toast_rel = relation_open(toast, AccessExclusiveLock);
-
-		RelationSetNewRelfilenumber(toast_rel, persistence);
-		relation_close(toast_rel, NoLock);
-	}
-	table_close(rel, NoLock);
-	CommandCounterIncrement();
-	reindex_table(relid);
-	CommandCounterIncrement();
-	return rows;
-}
-
-/*
  * swap_indexes
  *		Exchanges the files of the indexes that both tables have.
  *

@@ -81,6 +81,8 @@ extern bool *settled_index_tables(FactDef *def, Relation partition, List *left_a
 extern Relation open_fact(Oid relid, LOCKMODE lock);
 extern void check_partitions(Relation root);
 extern FactDef *get_trigger_definition(Relation fact);
+extern float4 truncate_without_replication(Oid relid);
+extern void empty_index_table(Oid index_table);
 extern Oid	create_bare_index_table(Oid creator, Oid schema, const char *name, const char *columns,
 									Partitioning *partitioning, const char *tablespace, Oid owner);
 extern Oid	fact_being_filled;

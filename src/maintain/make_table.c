@@ -14,6 +14,7 @@
 #include "access/relation.h"
 #include "access/table.h"
 #include "catalog/catalog.h"
+#include "catalog/index.h"
 #include "catalog/indexing.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_inherits.h"
@@ -321,4 +322,43 @@ refuse_write_beside(Relation rel)
 			 errmsg("cannot write to table \"%s\" while an index table of it is being created",
 					RelationGetRelationName(rel)),
 			 errhint("Check the event triggers of the database.")));
+}
+
+/*
+ * truncate_without_replication
+ *		Empties a table as TRUNCATE does, except that subscribers are not told.  Returns how many
+ *		rows it was known to have; -1: that was not known.
+ */
+float4
+truncate_without_replication(Oid relid)
+{
+	Relation	rel = table_open(relid, NoLock);
+	Oid			toast = rel->rd_rel->reltoastrelid;
+	char		persistence = rel->rd_rel->relpersistence;
+	float4		rows = rel->rd_rel->reltuples;
+
+	RelationSetNewRelfilenumber(rel, persistence);
+	if (OidIsValid(toast))
+	{
+		Relation	toast_rel = relation_open(toast, AccessExclusiveLock);
+
+		RelationSetNewRelfilenumber(toast_rel, persistence);
+		relation_close(toast_rel, NoLock);
+	}
+	table_close(rel, NoLock);
+	CommandCounterIncrement();
+	reindex_table(relid);
+	CommandCounterIncrement();
+	return rows;
+}
+
+/* empty_index_table: removes all entries of an index table, which is locked against all others */
+void
+empty_index_table(Oid index_table)
+{
+	foreach_oid(table, list_with_partitions(index_table))
+	{
+		if (get_rel_relkind(table) == RELKIND_RELATION)
+			(void) truncate_without_replication(table);
+	}
 }

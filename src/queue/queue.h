@@ -406,6 +406,7 @@ extern bool queues_drop(Oid fact, bool wait);
 extern void queues_make_anew(FactDef *def);
 extern List *queues_used_last(Oid fact, Oid index_table);
 extern void queues_rotate(FactDef *def);
+extern bool queue_is_damaged(FactDef *def);
 extern void queues_restore(Oid fact);
 extern void refuse_queue_over_foreign(Oid fact);
 

@@ -43,7 +43,8 @@ typedef struct RowContext
 {
 	FactDef    *fact;
 	Datum	   *key;			/* of the row; NULL: no row in particular */
-	const char *index_table;	/* NULL: none in particular */
+	IndexDef   *def;			/* whose entries are read; NULL: none in
+								 * particular */
 	FmgrInfo   *outputs;		/* by column of the key; fn_oid is InvalidOid
 								 * if it must not be called */
 } RowContext;
@@ -114,7 +115,7 @@ reconcile_rows(Reconciliation *r)
 		row = find_row(r, &live, leaf, stored, i);
 		MemoryContextSwitchTo(row_cxt);
 		reconcile_row(r, scans, fetched, key, row, cxt, &at);
-		at.index_table = NULL;
+		at.def = NULL;
 		MemoryContextSwitchTo(cxt);
 		MemoryContextReset(row_cxt);
 		if (in_parts && list_bytes(r) > MAX_LIST_BYTES)
@@ -177,6 +178,8 @@ row_context(void *arg)
 	StringInfoData names;
 	StringInfoData values;
 
+	if (at->def != NULL)
+		hint_at_damage(at->def->relid);
 	if (at->key == NULL || at->fact->queue_desc == NULL)
 		return;
 	initStringInfo(&names);
@@ -189,8 +192,8 @@ row_context(void *arg)
 		appendStringInfo(&values, "%s%s", i > 0 ? ", " : "",
 						 OidIsValid(at->outputs[i].fn_oid) ? excerpt(OutputFunctionCall(&at->outputs[i], at->key[i])) : "...");
 	}
-	if (at->index_table != NULL)
-		errcontext("entries in index table \"%s\" of row (%s)=(%s) of table \"%s\"", at->index_table, names.data, values.data, at->fact->name);
+	if (at->def != NULL)
+		errcontext("entries in index table \"%s\" of row (%s)=(%s) of table \"%s\"", at->def->name, names.data, values.data, at->fact->name);
 	else
 		errcontext("row (%s)=(%s) of table \"%s\"", names.data, values.data, at->fact->name);
 }
@@ -254,7 +257,7 @@ reconcile_row(Reconciliation *r, EntryScan *scans, void **fetched, Datum *key, T
 		Entries		new;
 		Rejection	rejection = {0};
 
-		at->index_table = def->name;
+		at->def = def;
 		if (r->fresh)
 			entries_init(&old, def);
 		else if (fetched != NULL)

@@ -118,8 +118,8 @@ queues_create(FactDef *def, bool feed)
 
 /*
  * queues_restore
- *		Creates those queue tables again that do not exist any more.  The caller has locked
- *		the fact table against writers.
+ *		Creates those queue tables again that do not exist any more, or both if one cannot be read.
+ *		The caller has locked the fact table against writers.
  *
  * No change is lost meanwhile.  A transaction that has collected changes holds a lock on
  * the fact table until it has written them, so the caller has waited for it.  A
@@ -143,7 +143,26 @@ queues_restore(Oid fact)
 		definition_hold(def, CurrentMemoryContext);
 		make_lost_tables(def, rel);
 	}
+	else if (queue_is_damaged(def))
+	{
+		definition_hold(def, CurrentMemoryContext);
+		invalidate_definitions(catalog_queued_definitions(fact),
+							   "The queue of its fact table could not be read, and was made anew without the changes that had not been applied.");
+		queues_make_anew(def);
+	}
 	relation_close(rel, NoLock);
+}
+
+/*
+ * queue_is_damaged
+ *		Returns whether a queue table of a fact table has pages that cannot be read.  What is in a feed only
+ *		the other server knows, so a feed is left alone.
+ */
+bool
+queue_is_damaged(FactDef *def)
+{
+	return !def->feed && !def->place->in_parts &&
+		((OidIsValid(def->queue) && !can_read_blocks(def->queue)) || (OidIsValid(def->spare) && !can_read_blocks(def->spare)));
 }
 
 /* make_lost_tables: creates the lost queue tables, and marks the index tables as invalid */

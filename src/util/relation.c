@@ -20,6 +20,7 @@
 #include "commands/tablespace.h"
 #include "miscadmin.h"
 #include "pgstat.h"
+#include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -31,8 +32,10 @@
 #include "memory.h"
 #include "relation.h"
 #include "sql.h"
+#include "subxact.h"
 
 static bool is_on_table(Form_pg_depend form, Oid table);
+static void read_blocks(void *arg);
 
 /* catalog_scan_begin: begins such a scan by an index, with a snapshot; NULL: a new one */
 CatalogScan
@@ -372,4 +375,42 @@ is_on_table(Form_pg_depend form, Oid table)
 {
 	return form->deptype == DEPENDENCY_AUTO && form->refclassid == RelationRelationId &&
 		form->refobjid == table;
+}
+
+/* can_read_blocks: returns whether all pages of a table, without TOAST and indexes, can be read and look like pages */
+bool
+can_read_blocks(Oid relid)
+{
+	ErrorData  *error = run_catching_errors(read_blocks, &relid);
+
+	if (error == NULL)
+		return true;
+	if (!is_damage(error))
+		ReThrowError(error);
+	FreeErrorData(error);
+	return false;
+}
+
+/* read_blocks: reads the pages of a table, or raises an error; for run_catching_errors() */
+static void
+read_blocks(void *arg)
+{
+	Relation	rel = relation_open(*(Oid *) arg, AccessShareLock);
+	BlockNumber n = RelationGetNumberOfBlocks(rel);
+	BufferAccessStrategy strategy = GetAccessStrategy(BAS_BULKREAD);
+
+	for (BlockNumber block = 0; block < n; block++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		ReleaseBuffer(ReadBufferExtended(rel, MAIN_FORKNUM, block, RBM_NORMAL, strategy));
+	}
+	FreeAccessStrategy(strategy);
+	relation_close(rel, NoLock);
+}
+
+/* is_damage: returns whether an error says that a table or an index is damaged */
+bool
+is_damage(ErrorData *error)
+{
+	return error->sqlerrcode == ERRCODE_DATA_CORRUPTED || error->sqlerrcode == ERRCODE_INDEX_CORRUPTED;
 }

@@ -37,6 +37,8 @@ extern void prepare_sort(SortSupport sort, Oid type, Oid collation, bool abbrevi
 extern void init_equality_key(ScanKey key, AttrNumber attno, Oid type, Oid collation, MemoryContext cxt);
 extern void require_owner(Oid relid);
 extern bool may_read_some(Oid relid);
+extern bool can_read_blocks(Oid relid);
+extern bool is_damage(ErrorData *error);
 extern Relation lock_and_open(Oid relid, LOCKMODE mode);
 extern bool open_if_free(Oid relid, Relation *rel);
 extern Relation open_existing(Oid relid, LOCKMODE mode);

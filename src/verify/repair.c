@@ -209,6 +209,12 @@ repair_index_table(Repair *r, int batch_size)
 			if (idle > 0)
 				sleep_interruptibly(PAUSE);
 		}
+	if (r->nsuspects > 0)
+		ereport(WARNING,
+				(errcode(ERRCODE_WARNING),
+				 errmsg("repair() has not mended all of index table \"%s\"", get_rel_name(r->index_table)),
+				 errdetail_plural("%lld discrepancy remains.", "%lld discrepancies remain.", r->remaining, (long long) r->remaining),
+				 errhint("To make all entries anew, run %s", told_call("rebuild", r->index_table))));
 	foreach_ptr(char, problem, r->problems)
 		ereport(WARNING,
 				(errcode(ERRCODE_WARNING),

@@ -248,7 +248,6 @@ void
 restore_setup(Oid index_table)
 {
 	Oid			fact = catalog_fact_of(index_table);
-	Oid			lacking;
 	IndexDef   *def;
 
 	/*
@@ -257,9 +256,7 @@ restore_setup(Oid index_table)
 	 */
 	restore_owners(fact);
 
-	/* Without them, no definition of the fact table can be loaded. */
-	while (OidIsValid(lacking = lacks_primary_key(index_table)))
-		restore_primary_key(lacking, fact);
+	restore_primary_keys(index_table);
 	if (!triggers_intact(fact))
 	{
 		lock_tree(fact, ShareRowExclusiveLock);
@@ -272,7 +269,7 @@ restore_setup(Oid index_table)
 		triggers_install_guard(index_table);
 	}
 	def = definition_of_index_table(index_table);
-	if (def != NULL && def->fact->queue_lost)
+	if (def != NULL && (def->fact->queue_lost || queue_is_damaged(def->fact)))
 	{
 		lock_tree(fact, ShareRowExclusiveLock);
 		queues_restore(fact);
@@ -281,6 +278,20 @@ restore_setup(Oid index_table)
 		return;
 	restore_persistence(index_table, fact);
 	restore_row_index(index_table, fact);
+}
+
+/*
+ * restore_primary_keys
+ *		Makes the primary keys that index tables of the same fact table have lost: without them, no
+ *		definition of it can be loaded.
+ */
+void
+restore_primary_keys(Oid index_table)
+{
+	Oid			lacking;
+
+	while (OidIsValid(lacking = lacks_primary_key(index_table)))
+		restore_primary_key(lacking, catalog_fact_of(index_table));
 }
 
 /*
@@ -314,7 +325,8 @@ lacks_primary_key(Oid index_table)
  *		Makes the primary key of an index table that has lost it.
  *
  * It covers the included fields if all entries fit into an index with them; if one does not,
- * that is an error, and the key is made without.
+ * that is an error, and the key is made without.  If an entry is there twice, all are removed: each
+ * is made anew of its row.
  */
 static void
 restore_primary_key(Oid index_table, Oid fact_table)
@@ -324,7 +336,7 @@ restore_primary_key(Oid index_table, Oid fact_table)
 	DefinitionRow *stored;
 	const char **names;
 	IndexDef   *def;
-	bool		covering;
+	volatile bool covering;
 	char	   *tablespace;
 	ErrorData  *error;
 	TableLock	locks[] = {{fact_table, ShareRowExclusiveLock, true}, {index_table, AccessExclusiveLock, true}};
@@ -343,10 +355,16 @@ restore_primary_key(Oid index_table, Oid fact_table)
 	relation_close(rel, NoLock);
 	relation_close(fact, NoLock);
 	CATCHING_ERRORS(error, primary_key_add(def, covering, tablespace, NULL));
-	if (error != NULL && (error->sqlerrcode != ERRCODE_PROGRAM_LIMIT_EXCEEDED || !covering))
+	if (error != NULL && error->sqlerrcode == ERRCODE_PROGRAM_LIMIT_EXCEEDED && covering)
+		CATCHING_ERRORS(error, primary_key_add(def, covering = false, tablespace, NULL));
+	if (error != NULL && error->sqlerrcode != ERRCODE_UNIQUE_VIOLATION)
 		ReThrowError(error);
 	if (error != NULL)
-		primary_key_add(def, false, tablespace, NULL);
+	{
+		invalidate_definitions(list_make1(stored), "It had entries twice, and all of them were removed.");
+		empty_index_table(index_table);
+		primary_key_add(def, covering, tablespace, NULL);
+	}
 	CommandCounterIncrement();
 }
 

@@ -232,12 +232,14 @@ read_index_table(Verify *v)
 {
 	BlockScan	scan;
 	TupleTableSlot *slot;
+	ErrorContextCallback context = {.previous = error_context_stack,.callback = damaged_index_table,.arg = &v->def->relid};
 
 	if (v->shard != NULL)
 	{
 		read_entries_of_shard(v);
 		return;
 	}
+	error_context_stack = &context;
 	block_scan_begin(&scan, NULL, v->index_table, v->snapshot, v->sample, v->seed);
 	if (v->shared_index != NULL)
 		block_scan_join(&scan, v->shared_index);
@@ -257,6 +259,7 @@ read_index_table(Verify *v)
 		MemoryContextReset(v->cxt);
 	}
 	block_scan_end(&scan);
+	error_context_stack = context.previous;
 }
 
 /* read_entries_of_shard: the same for the entries of rows that belong to the shard, which may be on any node */

@@ -191,6 +191,7 @@ extern void report_problem(IndexDef *def, const char *problem, bool by_hand, dis
 extern char *problem_to_repair(const char *problem, Oid index_table);
 extern Oid	lacks_primary_key(Oid index_table);
 extern void restore_setup(Oid index_table);
+extern void restore_primary_keys(Oid index_table);
 
 /* totals.c: compares a table of totals with its fact table, and mends it */
 extern uint32 verify_totals(IndexDef *def, Relation fact, Relation index_table, Snapshot snapshot,
