@@ -330,7 +330,7 @@ SELECT bag_eq($$
 	-- the server checks this right of whoever adds a partition, whose triggers it clones; refused to triggers that are not ours
 	UNION ALL SELECT 'indextable_internal', unnest('{guard,maintain}'::text[])
 	-- views call them, for who reads the view: numbers, and conditions and messages of the caller's tables
-	UNION ALL SELECT 'indextable_internal', unnest('{missed_conditions,queue_activity,queue_status,table_sizes}'::text[])
+	UNION ALL SELECT 'indextable_internal', unnest('{missed_conditions,queue_activity,queue_status,table_sizes,why_no_worker}'::text[])
 	-- another server that takes from a feed, or another node of Citus: the owner of the table only
 	UNION ALL SELECT 'indextable_internal', unnest('{ack,feed_status,take,verify_shard}'::text[])
 	-- advise() and profile(): they read documents where the caller may, and the server's catalogs
