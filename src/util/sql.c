@@ -22,6 +22,7 @@
 #include "as_owner.h"
 #include "sql.h"
 
+static int	fix_search_path(void);
 static void rethrow_error(MemoryContext cxt);
 static int	compare_names(const ListCell *a, const ListCell *b);
 
@@ -36,11 +37,9 @@ static int	compare_names(const ListCell *a, const ListCell *b);
 void
 run_command(Oid role, const char *sql)
 {
-	int			nestlevel = NewGUCNestLevel();
+	int			nestlevel = fix_search_path();
 	MemoryContext cxt = CurrentMemoryContext;
 
-	set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION,
-					  GUC_ACTION_SAVE, true, 0, false);
 	if (OidIsValid(role))
 		set_config_option("default_tablespace", "", PGC_USERSET, PGC_S_SESSION,
 						  GUC_ACTION_SAVE, true, 0, false);
@@ -62,6 +61,17 @@ run_command(Oid role, const char *sql)
 	PG_END_TRY();
 	END_AS_OWNER();
 	AtEOXact_GUC(false, nestlevel);
+}
+
+/* fix_search_path: begins a GUC nest level with a search_path that finds no operators of users; returns the level */
+static int
+fix_search_path(void)
+{
+	int			nestlevel = NewGUCNestLevel();
+
+	set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION,
+					  GUC_ACTION_SAVE, true, 0, false);
+	return nestlevel;
 }
 
 /*
@@ -107,12 +117,13 @@ execute_with_latest_snapshot(const char *sql, int nargs, Oid *types, Datum *valu
 
 /*
  * query_with
- *		Runs one statement likewise, as a role with a fixed search_path, or as it is, as the
- *		current user, if role is InvalidOid; returns its rows.
+ *		Runs one statement as execute_with_latest_snapshot() does, as a role under AS_OWNER(), or as
+ *		the current user if role is InvalidOid, with a fixed search_path; returns its rows.
  */
 Rows
 query_with(Oid role, const char *sql, int nargs, Oid *types, Datum *values)
 {
+	int			nestlevel = fix_search_path();
 	Rows		rows;
 	MemoryContext cxt = CurrentMemoryContext;
 
@@ -130,6 +141,7 @@ query_with(Oid role, const char *sql, int nargs, Oid *types, Datum *values)
 	}
 	PG_END_TRY();
 	END_AS_OWNER();
+	AtEOXact_GUC(false, nestlevel);
 	return rows;
 }
 
