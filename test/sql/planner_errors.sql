@@ -50,7 +50,7 @@ INSERT INTO shapes VALUES
 	($$SELECT count(*) FROM t WHERE %1$s AND (doc ->> 'a' = 'a3' AND %1$s OR doc ->> 'b' = 'b7')$$),
 	($$SELECT count(*) FROM t WHERE doc ->> 'a' = 'a3' OR doc ->> 'b' = 'b7' AND (%1$s)$$),
 	($$SELECT id FROM t WHERE %1$s AND doc -> 'tags' ? 'x1'$$), ($$SELECT id FROM t WHERE %1$s AND doc ->> 'a' = 'a3' AND doc -> 'tags' ? 'x1'$$),
-	($$SELECT doc ->> 'n' FROM t WHERE %1$s AND doc ->> 'kind' = 'number'$$), ($$SELECT DISTINCT doc ->> 'kind' FROM t WHERE %1$s$$),
+	($$SELECT doc ->> 'n' FROM t WHERE %1$s AND doc ->> 'kind' = 'number'$$), ($$SELECT DISTINCT doc ->> 'k' FROM t WHERE %1$s$$),
 	('SELECT count(*) FROM t WHERE %1$s'), ($$SELECT doc ->> 'k', count(*) FROM t WHERE %1$s GROUP BY 1$$),
 	($$SELECT doc ->> 'k', count(*) FILTER (WHERE %1$s) FROM t GROUP BY 1$$), ($$SELECT sum((doc ->> 'i')::int) FILTER (WHERE %1$s) FROM t$$),
 	($$SELECT max(doc ->> 'k') FROM t WHERE %1$s$$), ($$SELECT count(DISTINCT doc ->> 'k') FILTER (WHERE %1$s) FROM t$$),
