@@ -161,6 +161,7 @@ extern void unlock_records(IndexDef *def, List *locked, uint32 lacking);
 extern Oid	get_extension_owner(void);
 extern Oid	table_owner(Oid relid);
 extern void revoke_all(Oid relid, Oid owner);
+extern void revoke_defaults(Oid relid, Oid owner);
 extern bool is_own_guard(const char *name);
 extern void guard_own_table(Oid relid);
 extern void record_extension_dependency(Oid relid);

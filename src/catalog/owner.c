@@ -16,6 +16,7 @@
 #include "commands/extension.h"
 #include "miscadmin.h"
 #include "storage/lockdefs.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
@@ -25,6 +26,8 @@
 #include "catalog.h"
 
 PG_FUNCTION_INFO_V1(indextable_schema_is_new);
+
+static void revoke_from(Oid relid, Oid owner, Acl *acl);
 
 /* get_extension_owner: returns the role that owns the extension's tables */
 Oid
@@ -56,18 +59,40 @@ revoke_all(Oid relid, Oid owner)
 {
 	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
 	bool		isnull;
-	Datum		acl;
-	Oid		   *roles;
-	int			nroles = 0;
+	Datum		datum;
+	Acl		   *acl;
 
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "cache lookup failed for relation %u", relid);
-	acl = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_relacl, &isnull);
-	if (!isnull)
-		nroles = aclmembers(DatumGetAclPCopy(acl), &roles);
+	datum = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_relacl, &isnull);
+	acl = isnull ? NULL : DatumGetAclPCopy(datum);
 	ReleaseSysCache(tuple);
-	if (isnull)
-		return;
+	if (acl != NULL)
+		revoke_from(relid, owner, acl);
+}
+
+/*
+ * revoke_defaults
+ *		Revokes all privileges on a table from the roles to which default privileges give some.
+ *
+ * What a dump grants to other roles stays: a restore by sections grants before it creates triggers.
+ */
+void
+revoke_defaults(Oid relid, Oid owner)
+{
+	Acl		   *acl = get_user_default_acl(OBJECT_TABLE, owner, get_rel_namespace(relid));
+
+	if (acl != NULL)
+		revoke_from(relid, owner, acl);
+}
+
+/* revoke_from: revokes all privileges on a table from PUBLIC, and from those in an access control list but its owner */
+static void
+revoke_from(Oid relid, Oid owner, Acl *acl)
+{
+	Oid		   *roles;
+	int			nroles = aclmembers(acl, &roles);
+
 	run_sql(get_extension_owner(), "REVOKE ALL ON TABLE %s FROM PUBLIC", quoted_relation(relid));
 	for (int i = 0; i < nroles; i++)
 		if (roles[i] != owner)

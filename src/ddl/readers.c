@@ -213,5 +213,5 @@ revoke_default_privileges(Oid relid)
 	if (OidIsValid(fact) ? is_adopted(index_table, fact) : !is_undefined(relid))
 		return;
 	foreach_oid(table, list_with_partitions(OidIsValid(fact) ? index_table : relid))
-		revoke_all(table, table_owner(table));
+		revoke_defaults(table, table_owner(table));
 }
