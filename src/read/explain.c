@@ -10,11 +10,13 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_authid.h"
 #include "commands/dbcommands.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "rewrite/rewriteHandler.h"
 #include "tcop/tcopprot.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
@@ -168,16 +170,24 @@ is_preloaded(const char *setting)
 	return libraries != NULL && strstr(libraries, IT_SCHEMA) != NULL;
 }
 
-/* command_to_preload: returns the command that has new sessions of the database load the library, too, beside those that they load now */
+/*
+ * command_to_preload
+ *		Returns the command that has new sessions of the database load the library, too, beside
+ *		those that they load now.  These are named only to those who may see the setting.
+ */
 static char *
 command_to_preload(void)
 {
+	char	   *now = pstrdup(GetConfigOption("session_preload_libraries", false, false));
 	StringInfoData buf;
 	List	   *libraries = NIL;
 
 	initStringInfo(&buf);
 	appendStringInfo(&buf, "ALTER DATABASE %s SET session_preload_libraries = ", quote_identifier(get_database_name(MyDatabaseId)));
-	(void) SplitDirectoriesString(GetConfigOptionByName("session_preload_libraries", NULL, false), ',', &libraries);
+	if (has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_SETTINGS))
+		(void) SplitDirectoriesString(now, ',', &libraries);
+	else if (now[0] != '\0')
+		appendStringInfoString(&buf, "(what it is now), ");
 	foreach_ptr(char, library, libraries)
 		appendStringInfo(&buf, "%s, ", quote_literal_cstr(library));
 	appendStringInfo(&buf, "%s;", quote_literal_cstr(IT_SCHEMA));
