@@ -194,7 +194,7 @@ hint_at_damage(Oid index_table)
 		errhint("To make all entries anew, run %s", told_call("rebuild", index_table));
 }
 
-/* damaged_index_table: does so; arg is the OID of the index table */
+/* damaged_index_table: calls hint_at_damage(), as a callback of an error context; arg is a pointer to the OID */
 void
 damaged_index_table(void *arg)
 {

@@ -367,7 +367,7 @@ write_entries(void *arg)
 	MemoryContextDelete(cxt);
 }
 
-/* write_some: does that for the first rows; r->n says of how many */
+/* write_some: writes the entries of the first r->n rows */
 static void
 write_some(Reconciliation *r)
 {

@@ -155,8 +155,8 @@ queues_restore(Oid fact)
 
 /*
  * queue_is_damaged
- *		Returns whether a queue table of a fact table has pages that cannot be read.  What is in a feed only
- *		the other server knows, so a feed is left alone.
+ *		Returns whether a queue table of a fact table has pages that cannot be read.  A feed is left
+ *		alone: only the other server knows what is in it.
  */
 bool
 queue_is_damaged(FactDef *def)

@@ -149,8 +149,8 @@ try_lock(LockRequest *request, int ms)
 
 /*
  * run_with_lock_timeout
- *		Runs in a subtransaction what waits for each lock for so many ms only; returns the error that it
- *		has ended with, or NULL.
+ *		Runs a function in a subtransaction in which each lock is awaited for a number of ms at most;
+ *		returns the error that has ended it, or NULL.
  *
  * It has to end with CHECK_FOR_INTERRUPTS(): see request_lock().
  */
