@@ -23,6 +23,9 @@
 #include "sql.h"
 
 static int	fix_search_path(void);
+static Rows run_statement(Oid role, const char *sql,
+						  uint64 (*execute) (const char *sql, int nargs, Oid *types, Datum *values),
+						  int nargs, Oid *types, Datum *values);
 static void rethrow_error(MemoryContext cxt);
 static int	compare_names(const ListCell *a, const ListCell *b);
 
@@ -37,21 +40,42 @@ static int	compare_names(const ListCell *a, const ListCell *b);
 void
 run_command(Oid role, const char *sql)
 {
-	int			nestlevel = fix_search_path();
-	MemoryContext cxt = CurrentMemoryContext;
+	int			nestlevel = NewGUCNestLevel();
 
 	if (OidIsValid(role))
 		set_config_option("default_tablespace", "", PGC_USERSET, PGC_S_SESSION,
 						  GUC_ACTION_SAVE, true, 0, false);
+	(void) run_statement(role, sql, NULL, 0, NULL, NULL);
+	AtEOXact_GUC(false, nestlevel);
+}
+
+/*
+ * run_statement
+ *		Runs SQL by a function, or by SPI_execute() if that is NULL, under AS_OWNER() as a role, or as
+ *		the current user if role is InvalidOid, with a fixed search_path; returns the rows.
+ */
+static Rows
+run_statement(Oid role, const char *sql, uint64 (*execute) (const char *sql, int nargs, Oid *types, Datum *values),
+			  int nargs, Oid *types, Datum *values)
+{
+	int			nestlevel = fix_search_path();
+	MemoryContext cxt = CurrentMemoryContext;
+	Rows		rows;
+
 	AS_OWNER(role);
 	PG_TRY();
 	{
-		int			result;
-
 		SPI_connect();
-		result = SPI_execute(sql, false, 0);
-		if (result < 0)
-			elog(ERROR, "%s: %s", SPI_result_code_string(result), sql);
+		if (execute != NULL)
+			(void) execute(sql, nargs, types, values);
+		else
+		{
+			int			result = SPI_execute(sql, false, 0);
+
+			if (result < 0)
+				elog(ERROR, "%s: %s", SPI_result_code_string(result), sql);
+		}
+		rows = copy_rows(cxt);
 		SPI_finish();
 	}
 	PG_CATCH();
@@ -61,6 +85,7 @@ run_command(Oid role, const char *sql)
 	PG_END_TRY();
 	END_AS_OWNER();
 	AtEOXact_GUC(false, nestlevel);
+	return rows;
 }
 
 /* fix_search_path: begins a GUC nest level with a search_path that finds no operators of users; returns the level */
@@ -123,26 +148,7 @@ execute_with_latest_snapshot(const char *sql, int nargs, Oid *types, Datum *valu
 Rows
 query_with(Oid role, const char *sql, int nargs, Oid *types, Datum *values)
 {
-	int			nestlevel = fix_search_path();
-	Rows		rows;
-	MemoryContext cxt = CurrentMemoryContext;
-
-	AS_OWNER(role);
-	PG_TRY();
-	{
-		SPI_connect();
-		(void) execute_with_latest_snapshot(sql, nargs, types, values);
-		rows = copy_rows(cxt);
-		SPI_finish();
-	}
-	PG_CATCH();
-	{
-		rethrow_error(cxt);
-	}
-	PG_END_TRY();
-	END_AS_OWNER();
-	AtEOXact_GUC(false, nestlevel);
-	return rows;
+	return run_statement(role, sql, execute_with_latest_snapshot, nargs, types, values);
 }
 
 /* copy_rows: returns the rows of a statement that SPI has run, copied to a memory context */
