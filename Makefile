@@ -16,7 +16,7 @@
 EXTENSION  = indextable
 MODULE_big = indextable
 DATA       = $(sort $(wildcard sql/*--*.sql))
-OBJS       = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c src/*/*.c src/*/*/*.c)))
+OBJS       = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c src/*/*.c)))
 
 # The server's own headers have unused parameters. Hidden is what is not marked PGDLLEXPORT: see test/run/exports.
 PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter -fvisibility=hidden $(WERROR)
@@ -49,7 +49,7 @@ endif
 include $(PGXS)
 endif
 
-$(OBJS): $(sort $(wildcard src/*.h src/*/*.h src/*/*/*.h))
+$(OBJS): $(sort $(wildcard src/*.h src/*/*.h))
 
 test-output:
 	@mkdir -p test/output/regress test/output/isolation

@@ -130,7 +130,7 @@ typedef struct Field
 	bool		typbyval;
 	Cast		cast;
 	struct FieldCast *asked;	/* the cast as queries have it, or NULL; see
-								 * read/field_match.c */
+								 * match/field_match.c */
 } Field;
 
 /* The definition of an index table; columns are those of the index table where nothing else is said. */
@@ -149,7 +149,7 @@ typedef struct IndexDef
 								 * constant; or NULL */
 	bool		multi;			/* a key field is multi-valued */
 	int			docno;			/* which of fact->doc_attno is the document */
-	TransactionId xmin;			/* of the catalog row; see read/lookup.c */
+	TransactionId xmin;			/* of the catalog row; see lookup/lookup.c */
 
 	int			nkeys;			/* key fields */
 	int			nincludes;
@@ -254,7 +254,7 @@ typedef struct FactDef
 	Oid			queue;			/* the queue table that changes are appended
 								 * to, or InvalidOid */
 	Oid			spare;			/* the other one, which takes turns with it */
-	struct ForeignPlan *foreign_plans;	/* see place/foreign/foreign_plan.c */
+	struct ForeignPlan *foreign_plans;	/* see foreign/foreign_plan.c */
 	bool		queue_lost;		/* one was dropped with what was in it, and
 								 * spare is InvalidOid; see queue/tables.c */
 	bool		feed;			/* the queue is a feed */
@@ -266,7 +266,7 @@ typedef struct FactDef
 	int			ndefs;
 	List	   *missing;		/* OIDs of index tables that do not exist */
 	int			nsync;			/* so many are transactional, and come first */
-	struct FactChecks *checks;	/* of read/fact_checks.c, or NULL */
+	struct FactChecks *checks;	/* of match/fact_checks.c, or NULL */
 	IndexDef  **defs;			/* all but tables of totals */
 	int			ntotals;
 	IndexDef  **totals;			/* these, which are transactional */

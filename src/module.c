@@ -13,11 +13,11 @@
 #include "storage/lwlock.h"
 #include "storage/shmem.h"
 
+#include "citus/citus.h"
 #include "maintain/maintain.h"
-#include "place/citus/citus.h"
+#include "planner/plan.h"
 #include "queue/queue.h"
-#include "read/plan.h"
-#include "read/scan.h"
+#include "scan/scan.h"
 #include "util/settings.h"
 #include "worker/worker.h"
 

@@ -32,7 +32,7 @@
 #include "../indextable.h"
 #include "../maintain/maintain.h"
 #include "../place/place.h"
-#include "../read/plan.h"
+#include "../planner/plan.h"
 #include "../util/arguments.h"
 #include "../util/as_owner.h"
 #include "../util/inherit.h"

@@ -23,9 +23,9 @@
 
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
+#include "../foreign/foreign.h"
 #include "../indextable.h"
 #include "../maintain/maintain.h"
-#include "../place/foreign/foreign.h"
 #include "../place/place.h"
 #include "../queue/queue.h"
 #include "../util/arguments.h"

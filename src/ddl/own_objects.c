@@ -374,7 +374,7 @@ refuse_queue(bool drop, const char *name, Oid fact)
 /*
  * refuse_forged_trigger
  *		Refuses to have users make triggers as they carry definitions of index tables to the
- *		nodes of Citus, where they are believed: see place/citus/distributed_queue.c.
+ *		nodes of Citus, where they are believed: see citus/distributed_queue.c.
  *
  * Those of shards, which Citus makes as the owner of the table, have other names.
  */

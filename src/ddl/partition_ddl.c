@@ -42,9 +42,9 @@
 
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
+#include "../foreign/foreign.h"
 #include "../indextable.h"
 #include "../maintain/maintain.h"
-#include "../place/foreign/foreign.h"
 #include "../util/inherit.h"
 #include "../util/lock.h"
 #include "../util/sql.h"

@@ -306,6 +306,13 @@ extern void make_totals_index(IndexDef *def, const char *tablespace);
 #define SUM_ATTNO(def, i) \
 	((def)->fields[(def)->nkeys + (i)].attno != (def)->count_attno[i] ? (def)->fields[(def)->nkeys + (i)].attno : 0)
 
+/* soft_definition.c: the definitions of fact tables to the planner, without errors and waiting */
+
+/* How often a definition is asked for of which there is news each time, before the planner does without it. */
+#define MAX_ATTEMPTS	5
+
+extern FactDef *soft_definition(Oid relid);
+
 /*
  * tree_age.c: whether tables are stored as they were when a snapshot was taken, or when they
  * were read.

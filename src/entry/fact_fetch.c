@@ -10,7 +10,7 @@
  * locked: no other transaction changes what is live under its primary key.  (A
  * deferrable primary key is another matter: see unique_conflict.c.)  The drain locks no
  * rows, and uses the snapshot that it has read the queue with.  A row on another
- * server is read as that server shows it: see place/foreign/foreign_rows.c.
+ * server is read as that server shows it: see foreign/foreign_rows.c.
  *
  *-------------------------------------------------------------------------
  */

@@ -26,8 +26,8 @@
 
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
+#include "../foreign/foreign.h"
 #include "../indextable.h"
-#include "../place/foreign/foreign.h"
 #include "../place/place.h"
 #include "../queue/queue.h"
 #include "../util/inherit.h"

@@ -1,0 +1,425 @@
+/*-------------------------------------------------------------------------
+ *
+ * citus.c
+ *	  Reads in the catalog of Citus what a table is to it.
+ *
+ * Rows of a Citus table are in its shards, which are tables of their own, and the table
+ * itself is an empty shell: what is written to it and read from it never reaches the
+ * triggers and scans of this server.  So everything here that looks at a table has to know.
+ *
+ * The catalog is that of Citus 11 to 14.  Its tables and columns are looked up by name: they
+ * have other OIDs in each database, and columns have been added and dropped.  Only a
+ * superuser can create tables in pg_catalog, so they are not those of another user.  They
+ * are read with a catalog snapshot: what the session itself, or another one that has
+ * committed, has just made of a table counts.  Citus sends an invalidation message for a
+ * table that it distributes, and for one that it does not distribute any more, so whatever
+ * remembers the answer has to be told of changes of the table.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "catalog/pg_type.h"
+#include "commands/sequence.h"
+#include "common/hashfn.h"
+#include "mb/pg_wchar.h"
+#include "utils/array.h"
+#include "utils/fmgroids.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+
+#include "../util/sql.h"
+#include "citus.h"
+
+/* How pg_dist_partition says what a table is. */
+#define PARTMETHOD_NONE		'n' /* its rows are not divided */
+#define REPMODEL_2PC		't' /* writes go to all nodes */
+#define NO_COLOCATION		0
+
+static Oid	citus_shard(Oid table, int64 number);
+static char *shard_name(const char *table, int64 shard);
+static int64 shard_number(const char *name);
+static int64 last_value(Oid sequence);
+static HeapTuple fetch_row(Relation rel, const char *column, const char *index, RegProcedure equal, Datum value);
+static Datum column_value(Relation rel, HeapTuple tuple, const char *column);
+
+/*
+ * citus_kind
+ *		Returns what a table is to Citus, at once if the database has no Citus: then this is
+ *		a single search in a cache of the server.
+ *
+ * A table with a single shard that belongs to a colocation group, as schema-based sharding
+ * makes them, is distributed, too; it has no distribution column.
+ */
+CitusKind
+citus_kind(Oid relid)
+{
+	Oid			catalog = get_relname_relid("pg_dist_partition", PG_CATALOG_NAMESPACE);
+	CitusKind	kind = CITUS_DISTRIBUTED;
+	Relation	rel;
+	HeapTuple	tuple;
+
+	if (!OidIsValid(catalog))
+		return CITUS_NONE;
+	rel = try_relation_open(catalog, AccessShareLock);
+	if (rel == NULL)
+		return CITUS_NONE;		/* Citus has just been dropped */
+	tuple = fetch_row(rel, "logicalrelid", "pg_dist_partition_logical_relid_index",
+					  F_OIDEQ, ObjectIdGetDatum(relid));
+	if (tuple != NULL)
+	{
+		char		method = DatumGetChar(column_value(rel, tuple, "partmethod"));
+		char		replication = DatumGetChar(column_value(rel, tuple, "repmodel"));
+		int32		colocation = DatumGetInt32(column_value(rel, tuple, "colocationid"));
+
+		if (method == PARTMETHOD_NONE && replication == REPMODEL_2PC)
+			kind = CITUS_REFERENCE;
+		else if (method == PARTMETHOD_NONE && colocation == NO_COLOCATION)
+			kind = CITUS_LOCAL;
+	}
+	relation_close(rel, AccessShareLock);
+	if (tuple != NULL)
+		return kind;
+	return OidIsValid(place_table_of_part(relid)) ? CITUS_SHARD : CITUS_NONE;
+}
+
+/*
+ * place_table_of_part
+ *		Returns the Citus table of which a table in the same schema has the name of a shard, or
+ *		InvalidOid.  Citus has no other sign of it.
+ *
+ * It is a shard, too, if it has been left behind by a move and Citus will drop it.
+ */
+Oid
+place_table_of_part(Oid relid)
+{
+	char	   *name = get_rel_name(relid);
+	int64		number = name == NULL ? 0 : shard_number(name);
+	Oid			catalog = number == 0 ? InvalidOid : get_relname_relid("pg_dist_shard", PG_CATALOG_NAMESPACE);
+	Oid			table = InvalidOid;
+	Relation	rel;
+	HeapTuple	tuple;
+
+	if (!OidIsValid(catalog) || (rel = try_relation_open(catalog, AccessShareLock)) == NULL)
+		return InvalidOid;
+	tuple = fetch_row(rel, "shardid", "pg_dist_shard_shardid_index", F_INT8EQ, Int64GetDatum(number));
+	if (tuple != NULL)
+		table = DatumGetObjectId(column_value(rel, tuple, "logicalrelid"));
+	relation_close(rel, AccessShareLock);
+	return OidIsValid(table) && citus_shard(table, number) == relid ? table : InvalidOid;
+}
+
+/* citus_shard: returns the table that is the shard with a number on this node, or InvalidOid */
+static Oid
+citus_shard(Oid table, int64 number)
+{
+	char	   *name = get_rel_name(table);
+
+	return name == NULL ? InvalidOid : get_relname_relid(shard_name(name, number), get_rel_namespace(table));
+}
+
+/*
+ * place_takes
+ *		Returns whether Citus is about to make a local table the shard of a table that will
+ *		take its name: it renames the table to the name of a shard with the number that its
+ *		sequence has just given out.
+ */
+bool
+place_takes(Oid relid, const char *name)
+{
+	Oid			sequence = get_relname_relid("pg_dist_shardid_seq", PG_CATALOG_NAMESPACE);
+	char	   *table = get_rel_name(relid);
+	int64		number = shard_number(name);
+
+	return OidIsValid(sequence) && table != NULL && number != 0 &&
+		strcmp(shard_name(table, number), name) == 0 && number == last_value(sequence);
+}
+
+/* last_value: returns the number that a sequence has given out last, or 0 */
+static int64
+last_value(Oid sequence)
+{
+	Relation	rel = try_relation_open(sequence, AccessShareLock);
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	int64		value;
+
+	if (rel == NULL)
+		return 0;
+	scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
+	tuple = systable_getnext(scan);
+	value = HeapTupleIsValid(tuple) ? ((Form_pg_sequence_data) GETSTRUCT(tuple))->last_value : 0;
+	systable_endscan(scan);
+	relation_close(rel, AccessShareLock);
+	return value;
+}
+
+/*
+ * shard_name
+ *		Returns the name that Citus gives to a shard: that of its table, an underscore and
+ *		the number of the shard.  If it is too long, the table's name is cut, and a hash of
+ *		it put behind it.
+ */
+static char *
+shard_name(const char *table, int64 shard)
+{
+	char	   *suffix = psprintf("_" INT64_FORMAT, shard);
+	int			length = strlen(table);
+	int			room = NAMEDATALEN - (int) strlen(suffix);
+	const int	hash_length = 10;	/* an underscore, eight digits, and the
+									 * zero at the end */
+
+	if (length < room)
+		return psprintf("%s%s", table, suffix);
+	return psprintf("%.*s_%.8x%s", pg_mbcliplen(table, length, room - hash_length), table,
+					DatumGetUInt32(hash_any((const unsigned char *) table, length)), suffix);
+}
+
+/* shard_number: returns the number at the end of what may be the name of a shard, or 0 */
+static int64
+shard_number(const char *name)
+{
+	const char *digits = strrchr(name, '_');
+	int64		number;
+
+	if (digits == NULL || strspn(digits + 1, "0123456789") != strlen(digits + 1))
+		return 0;
+	errno = 0;
+	number = strtoll(digits + 1, NULL, 10);
+	return errno == 0 ? number : 0;
+}
+
+/*
+ * fetch_row
+ *		Returns a copy of the row with a value in a column, or NULL if there is none.
+ *		Searches the index of this name if there is one.
+ */
+static HeapTuple
+fetch_row(Relation rel, const char *column, const char *index, RegProcedure equal, Datum value)
+{
+	Oid			indexid = get_relname_relid(index, PG_CATALOG_NAMESPACE);
+	AttrNumber	attno = get_attnum(RelationGetRelid(rel), column);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	if (attno == InvalidAttrNumber)
+		return NULL;
+	ScanKeyInit(&key, attno, BTEqualStrategyNumber, equal, value);
+	scan = systable_beginscan(rel, indexid, OidIsValid(indexid), NULL, 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+		tuple = heap_copytuple(tuple);
+	systable_endscan(scan);
+	return tuple;
+}
+
+/* column_value: returns the value of a column, 0 if it is null or the column does not exist */
+static Datum
+column_value(Relation rel, HeapTuple tuple, const char *column)
+{
+	AttrNumber	attno = get_attnum(RelationGetRelid(rel), column);
+	bool		isnull = true;
+	Datum		value = (Datum) 0;
+
+	if (attno != InvalidAttrNumber)
+		value = heap_getattr(tuple, attno, RelationGetDescr(rel), &isnull);
+	return isnull ? (Datum) 0 : value;
+}
+
+/*-------------------------------------------------------------------------
+ * Reads in the catalog of Citus how tables are distributed and which shards this node has,
+ * and locks shards against being moved.
+ *
+ * A shard is a table with the name of the distributed table and the number of the shard.  The
+ * shards of tables that are distributed together (co-located) have the same bounds, and those
+ * with the same bounds are always on the same node.  The callers of these functions may read
+ * the catalog of Citus, as everybody may.
+ *-------------------------------------------------------------------------
+ */
+
+/* citus_is_installed: returns whether the database has Citus, after a single search in a cache of the server */
+bool
+citus_is_installed(void)
+{
+	return OidIsValid(get_relname_relid("pg_dist_partition", PG_CATALOG_NAMESPACE));
+}
+
+/* citus_local_group: returns the number by which Citus knows this node; 0 is the coordinator */
+int
+citus_local_group(void)
+{
+	Rows		rows = query_as(InvalidOid, "SELECT groupid::pg_catalog.int4 FROM pg_catalog.pg_dist_local_group");
+
+	return rows.n > 0 ? DatumGetInt32(row_value(&rows, 0, 1)) : 0;
+}
+
+/* citus_read_table: fills *table with how a distributed table is distributed */
+void
+citus_read_table(Oid relid, CitusTable *table)
+{
+	Rows		rows = query_as(InvalidOid,
+								"SELECT p.partmethod = 'h',"
+								" EXISTS (SELECT FROM pg_catalog.pg_dist_shard s JOIN pg_catalog.pg_dist_placement pl USING (shardid)"
+								"  WHERE s.logicalrelid = p.logicalrelid GROUP BY shardid HAVING count(*) > 1),"
+								" CASE WHEN p.partkey IS NOT NULL THEN"
+								"  pg_catalog.column_to_column_name(p.logicalrelid, p.partkey) END,"
+								" (SELECT count(*)::int4 FROM pg_catalog.pg_dist_shard s WHERE s.logicalrelid = p.logicalrelid)"
+								" FROM pg_catalog.pg_dist_partition p WHERE p.logicalrelid = '%u'", relid);
+
+	memset(table, 0, sizeof(CitusTable));
+	if (rows.n == 0)
+		return;
+	table->by_hash = DatumGetBool(row_value(&rows, 0, 1));
+	table->replicated = DatumGetBool(row_value(&rows, 0, 2));
+	table->column = row_text(&rows, 0, 3);
+	table->nshards = DatumGetInt32(row_value(&rows, 0, 4));
+}
+
+/* citus_colocated_shard: returns the shard of another table with the same bounds as a shard of this table, or InvalidOid */
+Oid
+citus_colocated_shard(Oid shard, Oid table, Oid other)
+{
+	Rows		rows = query_as(InvalidOid, "SELECT b.shardid FROM pg_catalog.pg_dist_shard a JOIN pg_catalog.pg_dist_shard b"
+								" ON b.shardminvalue = a.shardminvalue AND b.logicalrelid = '%u'"
+								" WHERE a.logicalrelid = '%u' AND a.shardid = " INT64_FORMAT,
+								other, table, (int64) strtoll(strrchr(get_rel_name(shard), '_') + 1, NULL, 10));
+	int64		number = rows.n > 0 ? DatumGetInt64(row_value(&rows, 0, 1)) : 0;
+
+	return number == 0 ? InvalidOid : citus_shard(other, number);
+}
+
+/*
+ * citus_local_shards
+ *		Lists the shards of a fact table that this node has, each with that of its queue
+ *		(ShardPair *), as Citus' catalog says at this moment.
+ */
+List *
+citus_local_shards(Oid fact, Oid queue)
+{
+	List	   *result = NIL;
+	Rows		rows = query_as(InvalidOid,
+								"SELECT f.shardid, q.shardid, f.shardminvalue::pg_catalog.int4, f.shardmaxvalue::pg_catalog.int4"
+								" FROM pg_catalog.pg_dist_shard f JOIN pg_catalog.pg_dist_shard q"
+								"  ON q.logicalrelid = '%u' AND q.shardminvalue = f.shardminvalue"
+								" JOIN pg_catalog.pg_dist_placement p ON p.shardid = f.shardid"
+								" JOIN pg_catalog.pg_dist_placement r ON r.shardid = q.shardid AND r.groupid = p.groupid"
+								" JOIN pg_catalog.pg_dist_local_group g ON g.groupid = p.groupid"
+								" WHERE f.logicalrelid = '%u' ORDER BY f.shardid", queue, fact);
+
+	for (uint64 i = 0; i < rows.n; i++)
+	{
+		ShardPair  *pair = palloc(sizeof(ShardPair));
+
+		pair->fact_shard = DatumGetInt64(row_value(&rows, i, 1));
+		pair->queue_shard = DatumGetInt64(row_value(&rows, i, 2));
+		pair->min = DatumGetInt32(row_value(&rows, i, 3));
+		pair->max = DatumGetInt32(row_value(&rows, i, 4));
+		pair->fact = citus_shard(fact, pair->fact_shard);
+		pair->queue = citus_shard(queue, pair->queue_shard);
+		if (OidIsValid(pair->fact) && OidIsValid(pair->queue))
+			result = lappend(result, pair);
+	}
+	return result;
+}
+
+/* citus_shard_numbers: returns the numbers of all shards of a distributed table, as the text of an array */
+char *
+citus_shard_numbers(Oid relid)
+{
+	Rows		rows = query_as(InvalidOid, "SELECT coalesce(pg_catalog.array_agg(shardid ORDER BY shardid)::pg_catalog.text, '{}')"
+								" FROM pg_catalog.pg_dist_shard WHERE logicalrelid = '%u'", relid);
+
+	return row_text(&rows, 0, 1);
+}
+
+/*
+ * citus_lock_shards
+ *		Locks shards, and those of their queues, against being moved or split until the
+ *		transaction ends, as Citus does it for those that it writes.
+ */
+void
+citus_lock_shards(List *pairs)
+{
+	StringInfoData numbers;
+
+	initStringInfo(&numbers);
+	foreach_ptr(ShardPair, pair, pairs)
+		appendStringInfo(&numbers, "," INT64_FORMAT "," INT64_FORMAT, pair->fact_shard, pair->queue_shard);
+	if (pairs != NIL)
+		(void) query_as(InvalidOid, "SELECT pg_catalog.lock_shard_metadata(5, '{%s}')", numbers.data + 1);
+}
+
+/* citus_lock_table: locks all shards of a distributed table likewise, also those into which some were split meanwhile */
+void
+citus_lock_table(Oid relid)
+{
+	char	   *numbers = citus_shard_numbers(relid);
+	char	   *locked;
+
+	do
+	{
+		(void) query_as(InvalidOid, "SELECT pg_catalog.lock_shard_metadata(5, '%s')", locked = numbers);
+		numbers = citus_shard_numbers(relid);
+	} while (strcmp(numbers, locked) != 0);
+}
+
+/*
+ * begin_citus_settings
+ *		Sets what commands on distributed tables need, until AtEOXact_GUC() of the result: triggers
+ *		are allowed, and a node runs all commands of the transaction in one session, so that
+ *		each sees what the one before it has done.
+ */
+int
+begin_citus_settings(void)
+{
+	static const char *const settings[][2] = {
+		{"citus.enable_unsafe_triggers", "on"},
+		{"citus.multi_shard_modify_mode", "sequential"},
+		{"citus.enable_ddl_propagation", "on"},
+		{"client_min_messages", "warning"},
+	};
+	int			nestlevel = NewGUCNestLevel();
+
+	for (Size i = 0; i < lengthof(settings); i++)
+		set_config_option(settings[i][0], settings[i][1], PGC_USERSET, PGC_S_SESSION,
+						  GUC_ACTION_SAVE, true, 0, false);
+	return nestlevel;
+}
+
+/* run_with_citus_settings: runs such a command as the owner of the extension */
+void
+run_with_citus_settings(const char *sql)
+{
+	int			nestlevel = begin_citus_settings();
+
+	run_command(get_extension_owner(), sql);
+	AtEOXact_GUC(false, nestlevel);
+}
+
+/* place_is_taken: returns whether a table is one of Citus, of whatever kind */
+bool
+place_is_taken(Oid relid)
+{
+	return citus_kind(relid) != CITUS_NONE;
+}
+
+/* place_has_parts: returns whether a table is distributed */
+bool
+place_has_parts(Oid relid)
+{
+	return citus_kind(relid) == CITUS_DISTRIBUTED;
+}
+
+/*
+ * place_is_governed_elsewhere
+ *		Returns whether a table is distributed and this node is not the coordinator, which runs
+ *		all commands that change the table.
+ */
+bool
+place_is_governed_elsewhere(Oid relid)
+{
+	return place_has_parts(relid) && citus_local_group() != 0;
+}

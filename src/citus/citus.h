@@ -1,0 +1,115 @@
+/*-------------------------------------------------------------------------
+ *
+ * citus.h
+ *	  Offers the rows, the queue and the entries of fact tables that Citus has distributed.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_CITUS_H
+#define INDEXTABLE_CITUS_H
+
+#include "../catalog/catalog.h"
+#include "../entry/entry.h"
+#include "../entry/scans.h"
+#include "../indextable.h"
+#include "../queue/queue.h"
+#include "../verify/verify.h"
+
+/* what Citus says of tables and shards */
+typedef enum CitusKind
+{
+	CITUS_NONE,					/* nothing: an ordinary table */
+	CITUS_DISTRIBUTED,			/* its rows are in shards: by hash, range or
+								 * append, or all in a single one */
+	CITUS_REFERENCE,			/* each node has all of its rows */
+	CITUS_LOCAL,				/* the coordinator has all of its rows, in a
+								 * shard */
+	CITUS_SHARD					/* a shard of one of these */
+} CitusKind;
+
+extern CitusKind citus_kind(Oid relid);
+
+/* How a table is distributed. */
+typedef struct CitusTable
+{
+	bool		by_hash;
+	bool		replicated;		/* a shard has more than one placement */
+	char	   *column;			/* by which rows are distributed, or NULL */
+	int			nshards;
+} CitusTable;
+
+/* A shard of a fact table, and that of its queue, both of the same rows. */
+typedef struct ShardPair
+{
+	int64		fact_shard;		/* the numbers that Citus has given them */
+	int64		queue_shard;
+	Oid			fact;			/* the tables that they are on this node */
+	Oid			queue;
+	int32		min;			/* they have the rows whose hash is in these */
+	int32		max;			/* bounds, both included */
+	int			column;			/* of the primary key, from 0, by which Citus
+								 * distributes rows */
+} ShardPair;
+
+extern bool citus_is_installed(void);
+extern int	citus_local_group(void);
+extern void citus_read_table(Oid relid, CitusTable *table);
+extern Oid	citus_colocated_shard(Oid shard, Oid table, Oid other);
+extern List *citus_local_shards(Oid fact, Oid queue);
+extern char *citus_shard_numbers(Oid relid);
+extern void citus_lock_shards(List *pairs);
+extern void citus_lock_table(Oid relid);
+extern ShardPair *shard_of_key(List *shards, FactDef *def, Datum *key);
+extern int64 guard_number(Oid index_table);
+extern Trigger *find_guard(Relation rel);
+extern int	begin_citus_settings(void);
+extern void run_with_citus_settings(const char *sql);
+
+/* entries */
+extern void *distributed_scan_start(EntryScan *search);
+extern TupleTableSlot *distributed_scan_next(void *search);
+extern void distributed_scan_end(void *search);
+extern void *fetch_distributed_entries(IndexDef *def, Datum *keys, int n);
+extern void find_fetched_entries(void *all, Datum *key, Entries *entries);
+extern void apply_distributed_ops(IndexDef *def, OpList *list);
+
+/* the queue */
+extern void distribute_queue(FactDef *def, Oid queue);
+extern void queue_all_rows(Oid fact, int64 number);
+extern void shard_find_queue(FactDef *def, Leaf *shard);
+extern int64 next_queue_number(void);
+extern int64 new_command_number(void);
+extern bool shard_append(FactDef *def, Oid queue, HeapTuple *rows, int n);
+extern bool count_distributed_queue(FactTableRow *queue, QueueCount *count);
+extern char *numbers_queued(Oid queue, TimestampTz before);
+extern bool still_queued(Oid queue, TimestampTz before, const char *numbers);
+extern bool wait_for_distributed_queue(FactTableRow *queue, int64 max_lag, TimestampTz until);
+
+/* drains */
+extern bool shard_drain_begin(Drain *drain);
+extern void shard_drain_take(Drain *drain);
+extern void drain_all_nodes(Oid fact_table, DrainCall *call);
+extern void wait_for_prepared(FactDef *def, bool all_nodes);
+extern List *prepared_transactions(FactDef *def, bool all_nodes);
+
+/* triggers, and what they tell other nodes */
+extern FactDef *shard_definition(Relation shard);
+extern void distributed_install_fact(Oid fact, const char *trigger, const char *event, const char *level);
+extern void install_guard_with(Oid index_table, int64 number);
+extern void distributed_install_guard(Oid index_table);
+extern void distributed_renew_guard(Oid index_table);
+extern void distributed_remove_triggers(Oid fact);
+extern void adopt_distributed(void);
+extern void shard_guard_init(void);
+
+/* This session is writing entries of distributed index tables. */
+extern bool writing_distributed;
+
+/* index tables */
+extern void check_distributed(DefinitionRow *row, FactDef *factdef, Relation fact, bool populate, bool partitioned);
+extern void register_distributed(DefinitionRow *row, IndexDef *def, Relation fact, Relation index_table, int nshards);
+extern void build_distributed(Oid index_table, Oid fact_table);
+extern void verify_all_shards(IndexDef *def, double sample, int64 repair, discrepancy_handler handler, void *arg);
+extern void repair_shards(Oid index_table, bool commit, int64 *first, int64 *remaining);
+
+#endif							/* INDEXTABLE_CITUS_H */

@@ -1,0 +1,244 @@
+/*-------------------------------------------------------------------------
+ *
+ * citus_table.c
+ *	  Refuses tables of Citus as fact tables and as index tables, where index tables would
+ *	  be silently wrong.
+ *
+ * What is written to a table of Citus is written to its shards, where neither the triggers
+ * of the table fire, nor does anything here find the rows.  A shard itself is replaced by
+ * another table whenever Citus moves or splits it.
+ *
+ * create() refuses such tables.  A table can become one of Citus later, too.  Citus refuses
+ * to take a table with triggers, unless citus.enable_unsafe_triggers is on and the table is
+ * empty, and ddl/before_alter.c refuses to have one made the shard of a new table.  Commands
+ * that run without event triggers pass by both.  So whenever a definition is loaded, what
+ * its tables are to Citus is looked up (make_index_def()).  Asynchronous index tables over tables that
+ * Citus distributes are right: each node drains its shards (queue/shard_drain.c).  Citus invalidates the tables
+ * that it takes in the relcache, and has the definitions in all sessions loaded anew by that.
+ * An index table that must not be used is not active from then on; lookup(), verify(), the
+ * planner and all others give the reason.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/typcache.h"
+
+#include "../catalog/catalog.h"
+#include "../util/sql.h"
+#include "citus.h"
+
+static bool is_refused(CitusKind kind, bool async);
+
+/* What a table is, by its CitusKind; CITUS_NONE has nothing to say. */
+static const char *const fact_problems[] =
+{
+	[CITUS_DISTRIBUTED] = "fact table is a distributed table of Citus",
+	[CITUS_REFERENCE] = "fact table is a reference table of Citus",
+	[CITUS_LOCAL] = "fact table is a local table that Citus manages",
+	[CITUS_SHARD] = "fact table is a shard of a table of Citus"
+};
+static const char *const index_table_problems[] =
+{
+	[CITUS_DISTRIBUTED] = "index table is a distributed table of Citus",
+	[CITUS_REFERENCE] = "index table is a reference table of Citus",
+	[CITUS_LOCAL] = "index table is a local table that Citus manages",
+	[CITUS_SHARD] = "index table is a shard of a table of Citus"
+};
+
+/*
+ * is_refused
+ *		Returns whether index tables over a table cannot be kept in step, because of what it
+ *		is to Citus.
+ */
+static bool
+is_refused(CitusKind kind, bool async)
+{
+	return kind != CITUS_NONE && !(kind == CITUS_DISTRIBUTED && async);
+}
+
+/* place_check_fact: raises an error if a table is one of Citus, over which such an index table cannot be kept in step */
+void
+place_check_fact(Relation fact, bool async)
+{
+	Oid			relid = RelationGetRelid(fact);
+	CitusKind	kind = citus_kind(relid);
+	const char *detail = NULL;
+	const char *hint = NULL;
+	Oid			table;
+
+	if (!is_refused(kind, async))
+		return;
+	switch (kind)
+	{
+		case CITUS_NONE:
+			break;
+		case CITUS_DISTRIBUTED:
+			detail = "It is a distributed table of Citus: its rows are written to its shards, where no triggers of this table fire.";
+			hint = "Use maintenance => 'async', on the coordinator.";
+			break;
+		case CITUS_REFERENCE:
+			detail = "It is a reference table of Citus: rows are written to its copy on each node, where no triggers of this table fire.";
+			hint = "Create a plain index, or call undistribute_table() to make it an ordinary table.";
+			break;
+		case CITUS_LOCAL:
+			detail = "It is a local table that Citus manages: its rows are written to a shard, where no triggers of this table fire.";
+			hint = psprintf("To make it an ordinary table, drop its foreign keys from and to tables of Citus, and run SELECT undistribute_table(%s);",
+							quote_literal_cstr(quoted_relation(relid)));
+			break;
+		case CITUS_SHARD:
+			table = place_table_of_part(relid);
+			detail = psprintf("It is a shard of table %s of Citus, which replaces it by another table when it moves or splits the shard.",
+							  OidIsValid(table) ? quoted_relation(table) : "");
+			hint = "Create the index table over the whole table, on the coordinator.";
+			break;
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("table \"%s\" cannot be a fact table", RelationGetRelationName(fact)),
+			 errdetail("%s", detail),
+			 errhint("%s", hint)));
+}
+
+/*
+ * place_check_unique
+ *		Raises an error if a table is distributed: then no index table over it can be unique,
+ *		whatever its maintenance is.
+ */
+void
+place_check_unique(Oid fact)
+{
+	if (citus_kind(fact) == CITUS_DISTRIBUTED)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("table \"%s\" cannot have a unique index table", get_rel_name(fact)),
+				 errdetail("It is a distributed table of Citus, and entries of its rows are written after the writer's transaction."),
+				 errhint("Leave out is_unique, and use maintenance => 'async'. Citus itself keeps a key unique if it contains the distribution column.")));
+}
+
+/*
+ * place_check_created
+ *		Raises an error if Citus has taken a table that was just created, whose rows are
+ *		written past it: in a schema that is distributed, or because Citus manages all tables.
+ */
+void
+place_check_created(Oid relid)
+{
+	if (citus_kind(relid) != CITUS_NONE)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("table \"%s\" cannot be created in schema \"%s\"", get_rel_name(relid),
+						get_namespace_name(get_rel_namespace(relid))),
+				 errdetail("Citus has made it one of its own tables."),
+				 errhint("Use a schema that is not distributed, and run SET citus.use_citus_managed_tables TO off;")));
+}
+
+/*
+ * place_problem
+ *		Returns why an index table cannot be trusted because of what its fact table or itself
+ *		is to Citus, as a constant; NULL: it can be.  index_table may be InvalidOid.
+ */
+const char *
+place_problem(Oid fact, Oid index_table, bool async)
+{
+	CitusKind	kind = citus_kind(fact);
+	CitusKind	index_kind = OidIsValid(index_table) ? citus_kind(index_table) : kind;
+
+	if (is_refused(kind, async) || (kind == CITUS_DISTRIBUTED && index_kind != kind))
+		return fact_problems[kind];
+	return is_refused(index_kind, async) || (index_kind == CITUS_DISTRIBUTED && kind != index_kind) ?
+		index_table_problems[index_kind] : NULL;
+}
+
+/* place_check_index_table: raises an error if a registered index table, or its fact table, has become a table of Citus */
+void
+place_check_index_table(Oid index_table)
+{
+	DefinitionRow *stored = stored_definition(index_table);
+
+	if (stored != NULL)
+		place_report_problem(get_rel_name(index_table),
+							 place_problem(stored->fact_table, index_table, is_queued(stored)));
+}
+
+/* place_report_problem: raises an error if there is a problem, from place_problem(), with an index table of this name */
+void
+place_report_problem(const char *index_table, const char *problem)
+{
+	if (problem != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("index table \"%s\" is not kept in step", index_table),
+				 errdetail("The %s.", problem),
+				 errhint("Drop the index table. It can be created again once both are ordinary tables.")));
+}
+
+/* place_check_unchanging: raises an error if an index table is distributed, as the function cannot change its contents then */
+void
+place_check_unchanging(Oid index_table, const char *function)
+{
+	if (citus_kind(index_table) == CITUS_DISTRIBUTED)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("%s is not supported for index table \"%s\"", function, get_rel_name(index_table)),
+				 errdetail("Citus has distributed it."),
+				 errhint("Create another index table, and drop this one when the other is active.")));
+}
+
+/*
+ * shard_of_key
+ *		Returns which of the shards has the row with a primary key, or NULL if none of them does.
+ *		Citus distributes rows by the hash by which the type is hashed everywhere else.
+ */
+ShardPair *
+shard_of_key(List *shards, FactDef *def, Datum *key)
+{
+	int			column = ((ShardPair *) linitial(shards))->column;
+	Form_pg_attribute att = TupleDescAttr(def->queue_desc, QUEUE_KEY - 1 + column);
+	TypeCacheEntry *type = lookup_type_cache(att->atttypid, TYPECACHE_HASH_PROC_FINFO);
+	int32		hash = DatumGetInt32(FunctionCall1Coll(&type->hash_proc_finfo, att->attcollation, key[column]));
+
+	foreach_ptr(ShardPair, pair, shards)
+	{
+		if (pair->min <= hash && hash <= pair->max)
+			return pair;
+	}
+	return NULL;
+}
+
+/*
+ * guard_number
+ *		Returns the number of the rows in the queue by which an index table is built, or 0 if
+ *		there are none.
+ */
+int64
+guard_number(Oid index_table)
+{
+	Relation	rel = try_relation_open(index_table, AccessShareLock);
+	Trigger    *guard;
+	int64		number;
+
+	if (rel == NULL)
+		return 0;
+	guard = find_guard(rel);
+	number = guard == NULL ? 0 : strtoll(guard->tgargs[1], NULL, 10);
+	relation_close(rel, AccessShareLock);
+	return number;
+}
+
+/* find_guard: returns the guard of a distributed index table, or NULL */
+Trigger *
+find_guard(Relation rel)
+{
+	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+	{
+		Trigger    *trigger = &rel->trigdesc->triggers[i];
+
+		if (strcmp(trigger->tgname, GUARD) == 0 && trigger->tgnargs == 3)
+			return trigger;
+	}
+	return NULL;
+}

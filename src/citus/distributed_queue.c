@@ -1,0 +1,562 @@
+/*-------------------------------------------------------------------------
+ *
+ * distributed_queue.c
+ *	  Makes the queue of a distributed table, appends to its shards, queues rows of all of them at
+ *	  once, drains it on all nodes, and waits for what is queued there.
+ *
+ * The queue is one table, distributed together with the fact table.  A row of it has a number,
+ * which makes it unique: a table without a key could not be moved without stopping writers.
+ * Numbers that writers give are positive: the number of the node, and below that one from a
+ * sequence of the node.  A command that queues many rows gives all of them the same negative
+ * number, so that it can be seen when they are all applied.
+ *
+ * The writers of a shard append to the shard of the queue that has the same bounds.  Both are on
+ * this node, so the change and its key are committed together by it, in one transaction or, if
+ * Citus commits in two phases, in one prepared transaction.  The two are moved and split
+ * together, too, by copying them or by logical replication, which reads what each transaction
+ * has written to both.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "catalog/indexing.h"
+#include "catalog/pg_type.h"
+#include "commands/sequence.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+#include "utils/typcache.h"
+
+#include "../catalog/catalog.h"
+#include "../definition/definition.h"
+#include "../indextable.h"
+#include "../queue/queue.h"
+#include "../util/arguments.h"
+#include "../util/as_owner.h"
+#include "../util/compat.h"
+#include "../util/inherit.h"
+#include "../util/lock.h"
+#include "../util/sql.h"
+#include "../util/subxact.h"
+#include "citus.h"
+
+PG_FUNCTION_INFO_V1(indextable_drain_shards);
+PG_FUNCTION_INFO_V1(indextable_table_sizes);
+
+/* For so long drain_shards() waits for a lock. */
+#define PATIENCE			"200ms"
+
+/* The longest pause between two queries, in ms, as each of them asks all shards. */
+#define MAX_PAUSE			100
+
+/* A query of one row of three columns, and its result. */
+typedef struct Question
+{
+	char	   *sql;
+	Datum		values[3];
+	bool		isnull[3];
+} Question;
+
+static int64 drain_round(const char *fact, int limit);
+static void check_shards_unchanged(Oid fact_table);
+static bool wait_until_consumed(Oid queue, TimestampTz before, TimestampTz until);
+static bool wait_until_committed(Oid fact_table, TimestampTz until);
+static List *prepared_on_any_node(Oid fact_table);
+static bool ask(Question *question);
+static void run_question(void *arg);
+
+/*
+ * The distributed index tables that are not registered, each with its fact table, its queue
+ * and its definition.  The last argument of a trigger begins behind the other two, and each
+ * ends with a zero byte.
+ */
+#define UNKNOWN_INDEX_TABLES \
+	"WITH guard AS (SELECT t.tgrelid, t.tgargs, pg_catalog.split_part(pg_catalog.encode(t.tgargs, 'escape'), '\\000', 1) AS queue," \
+	"  pg_catalog.split_part(pg_catalog.encode(t.tgargs, 'escape'), '\\000', 2) AS number" \
+	"  FROM pg_catalog.pg_trigger t JOIN pg_catalog.pg_dist_partition p ON p.logicalrelid = t.tgrelid" \
+	"  WHERE t.tgname = '" GUARD "' AND t.tgnargs = 3 AND t.tgfoid = '%2$s.guard()'::pg_catalog.regprocedure" \
+	"   AND NOT EXISTS (SELECT FROM %1$s d WHERE d.index_table::oid = t.tgrelid))," \
+	" unknown AS (SELECT g.tgrelid AS index_table, f.tgrelid AS fact_table, q.oid AS queue," \
+	"  pg_catalog.convert_from(pg_catalog.substr(g.tgargs, 3 + pg_catalog.length(g.queue) + pg_catalog.length(g.number)," \
+	"   pg_catalog.octet_length(g.tgargs) - 3 - pg_catalog.length(g.queue) - pg_catalog.length(g.number))," \
+	"   pg_catalog.getdatabaseencoding())::pg_catalog.jsonb AS definition" \
+	"  FROM guard g JOIN pg_catalog.pg_class q ON q.relname = g.queue AND q.relnamespace = '%2$s'::pg_catalog.regnamespace" \
+	"  JOIN pg_catalog.pg_trigger f ON f.tgname = '%3$s' AND f.tgnargs = 1 AND f.tgfoid = '%2$s.maintain()'::pg_catalog.regprocedure" \
+	"   AND pg_catalog.split_part(pg_catalog.encode(f.tgargs, 'escape'), '\\000', 1) = g.queue" \
+	"  JOIN pg_catalog.pg_dist_partition p ON p.logicalrelid = f.tgrelid" \
+	"  JOIN pg_catalog.pg_class a ON a.oid = g.tgrelid JOIN pg_catalog.pg_class b ON b.oid = f.tgrelid AND b.relowner = a.relowner" \
+	"  WHERE NOT EXISTS (SELECT FROM %4$s o WHERE o.queue::oid = q.oid AND o.fact_table::oid <> f.tgrelid)) "
+
+/* The number of this node, shifted, and the sequence below it; as of the last shard_find_queue(). */
+static int64 node_number = 0;
+static Oid	sequence = InvalidOid;
+
+/* distribute_queue: has Citus distribute a queue table, which is empty, together with its fact table */
+void
+distribute_queue(FactDef *def, Oid queue)
+{
+	CitusTable	table;
+	int			i;
+
+	citus_read_table(def->relid, &table);
+	for (i = 0; i < def->npk; i++)
+		if (strcmp(get_attname(def->relid, def->pk_attno[i], false), table.column) == 0)
+			break;
+	run_with_citus_settings(psprintf("SELECT pg_catalog.create_distributed_table(%s, 'key%d', colocate_with => %s)",
+									 quote_literal_cstr(quoted_relation(queue)), i + 1, quote_literal_cstr(quoted_relation(def->relid))));
+}
+
+/* queue_all_rows: queues the keys of all rows of a distributed table under one number */
+void
+queue_all_rows(Oid fact, int64 number)
+{
+	List	   *key = ((DefinitionRow *) linitial(catalog_read_definitions(fact, InvalidOid)))->primary_key;
+	StringInfoData columns;
+	FactTableRow row;
+
+	if (!catalog_read_fact(fact, &row))
+		elog(ERROR, "table \"%s\" is not registered", get_rel_name(fact));
+	initStringInfo(&columns);
+	foreach_ptr(char, column, key)
+		appendStringInfo(&columns, ", %s", quote_identifier(column));
+	run_with_citus_settings(psprintf("INSERT INTO %s SELECT pg_catalog.statement_timestamp()%s, " INT64_FORMAT "::pg_catalog.int8 FROM %s",
+									 quoted_relation(row.queue), columns.data, number, quoted_relation(fact)));
+}
+
+/*
+ * drain_all_nodes
+ *		Applies what is queued for a distributed table at the moment of the call: all nodes drain the
+ *		shards that they have, one batch after another.
+ *
+ * A shard may be moved meanwhile, so it is asked each time whether anything is left.  What has been
+ * applied is committed on each node by itself, whatever becomes of this transaction, which is why
+ * changes that it has made itself are not applied: nobody else sees them yet.
+ */
+void
+drain_all_nodes(Oid fact_table, DrainCall *call)
+{
+	Relation	fact = relation_open(fact_table, AccessShareLock);
+	FactDef    *def = definition_of_fact(fact, fact_table);
+	Oid			queue = def->queue;
+	char	   *numbers;
+
+	if (!OidIsValid(queue))
+		queue_lost_error(def);
+	AS_OWNER(get_extension_owner());
+	{
+		numbers = numbers_queued(queue, DT_NOEND);
+		while (still_queued(queue, DT_NOEND, numbers))
+		{
+			int64		n = drain_round(quoted_relation(fact_table), call->limit);
+
+			CHECK_FOR_INTERRUPTS();
+			if (n == 0)
+				pg_usleep(10 * 1000);
+			call->changes += n;
+		}
+		/* A worker may have applied it, and its transaction be prepared. */
+		wait_for_prepared(definition_of_fact(fact, fact_table), true);
+	}
+	END_AS_OWNER();
+	relation_close(fact, NoLock);
+}
+
+/*
+ * indextable_drain_shards
+ *		drain_shards(fact_table regclass, batch_size integer): applies one batch of what is queued for
+ *		the shards of a distributed table that this node has, and returns how many changes that was;
+ *		drain() calls it on all nodes.
+ *
+ * It waits no longer for a lock than a worker does, and returns 0 then: while it waits, it holds locks
+ * for which moves and splits may wait.
+ */
+Datum
+indextable_drain_shards(PG_FUNCTION_ARGS)
+{
+	DrainPosition position = {0};
+	int64		changes = 0;
+	int			nestlevel = NewGUCNestLevel();
+	ErrorData  *error;
+
+	set_config_option("lock_timeout", PATIENCE, PGC_SUSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	CATCHING_ERRORS(error, drain_batch(PG_GETARG_OID(0), PG_GETARG_INT32(1), &position, &changes), drain_end(&position));
+	AtEOXact_GUC(false, nestlevel);
+	if (error != NULL && error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE)
+		ReThrowError(error);
+	PG_RETURN_INT64(error == NULL ? changes : 0);
+}
+
+/* drain_round: has all nodes apply one batch each, and returns how many changes that was */
+static int64
+drain_round(const char *fact, int limit)
+{
+	Rows		rows = query_as(InvalidOid, "SELECT success, result FROM pg_catalog.run_command_on_all_nodes(%s)",
+								quote_literal_cstr(psprintf("SELECT " IT_INTERNAL ".drain_shards(%s, %d)", quote_literal_cstr(fact), limit)));
+	int64		changes = 0;
+
+	for (uint64 i = 0; i < rows.n; i++)
+	{
+		char	   *result = row_text(&rows, i, 2);
+
+		if (!DatumGetBool(row_value(&rows, i, 1)))
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("could not drain table %s on all nodes", fact),
+					 result != NULL ? errdetail("%s", result) : 0,
+					 errhint("What the other nodes have applied is applied. For the rest, run SELECT " IT_SCHEMA ".drain(%s);", quote_literal_cstr(fact))));
+		if (result != NULL)
+			changes += strtoll(result, NULL, 10);
+	}
+	return changes;
+}
+
+/*-------------------------------------------------------------------------
+ * Registers on this node the distributed index tables that were created on another one, and
+ * forgets those that were dropped there.
+ *
+ * Each node has the tables that Citus distributes, without rows, and our triggers on them, whose
+ * arguments say what is to be registered (shard_trigger.c).  Citus creates them on all
+ * nodes in the transaction that creates them on the coordinator, and the event trigger for CREATE
+ * TRIGGER calls this, so the catalogs of all nodes change together.  A node that is added later
+ * gets the triggers before it is told that the tables are distributed.  Its worker calls this from
+ * time to time, and a shard's trigger when it finds its fact table unknown.
+ *
+ * The definition is written as a restore would write it, and adopt_restored.c does the rest.
+ *
+ * A definition is carried out with the rights of our workers, and everybody can create triggers
+ * on tables of his own.  So only superusers, as whom create() makes them, can
+ * create triggers that would be believed here (refuse_forged_trigger()).  And they are believed only if both
+ * tables have the same owner, and the queue is not known as that of another table: no table can be
+ * made to follow, or to consume the changes of, one of another user.
+ *-------------------------------------------------------------------------
+ */
+
+/*
+ * adopt_distributed
+ *		Makes the catalog of this node what the triggers of distributed tables say; does nothing
+ *		where there is no Citus.
+ */
+void
+adopt_distributed(void)
+{
+	Oid			owner;
+	char	   *query;
+
+	if (!citus_is_installed())
+		return;
+	forget_orphaned_rows(InvalidOid);
+	owner = get_extension_owner();
+	query = psprintf(UNKNOWN_INDEX_TABLES, catalog_table("definition"), IT_INTERNAL, fact_triggers[0].name,
+					 catalog_table("fact"));
+	if (query_as(owner, "%sSELECT FROM unknown", query).n == 0)
+		return;
+	(void) query_as(owner, "%sINSERT INTO %s (fact_table, queue)"
+					" SELECT DISTINCT fact_table::pg_catalog.regclass, queue::pg_catalog.regclass FROM unknown"
+					" ON CONFLICT (fact_table) DO UPDATE SET queue = excluded.queue", query, catalog_table("fact"));
+	(void) query_as(owner, "%sINSERT INTO %s SELECT n.* FROM unknown,"
+					" pg_catalog.jsonb_populate_record(NULL::%s, definition || pg_catalog.jsonb_build_object("
+					"'index_table', index_table, 'fact_table', fact_table, 'fact_oid', 0)) n"
+					" ON CONFLICT (index_table) DO NOTHING", query, catalog_table("definition"), catalog_table("definition"));
+}
+
+/*-------------------------------------------------------------------------
+ * Appends to the queue of a shard.
+ *-------------------------------------------------------------------------
+ */
+
+/* shard_find_queue: sets in a shard of a fact table which shard of the queue has the same bounds */
+void
+shard_find_queue(FactDef *def, Leaf *shard)
+{
+	Oid			queue;
+
+	if (!OidIsValid(def->queue))
+		queue_lost_error(def);
+	AS_OWNER(get_extension_owner());
+	{
+		queue = citus_colocated_shard(shard->relid, def->relid, def->queue);
+		node_number = (int64) citus_local_group() << 48;
+	}
+	END_AS_OWNER();
+	sequence = get_relname_relid("shard_queue_number", catalog_schema());
+	if (!OidIsValid(queue))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("shard \"%s\" has no queue", get_rel_name(shard->relid)),
+				 errdetail("The queue of table \"%s\" has no shard with the same bounds on this node.", def->name),
+				 errhint("Drop the index tables of the table, and create them again.")));
+	shard->queue = queue;
+}
+
+/* next_queue_number: returns a number for a row of a queue that no other row has, on any node */
+int64
+next_queue_number(void)
+{
+	return node_number + nextval_internal(sequence, false);
+}
+
+/* new_command_number: returns the number under which a command queues many rows */
+int64
+new_command_number(void)
+{
+	return -nextval_internal(get_relname_relid("shard_queue_number", catalog_schema()), false);
+}
+
+/* shard_append: inserts rows into the queue of a shard, and into its index; returns false if it does not exist any more */
+bool
+shard_append(FactDef *def, Oid queue, HeapTuple *rows, int n)
+{
+	Relation	rel = try_relation_open(queue, RowExclusiveLock);
+	CatalogIndexState indexes;
+	bool		pushed;
+
+	if (rel == NULL)
+		return false;
+	/* A long key goes to a TOAST table, if there is one, with a snapshot. */
+	pushed = OidIsValid(rel->rd_rel->reltoastrelid) && push_missing_snapshot();
+	indexes = CatalogOpenIndexes(rel);
+	for (int i = 0; i < n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		CatalogTupleInsertWithInfo(rel, rows[i], indexes);
+	}
+	CatalogCloseIndexes(indexes);
+	if (pushed)
+		PopActiveSnapshot();
+	relation_close(rel, NoLock);
+	return true;
+}
+
+/*-------------------------------------------------------------------------
+ * Waits until the index tables of a fact table have caught up, and counts what is queued, on all
+ * nodes.
+ *
+ * Rows of such a queue have numbers, which grow with each node that has written them.
+ * One query tells which numbers are queued now, for each node, and then the session waits
+ * until no row with one of them is left.  Rows that are queued meanwhile have greater
+ * numbers, or belong to transactions that were not committed at the time of the query, so
+ * it need not wait for them; if it does, because their numbers lie between, there are
+ * finitely many.
+ *
+ * A writer that has changed rows on several nodes may be committed on one of them, and
+ * still be prepared on another, where its rows are not seen in the queue.  So before that
+ * query all nodes are asked for prepared transactions, and these are waited for.
+ *
+ * That a row was consumed does not say that its entries are there: the drain's
+ * transaction writes to several nodes, which it commits one after the other.  But it
+ * was prepared on all nodes before it was committed on the first one.  So a transaction
+ * that has consumed a row is either committed on a node, or is still prepared there, and
+ * is found when all nodes are asked for prepared transactions afterwards.
+ *
+ * Views show it, which must not fail because a node cannot be reached, nor wait for a lock:
+ * then nothing is known.
+ *-------------------------------------------------------------------------
+ */
+
+/*
+ * wait_for_distributed_queue
+ *		Waits until no change is queued any more that is queued now and at least max_lag old.
+ *		Returns false if that is not so by the time "until".
+ */
+bool
+wait_for_distributed_queue(FactTableRow *queue, int64 max_lag, TimestampTz until)
+{
+	TimestampTz before = max_lag > 0 ? GetCurrentTimestamp() - max_lag : DT_NOEND;
+	bool		result;
+
+	if (max_lag == 0)
+		check_shards_unchanged(queue->fact_table);
+	AS_OWNER(get_extension_owner());
+	{
+		result = wait_until_committed(queue->fact_table, until) && wait_until_consumed(queue->queue, before, until) &&
+			wait_until_committed(queue->fact_table, until);
+	}
+	END_AS_OWNER();
+	return result;
+}
+
+/*
+ * check_shards_unchanged
+ *		Raises an error if this transaction has changed rows of a distributed table.
+ *
+ * The queue is read on other connections, which see nothing of this transaction.  But before rows are changed on any
+ * node, the whole table is locked here, and by TRUNCATE in the strongest mode.
+ */
+static void
+check_shards_unchanged(Oid fact_table)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_RELATION(tag, MyDatabaseId, fact_table);
+	if (lock_held_by_me_as_writer(&tag) || lock_held_by_me_exclusively(&tag))
+		report_own_changes(fact_table, false);
+}
+
+/* wait_until_consumed: does that as the owner of the queue */
+static bool
+wait_until_consumed(Oid queue, TimestampTz before, TimestampTz until)
+{
+	char	   *numbers = numbers_queued(queue, before);
+	long		pause = 1;
+
+	while (still_queued(queue, before, numbers))
+		if (!sleep_longer(&pause, MAX_PAUSE, until))
+			return false;
+	return true;
+}
+
+/*
+ * wait_until_committed
+ *		Waits until those transactions have ended on all nodes that are prepared now and
+ *		write to shards of the index tables or the queue; returns false if they have not by the time until.
+ */
+static bool
+wait_until_committed(Oid fact_table, TimestampTz until)
+{
+	List	   *prepared = prepared_on_any_node(fact_table);
+	long		pause = 1;
+
+	while (prepared != NIL)
+	{
+		if (!sleep_longer(&pause, MAX_PAUSE, until))
+			return false;
+		prepared = list_intersection(prepared, prepared_on_any_node(fact_table));
+	}
+	return true;
+}
+
+/* prepared_on_any_node: lists these transactions, also those of other index tables over the fact table */
+static List *
+prepared_on_any_node(Oid fact_table)
+{
+	Relation	fact = try_relation_open(fact_table, AccessShareLock);
+	List	   *result = NIL;
+
+	if (fact != NULL)
+	{
+		result = prepared_transactions(definition_of_fact(fact, fact_table), true);
+		relation_close(fact, AccessShareLock);
+	}
+	return result;
+}
+
+/* numbers_queued: returns a condition on the numbers of the changes that are queued now and were made by then, "" if there are none */
+char *
+numbers_queued(Oid queue, TimestampTz before)
+{
+	StringInfoData numbers;
+	Oid			type = TIMESTAMPTZOID;
+	Datum		value = TimestampTzGetDatum(before);
+	Rows		rows = query_with(InvalidOid, psprintf("SELECT pg_catalog.min(number), pg_catalog.max(number) FROM %s WHERE changed_at <= $1 GROUP BY number >> 48",
+													   quoted_relation(queue)), 1, &type, &value);
+
+	initStringInfo(&numbers);
+	for (uint64 i = 0; i < rows.n; i++)
+		appendStringInfo(&numbers, "%snumber BETWEEN %s AND %s", i > 0 ? " OR " : "", row_text(&rows, i, 1), row_text(&rows, i, 2));
+	return numbers.data;
+}
+
+/* still_queued: returns whether such a change is queued, with a number that fulfils a condition; leaves nothing in memory */
+bool
+still_queued(Oid queue, TimestampTz before, const char *numbers)
+{
+	Oid			type = TIMESTAMPTZOID;
+	Datum		value = TimestampTzGetDatum(before);
+	bool		result;
+
+	if (numbers[0] == '\0')
+		return false;
+	SPI_connect();
+	result = execute_with_latest_snapshot(psprintf("SELECT FROM %s WHERE changed_at <= $1 AND (%s) LIMIT 1",
+												   quoted_relation(queue), numbers), 1, &type, &value) > 0;
+	SPI_finish();
+	return result;
+}
+
+/*
+ * count_distributed_queue
+ *		Counts the changes in the queue of a distributed fact table, and tells when the
+ *		oldest of them was made, DT_NOEND if there are none, and how large the queue is.
+ *		Returns false if that cannot be told now.
+ */
+bool
+count_distributed_queue(FactTableRow *queue, QueueCount *count)
+{
+	char	   *name = quoted_relation(queue->queue);
+	Question	question;
+
+	question.sql = psprintf("SELECT pg_catalog.count(*), pg_catalog.min(changed_at), pg_catalog.citus_table_size(%s) FROM %s",
+							quote_literal_cstr(name), name);
+	if (!ask(&question))
+		return false;
+	count->changes = DatumGetInt64(question.values[0]);
+	count->oldest = question.isnull[1] ? DT_NOEND : DatumGetTimestampTz(question.values[1]);
+	count->bytes = DatumGetInt64(question.values[2]);
+	return true;
+}
+
+/*
+ * indextable_table_sizes
+ *		table_sizes(index_table regclass, OUT distributed boolean, OUT table_size bigint,
+ *		OUT indexes_size bigint): returns whether a table is distributed, and how large it is
+ *		with its partitions or all its shards, without their indexes and these alone, or null
+ *		if that cannot be told now.
+ */
+Datum
+indextable_table_sizes(PG_FUNCTION_ARGS)
+{
+	Oid			relid = PG_GETARG_OID(0);
+	bool		distributed = citus_kind(relid) == CITUS_DISTRIBUTED;
+	Question	question = {.isnull = {false, true, true}};
+	int64		table_size;
+	int64		indexes_size;
+
+	if (distributed)
+	{
+		char	   *name = quote_literal_cstr(quoted_relation(relid));
+
+		question.sql = psprintf("SELECT true, s.size, pg_catalog.citus_total_relation_size(%s) - s.size"
+								" FROM (SELECT pg_catalog.citus_table_size(%s)) s (size)", name, name);
+		(void) ask(&question);
+	}
+	else if (measure_now(list_with_partitions(relid), &table_size, &indexes_size))
+	{
+		question.values[1] = Int64GetDatum(table_size);
+		question.values[2] = Int64GetDatum(indexes_size);
+		question.isnull[1] = question.isnull[2] = false;
+	}
+	question.values[0] = BoolGetDatum(distributed);
+	question.isnull[0] = false;
+	return row_result(fcinfo, question.values, question.isnull);
+}
+
+/* ask: runs a query as the owner of the extension; returns false if that fails, unless it was canceled, or finds nothing */
+static bool
+ask(Question *question)
+{
+	ErrorData  *error;
+
+	memset(question->isnull, true, sizeof(question->isnull));
+	error = run_catching_errors(run_question, question);
+	if (error != NULL && ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_OPERATOR_INTERVENTION)
+		ReThrowError(error);
+	return error == NULL && !question->isnull[0];
+}
+
+/* run_question: runs the query; for run_catching_errors() */
+static void
+run_question(void *arg)
+{
+	Question   *question = arg;
+	Rows		rows = query_with(get_extension_owner(), question->sql, 0, NULL, NULL);
+
+	for (int i = 0; rows.n == 1 && i < 3; i++)
+		question->values[i] = heap_getattr(rows.tuples[0], i + 1, rows.desc, &question->isnull[i]);
+}

@@ -1,0 +1,372 @@
+/*-------------------------------------------------------------------------
+ *
+ * shard_check.c
+ *	  Compares a shard of a distributed fact table, on the node that has it, with the
+ *	  entries of its rows.
+ *
+ * Writers and drains at work do not look like discrepancies.  While the shard is
+ * compared, this session holds the locks of a drain, in the same order (shard_drain.c), so
+ * that nobody else writes the entries of its rows, and no transaction of an earlier drain
+ * is left in doubt.  Under these locks a snapshot is taken.  A writer changes a row and queues its key in one
+ * transaction on this node, so the snapshot sees both or neither.  Entries are read from
+ * other nodes at other moments, but they stay as they are: whatever a key that the
+ * snapshot does not see in the queue has asked for is written and committed, and what a
+ * key that it sees asks for is not written yet.  So if a row's key is not queued, row and
+ * entries must agree; rows whose keys are queued are not reported.
+ *
+ * To which shard the row of an entry belongs tells the hash of the column by which the
+ * fact table is distributed, which is one of its primary key and therefore part of the
+ * entry.  Each entry belongs to one shard in this way, whether its row exists or not.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+#include "../catalog/catalog.h"
+#include "../definition/definition.h"
+#include "../indextable.h"
+#include "../queue/queue.h"
+#include "../util/as_owner.h"
+#include "../util/fixed_settings.h"
+#include "../util/sql.h"
+#include "../verify/verify.h"
+#include "citus.h"
+
+/* What verify_shard() is asked for. */
+typedef struct Task
+{
+	VerifyResult result;
+	int64		shard;
+	int64		number;			/* that rows are queued with; 0: none are */
+	Oid			queue;			/* that of the shard */
+} Task;
+
+PG_FUNCTION_INFO_V1(indextable_verify_shard);
+
+static void verify_locked(FactDef *def, Relation fact, void *arg);
+static ShardPair *find_shard(FactDef *def, int64 number);
+static AttrNumber distribution_column(IndexDef *def);
+static void queue_and_put(Discrepancy *d, void *arg);
+
+/* The nodes' answers: a JSON array for each shard, with an object for each discrepancy. */
+static const char answers[] =
+"SELECT r.success, r.result"
+" FROM (SELECT pg_catalog.array_agg(s.nodename), pg_catalog.array_agg(s.nodeport), pg_catalog.array_agg(s.command)"
+"       FROM (SELECT n.nodename::pg_catalog.text, n.nodeport::pg_catalog.int4,"
+"                    pg_catalog.format($2, s.shardid) AS command,"
+"                    pg_catalog.row_number() OVER (PARTITION BY n.nodeid ORDER BY s.shardid) AS turn"
+"             FROM (SELECT shardid FROM pg_catalog.pg_dist_shard WHERE logicalrelid = $1"
+"                   ORDER BY pg_catalog.random() LIMIT (SELECT pg_catalog.ceil(count(*) * $3 / 100) FROM pg_catalog.pg_dist_shard WHERE logicalrelid = $1)) s"
+"             JOIN pg_catalog.pg_dist_placement p USING (shardid)"
+"             JOIN pg_catalog.pg_dist_node n ON n.groupid = p.groupid AND n.noderole = 'primary') s"
+"       GROUP BY s.turn ORDER BY s.turn) t (nodes, ports, commands)"
+" CROSS JOIN LATERAL pg_catalog.master_run_on_worker(t.nodes, t.ports, t.commands, true) r";
+
+/* The rows of verify() in these answers. */
+static const char rows[] =
+"SELECT a.success, a.result, d.*"
+" FROM (%s) a"
+" LEFT JOIN LATERAL pg_catalog.jsonb_to_recordset(CASE WHEN a.success THEN a.result::pg_catalog.jsonb END)"
+"  AS d (kind text, key jsonb, primary_key jsonb, expected jsonb, found jsonb, problem text) ON true";
+
+/* So many discrepancies of one shard are reported at most. */
+#define MAX_REPORTED		100000
+
+static void queue_discrepancies(Oid index_table, int64 *found);
+static void count_discrepancy(Discrepancy *d, void *arg);
+
+/*
+ * indextable_verify_shard
+ *		verify_shard(index_table regclass, shard bigint, number bigint): returns the
+ *		discrepancies, as verify() does, of one shard of a distributed fact table that this
+ *		node has.  Unless number is 0, it queues the keys of their rows with this number.
+ */
+Datum
+indextable_verify_shard(PG_FUNCTION_ARGS)
+{
+	Oid			index_table = PG_GETARG_OID(0);
+	Task		task = {.result = {(ReturnSetInfo *) fcinfo->resultinfo, index_table},.shard = PG_GETARG_INT64(1),.number = PG_GETARG_INT64(2)};
+
+	InitMaterializedSRF(fcinfo, 0);
+	verify_require_owner(index_table);
+	if (!OidIsValid(catalog_fact_of(index_table)) ||
+		!with_queue_locked(catalog_fact_of(index_table), verify_locked, &task))
+		report_not_index_table(index_table);
+	return (Datum) 0;
+}
+
+/* verify_locked: compares a shard while no other session drains the queue on this node; for with_queue_locked() */
+static void
+verify_locked(FactDef *def, Relation fact, void *arg)
+{
+	Task	   *task = arg;
+	Verify		v = {.handler = queue_and_put,.arg = task,.sample = 100};
+	VerifiedShard shard;
+	ShardPair  *pair = find_shard(def, task->shard);
+
+	for (int i = 0; i < def->ndefs; i++)
+		if (def->defs[i]->relid == task->result.index_table)
+			v.def = def->defs[i];
+	if (v.def == NULL || !def->place->in_parts)
+		report_not_index_table(task->result.index_table);
+
+	/*
+	 * Before it is locked, it may be moved.  Only the owner of the queue may
+	 * lock it.
+	 */
+	if (pair != NULL)
+	{
+		AS_OWNER(get_extension_owner());
+		{
+			citus_lock_shards(list_make1(pair));
+		}
+		END_AS_OWNER();
+		pair = find_shard(def, task->shard);
+	}
+	if (pair == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("shard " INT64_FORMAT " of table \"%s\" is not on this node", task->shard, def->name),
+				 errdetail("It may have been moved since the command began."),
+				 errhint("Run the command again.")));
+	AS_OWNER(get_extension_owner());
+	{
+		wait_for_prepared(def, true);
+	}
+	END_AS_OWNER();
+
+	v.cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable verify", ALLOCSET_DEFAULT_SIZES);
+	v.sums = palloc0(sizeof(Sums));
+	v.index_table = relation_open(v.def->relid, AccessShareLock);
+	v.fact = relation_open(pair->fact, AccessShareLock);
+	v.shard = &shard;
+	shard.queue = task->queue = pair->queue;
+	shard.column = distribution_column(v.def);
+	shard.hash_min = pair->min;
+	shard.hash_max = pair->max;
+	v.snapshot = RegisterSnapshot(GetLatestSnapshot());
+	PushActiveSnapshot(v.snapshot);
+	compare_entries(&v);
+	report_rejected(&v);
+	PopActiveSnapshot();
+	UnregisterSnapshot(v.snapshot);
+	relation_close(v.fact, NoLock);
+	relation_close(v.index_table, NoLock);
+}
+
+/* find_shard: returns a shard that this node has, or NULL */
+static ShardPair *
+find_shard(FactDef *def, int64 number)
+{
+	foreach_ptr(ShardPair, pair, citus_local_shards(def->relid, def->queue))
+	{
+		if (pair->fact_shard == number)
+			return pair;
+	}
+	return NULL;
+}
+
+/* distribution_column: returns the column of the index table that is the one by which the fact table is distributed */
+static AttrNumber
+distribution_column(IndexDef *def)
+{
+	FactDef    *fact = def->fact;
+	CitusTable	table;
+
+	citus_read_table(fact->relid, &table);
+	for (int i = 0; i < fact->npk; i++)
+		if (strcmp(get_attname(fact->relid, fact->pk_attno[i], false), table.column) == 0)
+			return def->pk_attno[i];
+	elog(ERROR, "table \"%s\" is not distributed by a column of its primary key", fact->name);
+}
+
+/*
+ * queue_and_put
+ *		Adds a discrepancy to the result, after it has queued the key of its row, if that is
+ *		asked for and writing its entries anew may mend it.
+ *
+ * The key is written to this node's part of the queue, in this transaction, which still
+ * holds the drain's lock.
+ */
+static void
+queue_and_put(Discrepancy *d, void *arg)
+{
+	Task	   *task = arg;
+	FactDef    *fact = d->def->fact;
+	TupleTableSlot *entry = d->expected != NULL ? d->expected : d->found;
+
+	if (task->number != 0 && entry != NULL && d->kind != KIND_REJECTED)
+	{
+		Oid			types[INDEX_MAX_KEYS + 1];
+		Datum		values[INDEX_MAX_KEYS + 1];
+		StringInfoData sql;
+		int			i;
+
+		initStringInfo(&sql);
+		appendStringInfo(&sql, "INSERT INTO %s VALUES (pg_catalog.statement_timestamp()", quoted_relation(task->queue));
+		for (i = 0; i < fact->npk; i++)
+		{
+			bool		isnull;
+
+			types[i] = TupleDescAttr(d->def->desc, d->def->pk_attno[i] - 1)->atttypid;
+			values[i] = slot_getattr(entry, d->def->pk_attno[i], &isnull);
+			appendStringInfo(&sql, ", $%d", i + 1);
+		}
+		types[i] = INT8OID;
+		values[i] = Int64GetDatum(task->number);
+		appendStringInfo(&sql, ", $%d) ON CONFLICT DO NOTHING", i + 1);
+		(void) query_with(get_extension_owner(), sql.data, i + 1, types, values);
+	}
+	put_discrepancy(d, &task->result);
+}
+
+/*
+ * Has each node compare its shards of a distributed fact table with their entries, and mends
+ * what they find.
+ *
+ * A shard is compared on the node that has it, where its writers and its drain are: see
+ * the head of this file.  Each comparison is a transaction of its own there, so that it holds up
+ * the drain of one shard at a time.  All nodes work at the same time, each on one shard.
+ *
+ * Each node queues the keys of those rows of its shards whose entries are wrong, and
+ * drains them as any others.
+ */
+
+/*
+ * verify_all_shards
+ *		Calls the handler for each entry that is not as it should be, and for each row that
+ *		cannot have its entries, in no order.  Shards that cannot be compared, for example
+ *		because their node does not answer, are reported as a problem of the setup.
+ *
+ * sample is the percentage of the shards that are compared.  Unless repair is 0, the keys
+ * of rows whose entries are wrong are queued with this number.  The nodes do that as the
+ * current user, who has to own the index table.
+ */
+void
+verify_all_shards(IndexDef *def, double sample, int64 repair, discrepancy_handler handler, void *arg)
+{
+	char	   *command = psprintf("SELECT coalesce(pg_catalog.jsonb_agg(v), '[]') FROM"
+								   " (SELECT * FROM " IT_INTERNAL ".verify_shard(%s::pg_catalog.regclass, %%s, " INT64_FORMAT
+								   ") LIMIT %d) v",
+								   quote_literal_cstr(quoted_relation(def->relid)), repair, MAX_REPORTED);
+	Oid			types[] = {OIDOID, TEXTOID, FLOAT8OID};
+	Datum		values[3];
+
+	values[0] = ObjectIdGetDatum(def->fact->relid);
+	values[1] = CStringGetTextDatum(command);
+	values[2] = Float8GetDatum(sample);
+	SPI_connect();
+	execute_with_latest_snapshot(psprintf(rows, answers), 3, types, values);
+	for (uint64 i = 0; i < SPI_processed; i++)
+	{
+		HeapTuple	tuple = SPI_tuptable->vals[i];
+		TupleDesc	desc = SPI_tuptable->tupdesc;
+		Discrepancy d = {.def = def};
+		char	   *kind = SPI_getvalue(tuple, desc, 3);
+		Datum		columns[8];
+		bool		isnull[8];
+
+		CHECK_FOR_INTERRUPTS();
+		heap_deform_tuple(tuple, desc, columns, isnull);
+		if (!DatumGetBool(columns[0]))
+		{
+			d.kind = KIND_SETUP;
+			d.by_hand = true;
+			d.problem = psprintf("a shard could not be compared: %s", SPI_getvalue(tuple, desc, 2));
+		}
+		else if (kind == NULL)
+			continue;			/* the shard has no discrepancy */
+		else
+		{
+			d.kind = discrepancy_kind(kind);
+			d.columns = columns + 2;
+			d.isnull = isnull + 2;
+			d.problem = SPI_getvalue(tuple, desc, 8);
+		}
+		handler(&d, arg);
+	}
+	SPI_finish();
+}
+
+/*
+ * repair_shards
+ *		Mends entries in rounds, until nothing is found that is not queued, or a round has
+ *		mended nothing.  Adds what the first round has found, by kind, and sets how much
+ *		remains.
+ *
+ * The caller has connected SPI; commit says that it may commit.
+ */
+void
+repair_shards(Oid index_table, bool commit, int64 *first, int64 *remaining)
+{
+	int64		before = -1;
+
+	for (;;)
+	{
+		int64		found[KINDS] = {0};
+
+		queue_discrepancies(index_table, found);
+		if (commit)
+			SPI_commit();
+		for (int i = 0; i < KINDS && before < 0; i++)
+			first[i] += found[i];
+		*remaining = found[KIND_MISSING] + found[KIND_DANGLING] + found[KIND_STALE];
+		if (*remaining == 0 || *remaining == before)
+			break;
+		before = *remaining;
+	}
+}
+
+/*
+ * queue_discrepancies
+ *		Has the nodes queue and drain the rows whose entries are not as they should be, which
+ *		they do in transactions of their own, whatever becomes of this one.
+ */
+static void
+queue_discrepancies(Oid index_table, int64 *found)
+{
+	int			nestlevel = NewGUCNestLevel();
+	IndexDef   *def;
+	Relation	fact;
+	Relation	rel;
+	Oid			fact_table;
+
+	fix_gucs();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	def = definition_open(index_table, &fact, &rel);
+	if (def == NULL)
+		report_not_index_table(index_table);
+	fact_table = def->fact->relid;
+	verify_all_shards(def, 100, new_command_number(), count_discrepancy, found);
+	relation_close(rel, AccessShareLock);
+	relation_close(fact, AccessShareLock);
+	if (found[KIND_MISSING] + found[KIND_DANGLING] + found[KIND_STALE] > 0)
+		run_sql(InvalidOid, "SELECT " IT_SCHEMA ".drain(%u::pg_catalog.regclass)", fact_table);
+	PopActiveSnapshot();
+	AtEOXact_GUC(false, nestlevel);
+}
+
+/* count_discrepancy: counts what a node has found, and raises an error if it could not look */
+static void
+count_discrepancy(Discrepancy *d, void *arg)
+{
+	if (d->columns == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_CONNECTION_FAILURE),
+				 errmsg("could not repair index table \"%s\"", d->def->name),
+				 errdetail("On one of the nodes, %s.", d->problem),
+				 errhint("When all nodes can be reached, run %s", told_call("repair", d->def->relid))));
+	((int64 *) arg)[d->kind]++;
+}

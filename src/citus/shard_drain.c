@@ -1,0 +1,509 @@
+/*-------------------------------------------------------------------------
+ *
+ * shard_drain.c
+ *	  Drains the queue of a distributed fact table, as far as it is on this node: one batch of
+ *	  keys from all shards that are here, in one transaction.
+ *
+ * Why index tables converge, whatever the interleaving, as the file comment of drain.c argues for
+ * those on one server.  A row belongs to one shard.  What is needed is that the drains of a shard
+ * come one after the other, that each sees all entries that those before it have written, and that
+ * it consumes a key only if it sees the change that the key is of.
+ *
+ * 1. A shard is drained only by the node that has it, and never by two transactions at a time.
+ *	  On a node, the lock on the queue table sees to that, which is an empty table there (drain.c).  It also
+ *	  keeps the positions of shards as they are, by which Citus locks metadata: whoever adds shards locks this table.
+ *	  A move and a split of a shard lock its metadata exclusively before the shard is on another
+ *	  node, or is other shards, and keep the lock until all nodes know.  A drain locks the metadata
+ *	  of its shards first, which waits for such a command, and only then looks whether they are here.
+ *	  So a shard that it finds here stays here until it has ended.  Without the lock it might read the
+ *	  old copy of a row, and write its entry after the new node has written that of the new one.
+ *
+ * 2. A change and its key are written to two shards of the same node by one transaction, so one
+ *	  snapshot, which is taken under these locks, sees both or neither of them, also while that
+ *	  transaction is only prepared.  Copies of the shards are made of both together.  A key that was
+ *	  deleted by a drain is deleted in the copy, too, as it was deleted before the metadata were
+ *	  locked for the move, or not at all.
+ *
+ * 3. Entries are written through Citus to shards on any node, in one transaction with the deletion
+ *	  of the keys here.  Citus commits it in two phases: it prepares what was done on other nodes,
+ *	  commits here, and then commits the prepared transactions, all before the locks of 1 are
+ *	  released.  But a node or a connection can fail in between.  Then a prepared transaction is left
+ *	  in doubt on another node, although the drain has ended, and a later drain of the same row would
+ *	  not see the entries that it has written: these would stay for ever.  So before a drain reads
+ *	  anything it asks all nodes which prepared transactions hold locks on shards of the index tables,
+ *	  and waits until those that could be of its shards have ended (wait_for_prepared()).  If they do not
+ *	  end soon, the batch is left for later.  What comes after it need not be waited for: it is not of
+ *	  these shards, because of 1.
+ *
+ *	  The transactions of earlier drains on this node bear its number in their names, and only these
+ *	  are waited for as long as a shard stays here.  When a shard is met for the first time, those of
+ *	  all nodes are, because another node may have drained it before.
+ *
+ * 4. Citus does not always need two phases: with a single statement for one shard, it would commit
+ *	  that on the other node first, and here afterwards.  If the answer got lost, the keys would be
+ *	  here again while the other node has still to commit, with nothing prepared that could be seen.
+ *	  So each drain begins with a statement that changes a shard of this node through Citus (it deletes
+ *	  nothing), which makes Citus use two phases.  A transaction that was to be prepared when its node
+ *	  or this one failed leaves no trace: where no commit is recorded here, Citus rolls it back.
+ *
+ * An error or a crash before the commit here brings the keys back and undoes the entries, and after
+ * it Citus completes the entries, from the record that it has committed with them.
+ *
+ * 5. Citus would move a shard of an index table although a transaction on it is in doubt, and lose what
+ *	  that has written.  So the transactions on other nodes lock the metadata of these shards, too, as long
+ *	  as they are in doubt: see fetch_distributed_entries().
+ *
+ * 6. A transaction that has read a shard on another node goes on to write there after a move has ended, as
+ *	  Citus keeps the connection by the number of the placement, which a move leaves as it is on all nodes
+ *	  but the coordinator.  What it writes is lost with the old copy.  So a drain locks the shards of the
+ *	  index tables on its own node before it reads any of them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/heapam.h"
+#include "access/relation.h"
+#include "catalog/pg_type.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
+
+#include "../catalog/catalog.h"
+#include "../definition/definition.h"
+#include "../indextable.h"
+#include "../queue/queue.h"
+#include "../util/as_owner.h"
+#include "../util/relation.h"
+#include "../util/sql.h"
+#include "../util/wait_point.h"
+#include "citus.h"
+
+/* For so long a drain waits for prepared transactions, in ms, and so often it looks. */
+#define PREPARED_WAIT		1000
+#define PREPARED_LOOK		5
+
+/* The names of tables' shards begin as the tables' do, at least by so many bytes. */
+#define SHARD_PREFIX		30
+
+/* A shard since whose arrival no transaction of another node is in doubt. */
+typedef struct MetShard
+{
+	Oid			relid;			/* hash key: the table, which a move makes
+								 * anew */
+	int64		number;
+} MetShard;
+
+static HTAB *met_shards = NULL; /* of MetShard */
+
+static Oid	shard_with_key(void *reconciliation, Datum *key);
+static List *lock_shards(FactDef *def);
+static List *find_shards(FactDef *def);
+static bool has_rows(Oid relid);
+static bool all_met(List *shards);
+static void note_met(List *shards);
+static void read_shard_keys(FactDef *def, List *shards, Snapshot snapshot, Keys *keys);
+static void add_due_keys(FactDef *def, List *shards, Keys *keys);
+static int	unite_equal_keys(FactDef *def, Datum *keys, int n);
+static void use_two_phases(FactDef *def, Datum *key, int column);
+static void finish_building(FactDef *def, bool *again);
+static bool is_applied(FactDef *def, int64 number);
+
+/*
+ * shard_drain_begin
+ *		Locks the shards on this node that have something queued, and takes the snapshot with which a
+ *		batch is drained; returns false if there are none.
+ */
+bool
+shard_drain_begin(Drain *drain)
+{
+	Reconciliation *r = &drain->rows;
+	List	   *shards;
+
+	queue_write();
+
+	/*
+	 * One connection to each node does for a batch, and this node's own
+	 * shards need none.
+	 */
+	set_config_option("citus.max_adaptive_executor_pool_size", "1", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	set_config_option("citus.enable_local_execution", "on", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	finish_building(r->def, &drain->again);
+	AS_OWNER(get_extension_owner());
+	{
+		shards = lock_shards(r->def);
+		if (shards != NIL)
+		{
+			if (!guard_is_left_out("the fence of prepared transactions"))
+				wait_for_prepared(r->def, !all_met(shards));
+			note_met(shards);
+		}
+	}
+	END_AS_OWNER();
+	if (shards == NIL)
+		return false;
+	AS_OWNER(r->def->owner);
+	{
+		for (int i = r->from; i < r->to && !guard_is_left_out("the lock of the index tables' shards"); i++)
+			citus_lock_table(r->def->defs[i]->relid);
+	}
+	END_AS_OWNER();
+	r->leaf_of = shard_with_key;
+	r->leaves = shards;
+	r->snapshot = RegisterSnapshot(GetLatestSnapshot());
+	return true;
+}
+
+/* shard_drain_take: takes at most as many keys as a batch may have, and those of rejected rows that are due */
+void
+shard_drain_take(Drain *drain)
+{
+	Reconciliation *r = &drain->rows;
+	List	   *shards = r->leaves;
+	Keys		keys = {.def = r->def,.limit = drain->limit};
+
+	read_shard_keys(r->def, shards, r->snapshot, &keys);
+
+	/*
+	 * Logical replication, by which Citus moves shards, does not wait for
+	 * others.
+	 */
+	ForceSyncCommit();
+	CommandCounterIncrement();
+	add_due_keys(r->def, shards, &keys);
+	drain->n = Min(keys.n, drain->limit);
+	((DrainPosition *) drain->arg)->taken = drain->n;
+	if (keys.n == 0)
+		return;
+	r->keys = keys.values;
+	r->n = unite_equal_keys(r->def, r->keys, sort_keys(r->def, keys.values, keys.n));
+	AS_OWNER(get_extension_owner());
+	{
+		use_two_phases(r->def, r->keys, ((ShardPair *) linitial(shards))->column);
+	}
+	END_AS_OWNER();
+}
+
+/* shard_with_key: returns the shard that has the row with a primary key; one of those that are drained has to */
+static Oid
+shard_with_key(void *reconciliation, Datum *key)
+{
+	Reconciliation *r = reconciliation;
+	ShardPair  *pair = shard_of_key(r->leaves, r->def, key);
+
+	if (pair == NULL)
+		elog(ERROR, "a key in the queue of table \"%s\" belongs to none of its shards", r->def->name);
+	return pair->fact;
+}
+
+/*
+ * lock_shards
+ *		Lists the shards on this node that have something queued (ShardPair *), and locks them against
+ *		being moved.
+ */
+static List *
+lock_shards(FactDef *def)
+{
+	List	   *shards = find_shards(def);
+	List	   *present;
+	List	   *result = NIL;
+	bool		due = false;
+
+	for (int i = 0; i < def->ndefs; i++)
+		due |= catalog_has_rejections(def->defs[i]->relid);
+	foreach_ptr(ShardPair, pair, shards)
+	{
+		if (!due && !has_rows(pair->queue))
+			shards = foreach_delete_current(shards, pair);
+	}
+	if (shards == NIL)
+		return NIL;
+	if (!guard_is_left_out("the lock of the shard's metadata"))
+		citus_lock_shards(shards);
+	present = find_shards(def);
+	foreach_ptr(ShardPair, shard, shards)
+	{
+		foreach_ptr(ShardPair, other, present)
+		{
+			if (other->fact_shard == shard->fact_shard && other->queue_shard == shard->queue_shard &&
+				other->min == shard->min && other->max == shard->max)
+				result = lappend(result, other);
+		}
+	}
+	return result;
+}
+
+/* find_shards: lists the shards that are on this node */
+static List *
+find_shards(FactDef *def)
+{
+	List	   *shards = citus_local_shards(def->relid, def->queue);
+	CitusTable	queue;
+
+	if (shards == NIL)
+		return NIL;
+	citus_read_table(def->queue, &queue);
+	/* The columns of the key are called key1 and so on. */
+	foreach_ptr(ShardPair, pair, shards)
+		pair->column = atoi(queue.column + strlen("key")) - 1;
+	return shards;
+}
+
+/* has_rows: returns whether the queue of a shard has rows at this moment */
+static bool
+has_rows(Oid relid)
+{
+	Relation	rel = try_relation_open(relid, AccessShareLock);
+	TupleTableSlot *slot;
+	TableScanDesc scan;
+	Snapshot	snapshot;
+	bool		found;
+
+	if (rel == NULL)
+		return false;
+	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	slot = table_slot_create(rel, NULL);
+	scan = table_beginscan_compat(rel, snapshot);
+	found = table_scan_getnextslot(scan, ForwardScanDirection, slot);
+	table_endscan(scan);
+	ExecDropSingleTupleTableSlot(slot);
+	UnregisterSnapshot(snapshot);
+	relation_close(rel, NoLock);
+	return found;
+}
+
+/*
+ * wait_for_prepared
+ *		Waits until the transactions have ended that are prepared now on any node and hold locks on
+ *		shards of the index tables or the queue: those that this node has prepared, or all nodes have.
+ *		Raises an error if they do not end soon.
+ */
+void
+wait_for_prepared(FactDef *def, bool all_nodes)
+{
+	List	   *before = prepared_transactions(def, all_nodes);
+
+	for (int waited = 0; before != NIL; waited += PREPARED_LOOK)
+	{
+		if (waited >= PREPARED_WAIT)
+			ereport(ERROR,
+					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					 errmsg("changes of table \"%s\" wait for prepared transaction \"%s\"", def->name, strVal(linitial(before))),
+					 errdetail("Citus has prepared it on a node, and it holds shards of the index tables."),
+					 errhint("Citus ends such transactions every citus.recover_2pc_interval, or when recover_prepared_transactions() is called on the node that has begun it.")));
+		CHECK_FOR_INTERRUPTS();
+		pg_usleep(PREPARED_LOOK * 1000);
+		before = list_intersection(before, prepared_transactions(def, all_nodes));
+	}
+}
+
+/*
+ * prepared_transactions
+ *		Lists the names of these transactions (String *).
+ *
+ * The server does not say which locks a prepared transaction holds.  They belong to no process, and
+ * have the same virtual transaction as the lock on its own transaction number.
+ */
+List *
+prepared_transactions(FactDef *def, bool all_nodes)
+{
+	StringInfoData query;
+	List	   *result = NIL;
+	Rows		rows;
+
+	initStringInfo(&query);
+	appendStringInfoString(&query, "SELECT pg_catalog.string_agg(DISTINCT p.gid, ',') FROM pg_catalog.pg_prepared_xacts p"
+						   " JOIN pg_catalog.pg_locks x ON x.locktype = 'transactionid' AND x.transactionid = p.transaction AND x.granted AND x.pid IS NULL"
+						   " JOIN pg_catalog.pg_locks l ON l.virtualtransaction = x.virtualtransaction AND l.pid IS NULL AND l.locktype = 'relation'"
+						   " JOIN pg_catalog.pg_class c ON c.oid = l.relation"
+						   " WHERE p.database = pg_catalog.current_database()");
+	if (all_nodes)
+		appendStringInfoString(&query, " AND p.gid LIKE 'citus\\_%'");
+	else
+		appendStringInfo(&query, " AND p.gid LIKE 'citus\\_%d\\_%%'", citus_local_group());
+	appendStringInfoString(&query, " AND (false");
+	for (int i = -1; i < def->ndefs; i++)
+	{
+		char	   *name = get_rel_name(i < 0 ? def->queue : def->defs[i]->relid);
+
+		appendStringInfo(&query, " OR pg_catalog.starts_with(c.relname::pg_catalog.text, %s)",
+						 quote_literal_cstr(pnstrdup(name, pg_mbcliplen(name, strlen(name), SHARD_PREFIX))));
+	}
+	appendStringInfoChar(&query, ')');
+	rows = query_as(InvalidOid, "SELECT success, result FROM pg_catalog.run_command_on_all_nodes(%s)", quote_literal_cstr(query.data));
+	for (uint64 row = 0; row < rows.n; row++)
+	{
+		char	   *text = row_text(&rows, row, 2);
+		char	   *gid;
+		char	   *rest;
+
+		if (!DatumGetBool(row_value(&rows, row, 1)))
+			ereport(ERROR,
+					(errcode(ERRCODE_CONNECTION_FAILURE),
+					 errmsg("could not ask all nodes for prepared transactions"),
+					 text !=NULL ? errdetail("%s", text) : 0));
+		if (text == NULL)
+			continue;
+		for (gid = strtok_r(text, ",", &rest); gid != NULL; gid = strtok_r(NULL, ",", &rest))
+			result = lappend(result, makeString(gid));
+	}
+	return result;
+}
+
+/* all_met: returns whether this process has met all of these shards before */
+static bool
+all_met(List *shards)
+{
+	foreach_ptr(ShardPair, shard, shards)
+	{
+		MetShard   *met = met_shards == NULL ? NULL : hash_search(met_shards, &shard->fact, HASH_FIND, NULL);
+
+		if (met == NULL || met->number != shard->fact_shard)
+			return false;
+	}
+	return true;
+}
+
+static void
+note_met(List *shards)
+{
+	if (met_shards == NULL)
+		met_shards = hash_by_oid("indextable shards met", 64, sizeof(MetShard), NULL);
+	foreach_ptr(ShardPair, shard, shards)
+	{
+		bool		found;
+		MetShard   *met = hash_search(met_shards, &shard->fact, HASH_ENTER, &found);
+
+		met->number = shard->fact_shard;
+	}
+}
+
+/* read_shard_keys: reads keys that the snapshot sees from the queues of shards, up to the limit, and deletes them */
+static void
+read_shard_keys(FactDef *def, List *shards, Snapshot snapshot, Keys *keys)
+{
+	keys->values = palloc_extended(sizeof(Datum) * def->npk * keys->limit, MCXT_ALLOC_HUGE);
+	foreach_ptr(ShardPair, pair, shards)
+	{
+		Relation	rel = relation_open(pair->queue, RowExclusiveLock);
+		TupleTableSlot *slot = table_slot_create(rel, NULL);
+		TableScanDesc scan = table_beginscan_compat(rel, snapshot);
+
+		while (keys->n < keys->limit && table_scan_getnextslot(scan, ForwardScanDirection, slot))
+		{
+			CHECK_FOR_INTERRUPTS();
+			slot_getallattrs(slot);
+			copy_key(keys, slot->tts_values);
+			simple_table_tuple_delete(rel, &slot->tts_tid, snapshot);
+		}
+		table_endscan(scan);
+		ExecDropSingleTupleTableSlot(slot);
+		relation_close(rel, NoLock);
+	}
+}
+
+/* add_due_keys: adds the keys of rejected rows that are due and in one of the shards */
+static void
+add_due_keys(FactDef *def, List *shards, Keys *keys)
+{
+	List	   *due = rejections_due(def);
+
+	if (due == NIL)
+		return;
+	keys->values = repalloc_huge(keys->values, sizeof(Datum) * def->npk * (keys->limit + list_length(due)));
+	foreach_ptr(Datum, key, due)
+	{
+		if (shard_of_key(shards, def, key) == NULL)
+			continue;
+		memcpy(keys->values + (Size) keys->n * def->npk, key, sizeof(Datum) * def->npk);
+		keys->n++;
+	}
+}
+
+/*
+ * unite_equal_keys
+ *		Leaves out of n keys in order all but one of those that are equal, though their bytes may not
+ *		be, and returns how many are left: the entries of a row are to be inserted once.
+ */
+static int
+unite_equal_keys(FactDef *def, Datum *keys, int n)
+{
+	int			left = 1;
+	int			k;
+
+	for (int i = 1; i < n; i++)
+	{
+		Datum	   *a = keys + (Size) (left - 1) * def->npk;
+		Datum	   *b = keys + (Size) i * def->npk;
+
+		for (k = 0; k < def->npk; k++)
+			if (!DatumGetBool(FunctionCall2Coll(&def->pk_keys[k].sk_func, def->pk_keys[k].sk_collation, a[k], b[k])))
+				break;
+		if (k < def->npk)
+			memmove(keys + (Size) left++ * def->npk, b, sizeof(Datum) * def->npk);
+	}
+	return left;
+}
+
+/* use_two_phases: has Citus commit this transaction in two phases, whatever else it writes */
+static void
+use_two_phases(FactDef *def, Datum *key, int column)
+{
+	Oid			type = TupleDescAttr(def->queue_desc, QUEUE_KEY - 1 + column)->atttypid;
+
+	/* No row has this number. */
+	(void) query_with(InvalidOid, psprintf("DELETE FROM %s WHERE key%d = $1 AND number = 0", quoted_relation(def->queue), column + 1),
+					  1, &type, &key[column]);
+}
+
+/*
+ * finish_building
+ *		Makes index tables active whose entries have all been written.  Each node does so for itself.
+ */
+static void
+finish_building(FactDef *def, bool *again)
+{
+	for (int i = 0; i < def->ndefs; i++)
+	{
+		bool		applied;
+
+		if (def->defs[i]->active || !is_building(def->defs[i]->relid))
+			continue;
+		AS_OWNER(get_extension_owner());
+		{
+			applied = is_applied(def, guard_number(def->defs[i]->relid));
+		}
+		END_AS_OWNER();
+		if (applied)
+		{
+			catalog_set_state(def->defs[i]->relid, STATE_ACTIVE, NULL);
+			CacheInvalidateRelcacheByRelid(def->relid);
+		}
+		else
+			*again = true;
+	}
+}
+
+/*
+ * is_applied
+ *		Returns whether all keys are applied that were queued under a number, as every node sees it.
+ *
+ * The transaction that has queued them may be committed here and only prepared elsewhere, so that
+ * is waited for before the queue is looked at.  Those that have applied them may be, too, and since
+ * then: a drain has committed the end of its keys before its entries on other nodes.
+ */
+static bool
+is_applied(FactDef *def, int64 number)
+{
+	bool		applied;
+
+	wait_for_prepared(def, true);
+	applied = query_as(InvalidOid, "SELECT FROM %s WHERE number = " INT64_FORMAT " LIMIT 1", quoted_relation(def->queue), number).n == 0;
+	if (applied)
+		wait_for_prepared(def, true);
+	return applied;
+}

@@ -1,0 +1,109 @@
+/*-------------------------------------------------------------------------
+ *
+ * remote_table.c
+ *	  Tells which tables on other servers the foreign partitions of a table stand for, as
+ *	  statements over there name them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "commands/defrem.h"
+#include "foreign/foreign.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "../indextable.h"
+#include "../util/inherit.h"
+#include "remote.h"
+
+static RemoteTable *remote_table(Oid relid);
+
+/*
+ * tables_on
+ *		Lists the tables (RemoteTable *) of the foreign partitions of a table that are on a
+ *		server, or on any if that is InvalidOid.
+ */
+List *
+tables_on(Oid relid, Oid server)
+{
+	List	   *tables = NIL;
+
+	foreach_oid(leaf, foreign_leaves(relid))
+	{
+		if (!OidIsValid(server) || GetForeignTable(leaf)->serverid == server)
+			tables = lappend(tables, remote_table(leaf));
+	}
+	return tables;
+}
+
+/* remote_table: returns the table on another server that a foreign table stands for */
+static RemoteTable *
+remote_table(Oid relid)
+{
+	ForeignTable *table = GetForeignTable(relid);
+	const char *schema = get_namespace_name(get_rel_namespace(relid));
+	const char *name = get_rel_name(relid);
+	Relation	rel = relation_open(relid, AccessShareLock);
+	RemoteTable *result = palloc(sizeof(RemoteTable));
+
+	foreach_ptr(DefElem, option, table->options)
+	{
+		if (strcmp(option->defname, "schema_name") == 0)
+			schema = defGetString(option);
+		else if (strcmp(option->defname, "table_name") == 0)
+			name = defGetString(option);
+	}
+	result->relid = relid;
+	result->server = table->serverid;
+	result->owner = rel->rd_rel->relowner;
+	result->literal = quote_literal_cstr(quote_qualified_identifier(schema, name));
+
+	/*
+	 * The lock is not kept: a foreign table that this transaction has locked
+	 * counts as one that it has read.
+	 */
+	relation_close(rel, AccessShareLock);
+	return result;
+}
+
+/* next_group: takes the first tables from a list that one statement can be about: of one server and one role */
+List *
+next_group(List **tables)
+{
+	RemoteTable *first = linitial(*tables);
+	List	   *group = NIL;
+	List	   *others = NIL;
+
+	foreach_ptr(RemoteTable, table, *tables)
+	{
+		if (table->server == first->server && table->owner == first->owner)
+			group = lappend(group, table);
+		else
+			others = lappend(others, table);
+	}
+	*tables = others;
+	return group;
+}
+
+/* remote_columns: returns the names that the columns of the row key have on another server, as a constant of SQL */
+char *
+remote_columns(FactDef *def, Oid relid)
+{
+	StringInfoData list;
+
+	initStringInfo(&list);
+	for (int i = 0; i < def->npk; i++)
+	{
+		const char *name = get_attname(def->relid, def->pk_attno[i], false);
+		AttrNumber	attno = get_attnum(relid, name);
+
+		foreach_ptr(DefElem, option, GetForeignColumnOptions(relid, attno))
+			if (strcmp(option->defname, "column_name") == 0)
+			name = defGetString(option);
+		appendStringInfo(&list, "%s%s", i > 0 ? ", " : "", quote_literal_cstr(name));
+	}
+	return psprintf("ARRAY[%s]::pg_catalog.name[]", list.data);
+}

@@ -1,0 +1,536 @@
+/*-------------------------------------------------------------------------
+ *
+ * query.c
+ *	  Implements indextable.query(), which returns a page of an index table in its
+ *	  order.
+ *
+ * Whether the caller may read the entries is checked as for lookup().  Then they are
+ * searched for as the owner, since functions of the owner may compare them or write
+ * their values.  Documents are fetched as the caller, with the functions that lookup()
+ * uses.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rls.h"
+
+#include "../entry/entry.h"
+#include "../entry/scans.h"
+#include "../indextable.h"
+#include "../place/place.h"
+#include "../scan/scan.h"
+#include "../util/arguments.h"
+#include "../util/as_owner.h"
+#include "../util/sql.h"
+
+PG_FUNCTION_INFO_V1(indextable_query);
+
+#define MAX_PAGE_SIZE	10000
+
+/* A query for a page, and the search for its entries. */
+typedef struct PageQuery
+{
+	Lookup		lookup;			/* fetches the documents */
+	IndexDef   *def;
+	KeyRange	range;
+	bool		descending;		/* the order of the list of which this is a
+								 * page */
+	bool		backward;		/* the entries are read in descending order */
+	int			page_size;
+	char	   *cursor;			/* NULL: the first page, or the last one */
+	CursorIdentity identity;
+
+	/* The search. */
+	AttrNumber *columns;		/* an entry's columns */
+	int			ncolumns;
+	Bitmapset  *wanted;			/* columns that the scan reads */
+	Datum		after[INDEX_MAX_KEYS];	/* the values of the cursor, by their
+										 * place in the order */
+	bool		resuming;		/* the search begins after them */
+	int			key;			/* the number of the key that is searched for */
+	int			nkeys;			/* equal values, and where to begin and end */
+	ScanKeyData keys[INDEX_MAX_KEYS + 2];
+	RowComparison rows[2];		/* has what they point to */
+	EntryScan	scan;
+	int			found;			/* so many entries of the page were read */
+} PageQuery;
+
+/* A row of a page that is returned later: its document is still to be fetched, or other rows come before it. */
+typedef struct PageRow
+{
+	MinimalTuple entry;
+	Datum		values[3];		/* the entry as JSON, its document if it has a
+								 * copy, its cursor */
+	bool		isnull[3];
+} PageRow;
+
+static void read_arguments(FunctionCallInfo fcinfo, PageQuery *query);
+static void run_query(PageQuery *query, ReturnSetInfo *rsinfo);
+static void read_page(PageQuery *query, MemoryContext row_cxt, PageRow *rows, ReturnSetInfo *rsinfo);
+static void keep_row(TupleTableSlot *entry, Datum *values, bool *isnull, PageRow *row);
+static PageRow *row_of_page(PageQuery *query, PageRow *rows, int i);
+static void return_rows(PageQuery *query, PageRow *rows, bool fetch, ReturnSetInfo *rsinfo);
+static void check_row_security(PageQuery *query);
+static bool page_search_begin(PageQuery *query);
+static void page_search_start(PageQuery *query);
+static TupleTableSlot *page_search_next(PageQuery *query);
+static int	cursor_key(PageQuery *query);
+static void begin_scan(PageQuery *query);
+static void set_key(PageQuery *query);
+static void set_range(PageQuery *query);
+static void add_bound(PageQuery *query, Relation index, Bound *bound, bool lower);
+static StrategyNumber bound_strategy(Bound *bound, bool lower);
+static void check_cursor_within(PageQuery *query, Bound *bound, bool lower);
+static void add_comparison(PageQuery *query, Relation index, int n, StrategyNumber strategy, Datum *values);
+pg_noreturn static void position_error(const char *detail);
+static void choose_columns(PageQuery *query);
+static bool has_prefix(PageQuery *query, TupleTableSlot *entry);
+static bool page_search_next_key(PageQuery *query);
+
+/* indextable_query: returns the entries, documents and cursors of a page */
+Datum
+indextable_query(PG_FUNCTION_ARGS)
+{
+	PageQuery	query = {0};
+
+	InitMaterializedSRF(fcinfo, 0);
+	if (PG_ARGISNULL(ARG_INDEX_TABLE) || PG_ARGISNULL(ARG_KEY))
+		return (Datum) 0;
+	read_arguments(fcinfo, &query);
+	query.lookup.shows_entries = true;
+	query.lookup.entries_only = PG_ARGISNULL(ARG_DOCUMENT) || !PG_GETARG_BOOL(ARG_DOCUMENT);
+	lookup_open(&query.lookup, PG_GETARG_OID(ARG_INDEX_TABLE),
+				interval_arg(fcinfo, ARG_MAX_LAG, "max_lag"),
+				interval_arg(fcinfo, ARG_TIMEOUT, "timeout"));
+	query.def = query.lookup.def;
+	lookup_check_access(&query.lookup);
+	key_range(query.def, PG_GETARG_JSONB_P(ARG_KEY),
+			  PG_ARGISNULL(ARG_CONDITION) ? NULL : PG_GETARG_JSONB_P(ARG_CONDITION), &query.range);
+	if (!query.range.empty)
+		run_query(&query, (ReturnSetInfo *) fcinfo->resultinfo);
+	lookup_close(&query.lookup);
+	return (Datum) 0;
+}
+
+/* read_arguments: reads the arguments of the page; NULL means the default */
+static void
+read_arguments(FunctionCallInfo fcinfo, PageQuery *query)
+{
+	bool		previous = !PG_ARGISNULL(ARG_PREVIOUS) && PG_GETARG_BOOL(ARG_PREVIOUS);
+
+	query->descending = !PG_ARGISNULL(ARG_DESCENDING) && PG_GETARG_BOOL(ARG_DESCENDING);
+	query->backward = (query->descending != previous);
+	query->page_size = PG_ARGISNULL(ARG_PAGE_SIZE) ? 100 : PG_GETARG_INT32(ARG_PAGE_SIZE);
+	query->cursor = text_arg(fcinfo, ARG_CURSOR, NULL);
+	/* What a parameter of a URL is that was left empty. */
+	if (query->cursor != NULL && query->cursor[0] == '\0')
+		query->cursor = NULL;
+	if (query->page_size < 1 || query->page_size > MAX_PAGE_SIZE)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("page_size must be between 1 and %d", MAX_PAGE_SIZE)));
+}
+
+/*
+ * run_query
+ *		Reads the entries and makes the cursors as the owner.  Documents, unless the index
+ *		table has copies, are fetched afterwards, as the caller.
+ */
+static void
+run_query(PageQuery *query, ReturnSetInfo *rsinfo)
+{
+	MemoryContext row_cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable entry", ALLOCSET_DEFAULT_SIZES);
+	bool		fetch = !query->lookup.entries_only && !query->lookup.copies;
+	PageRow    *rows = NULL;
+
+	if (fetch || query->backward != query->descending)
+		rows = palloc(sizeof(PageRow) * query->page_size);
+	check_row_security(query);
+	AS_OWNER(query->def->fact->owner);
+	{
+		read_page(query, row_cxt, rows, rsinfo);
+	}
+	END_AS_OWNER();
+	if (rows != NULL)
+		return_rows(query, rows, fetch, rsinfo);
+	MemoryContextDelete(row_cxt);
+}
+
+/* read_page: reads the entries of a page, and returns the rows, or keeps them unless rows is NULL */
+static void
+read_page(PageQuery *query, MemoryContext row_cxt, PageRow *rows, ReturnSetInfo *rsinfo)
+{
+	int			from;
+	TupleTableSlot *entry;
+
+	if (!page_search_begin(query))
+		return;
+	from = cursor_from(&query->range);
+	page_search_start(query);
+	while ((entry = page_search_next(query)) != NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(row_cxt);
+		Datum		values[3] = {0};
+		bool		isnull[3] = {false, true, false};
+
+		values[0] = columns_to_jsonb(InvalidOid, entry, query->columns, query->ncolumns);
+		values[2] = cursor_make(&query->identity, query->def, from, entry);
+		if (query->lookup.copies)
+			values[1] = slot_getattr(entry, query->def->doc_attno, &isnull[1]);
+		MemoryContextSwitchTo(old);
+		if (rows == NULL)
+			tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, isnull);
+		else
+			keep_row(entry, values, isnull, &rows[query->found - 1]);
+		MemoryContextReset(row_cxt);
+	}
+	entry_scan_end(&query->scan);
+}
+
+/* keep_row: keeps a row until it is returned */
+static void
+keep_row(TupleTableSlot *entry, Datum *values, bool *isnull, PageRow *row)
+{
+	row->entry = ExecCopySlotMinimalTuple(entry);
+	for (int i = 0; i < 3; i++)
+	{
+		row->isnull[i] = isnull[i];
+		row->values[i] = isnull[i] ? (Datum) 0 : datumCopy(values[i], false, -1);
+	}
+}
+
+/* row_of_page: returns row number i of the page, whose rows may have been read from its end on */
+static PageRow *
+row_of_page(PageQuery *query, PageRow *rows, int i)
+{
+	return &rows[query->backward == query->descending ? i : query->found - 1 - i];
+}
+
+/* return_rows: returns the rows that were kept, and fetches their documents, if these are wanted, all of them together */
+static void
+return_rows(PageQuery *query, PageRow *rows, bool fetch, ReturnSetInfo *rsinfo)
+{
+	TupleTableSlot *entry = MakeSingleTupleTableSlot(query->def->desc, &TTSOpsMinimalTuple);
+	MemoryContext row_cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable document", ALLOCSET_DEFAULT_SIZES);
+
+	for (int i = 0; fetch && i < query->found; i++)
+	{
+		ExecStoreMinimalTuple(row_of_page(query, rows, i)->entry, entry, false);
+		lookup_expect(&query->lookup, entry);
+	}
+	for (int i = 0; i < query->found; i++)
+	{
+		PageRow    *row = row_of_page(query, rows, i);
+
+		CHECK_FOR_INTERRUPTS();
+		if (fetch)
+		{
+			ExecStoreMinimalTuple(row->entry, entry, false);
+			query->lookup.cxt = row_cxt;
+			row->isnull[1] = !lookup_document(&query->lookup, entry, &row->values[1]);
+		}
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, row->values, row->isnull);
+		MemoryContextReset(row_cxt);
+	}
+	lookup_end_documents(&query->lookup);
+	ExecDropSingleTupleTableSlot(entry);
+	MemoryContextDelete(row_cxt);
+}
+
+/* check_row_security: raises an error if row security of the index table applies to the owner, as whom it is read */
+static void
+check_row_security(PageQuery *query)
+{
+	if (check_enable_rls(query->def->relid, query->lookup.factdef->owner, true) == RLS_ENABLED)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("row security of index table \"%s\" is not supported", query->def->name),
+				 errhint("Enable row security on the fact table instead.")));
+}
+
+/*-------------------------------------------------------------------------
+ * Searches an index table for the entries of a page.
+ *
+ * The index table's primary key is searched for entries with the values of the key,
+ * from where the last page ended, or where the condition begins, to where it ends; of
+ * several keys, for one after the other.  A page before another one is read in the
+ * opposite direction.  All of it is part of the search, so that nothing is read before
+ * the page begins or after it ends; only texts that begin alike may lie among others,
+ * which are left out.
+ *-------------------------------------------------------------------------
+ */
+
+/*
+ * page_search_begin
+ *		Prepares to search for the entries of a page.  Returns false if the page cannot have
+ *		any; otherwise the search is to be started, and query->scan to be ended.
+ *
+ * The current user is the owner of the fact table, as functions of types are called:
+ * they compare values, and read those in the cursor.
+ */
+static bool
+page_search_begin(PageQuery *query)
+{
+	IndexDef   *def = query->def;
+	KeySet	   *set = &query->range.keys;
+
+	cursor_identity(def, &query->range, query->descending, &query->identity);
+	query->key = query->backward ? set->n - 1 : 0;
+	if (query->cursor != NULL)
+	{
+		cursor_read(query->cursor, &query->identity, def, cursor_from(&query->range), query->after);
+		query->key = cursor_key(query);
+		check_cursor_within(query, query->backward ? &query->range.upper : &query->range.lower, !query->backward);
+
+		/*
+		 * If the key has all columns of the order there is only one entry,
+		 * and none after it.
+		 */
+		query->resuming = set->ncolumns < def->nsearch;
+		if (!query->resuming)
+			query->key += query->backward ? -1 : 1;
+	}
+	if (query->key < 0 || query->key >= set->n)
+		return false;
+	choose_columns(query);
+	begin_scan(query);
+	return true;
+}
+
+/* cursor_key: returns the number of the key of the cursor's entry */
+static int
+cursor_key(PageQuery *query)
+{
+	KeySet	   *set = &query->range.keys;
+	int			i;
+
+	/* The cursor does not have what is the same in all entries. */
+	if (set->n == 1)
+		return 0;
+	i = key_set_find(query->def, set, query->after);
+	if (i < 0)
+		position_error("Its position is outside the key.");
+	return i;
+}
+
+/* begin_scan: prepares a scan for the key that is searched for, with the range that follows it */
+static void
+begin_scan(PageQuery *query)
+{
+	IndexDef   *def = query->def;
+	KeyRange   *range = &query->range;
+
+	memcpy(query->keys, def->search_keys, sizeof(ScanKeyData) * range->keys.ncolumns);
+	set_key(query);
+	set_range(query);
+	entry_scan_begin(&query->scan, def, query->lookup.index_table, query->lookup.snapshot, false, query->nkeys);
+	query->scan.backward = query->backward;
+	query->scan.counted = true;
+	query->scan.filter.limit = query->page_size;
+	query->scan.filter.prefix = range->prefix;
+	query->scan.filter.prefix_attno = def->ident[Min(range->keys.ncolumns, def->nsearch - 1)];
+	entry_scan_want(&query->scan, query->wanted);
+}
+
+/* set_key: has the search be for the values of the current key */
+static void
+set_key(PageQuery *query)
+{
+	Datum	   *values = KEY_VALUES(&query->range.keys, query->key);
+
+	for (int i = 0; i < query->range.keys.ncolumns; i++)
+		query->keys[i].sk_argument = values[i];
+}
+
+/* set_range: has the search begin and end where the page does, or where the condition says */
+static void
+set_range(PageQuery *query)
+{
+	KeyRange   *range = &query->range;
+	int			from = range->keys.ncolumns;
+	Relation	index = index_open(query->def->primary_index, AccessShareLock);
+
+	query->nkeys = from;
+
+	/*
+	 * The cursor replaces the bound at which the search begins, so that it
+	 * has only one place to begin at.
+	 */
+	if (query->resuming)
+		add_comparison(query, index, query->def->nsearch - from,
+					   query->backward ? BTLessStrategyNumber : BTGreaterStrategyNumber, &query->after[from]);
+	if (!query->resuming || query->backward)
+		add_bound(query, index, &range->lower, true);
+	if (!query->resuming || !query->backward)
+		add_bound(query, index, &range->upper, false);
+	index_close(index, NoLock);
+}
+
+/* page_search_start: starts the search for the current key; what is in shards is read as the caller, whose rights Citus checks */
+static void
+page_search_start(PageQuery *query)
+{
+	if (query->def->fact->place->entries->search == NULL)
+	{
+		entry_scan_start(&query->scan, query->keys);
+		return;
+	}
+	AS_CALLER();
+	{
+		entry_scan_start(&query->scan, query->keys);
+	}
+	END_AS_CALLER();
+}
+
+/*
+ * page_search_next_key
+ *		Goes on to the next key in the direction of the search; returns false if there is none.
+ *		The search for it is to be started.
+ */
+static bool
+page_search_next_key(PageQuery *query)
+{
+	query->key += query->backward ? -1 : 1;
+	if (query->key < 0 || query->key >= query->range.keys.n)
+		return false;
+	if (query->resuming)
+	{
+		/* Another search has other comparisons. */
+		query->resuming = false;
+		entry_scan_end(&query->scan);
+		begin_scan(query);
+	}
+	else
+		set_key(query);
+	return true;
+}
+
+/* page_search_next: returns the next entry of the page, valid until the next call, or NULL if there is none */
+static TupleTableSlot *
+page_search_next(PageQuery *query)
+{
+	TupleTableSlot *entry;
+
+	if (query->found == query->page_size)
+		return NULL;
+	for (;;)
+	{
+		while ((entry = entry_scan_next(&query->scan)) != NULL)
+		{
+			CHECK_FOR_INTERRUPTS();
+			if (query->range.prefix == NULL || has_prefix(query, entry))
+			{
+				query->found++;
+				return entry;
+			}
+		}
+		CHECK_FOR_INTERRUPTS();
+		if (!page_search_next_key(query))
+			return NULL;
+		page_search_start(query);
+	}
+}
+
+/* add_bound: adds a lower or an upper bound of the key range to the search, if it is given */
+static void
+add_bound(PageQuery *query, Relation index, Bound *bound, bool lower)
+{
+	if (bound->given)
+		add_comparison(query, index, 1, bound_strategy(bound, lower), &bound->value);
+}
+
+/* bound_strategy: returns the strategy that compares a column with a lower or an upper bound */
+static StrategyNumber
+bound_strategy(Bound *bound, bool lower)
+{
+	if (lower)
+		return bound->inclusive ? BTGreaterEqualStrategyNumber : BTGreaterStrategyNumber;
+	return bound->inclusive ? BTLessEqualStrategyNumber : BTLessStrategyNumber;
+}
+
+/* check_cursor_within: raises an error unless the cursor is within the bound that it replaces, if that is given */
+static void
+check_cursor_within(PageQuery *query, Bound *bound, bool lower)
+{
+	int			column = query->range.keys.ncolumns;
+	RowComparison key;
+	Relation	index;
+
+	if (!bound->given)
+		return;
+	index = index_open(query->def->primary_index, AccessShareLock);
+	row_comparison(&key, index, column, 1, bound_strategy(bound, lower), &bound->value);
+	index_close(index, NoLock);
+	if (!DatumGetBool(FunctionCall2Coll(&key.header.sk_func, key.header.sk_collation,
+										query->after[column], bound->value)))
+		position_error("Its position is outside the condition.");
+}
+
+static void
+position_error(const char *detail)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("invalid cursor"),
+			 errdetail("%s", detail)));
+}
+
+/* add_comparison: adds a comparison of n columns of the order, from the first one on that has no equal value */
+static void
+add_comparison(PageQuery *query, Relation index, int n, StrategyNumber strategy, Datum *values)
+{
+	int			from = query->range.keys.ncolumns;
+	RowComparison *row = &query->rows[query->nkeys - from];
+
+	row_comparison(row, index, from, n, strategy, values);
+	query->keys[query->nkeys++] = row->header;
+}
+
+/* choose_columns: sets the columns of an entry that are returned, and those that the scan has to read */
+static void
+choose_columns(PageQuery *query)
+{
+	IndexDef   *def = query->def;
+	Bitmapset  *wanted = query->lookup.copies ? bms_make_singleton(def->doc_attno) : NULL;
+
+	query->columns = palloc(sizeof(AttrNumber) * (def->nident + def->nincludes));
+	for (int i = 0; i < def->nident; i++)
+		query->columns[query->ncolumns++] = def->ident[i];
+	for (int i = def->nkeys; i < def->nkeys + def->nincludes; i++)
+	{
+		if (!def->fields[i].is_hint)
+			query->columns[query->ncolumns++] = def->fields[i].attno;
+	}
+	for (int i = 0; i < query->ncolumns; i++)
+		wanted = bms_add_member(wanted, query->columns[i]);
+	if (def->hint_attno != 0)
+		wanted = bms_add_member(wanted, def->hint_attno);
+	query->wanted = wanted;
+}
+
+/* has_prefix: returns whether the text of an entry begins with the prefix in the condition */
+static bool
+has_prefix(PageQuery *query, TupleTableSlot *entry)
+{
+	int			column = query->range.keys.ncolumns;
+	int			len = strlen(query->range.prefix);
+	bool		isnull;
+	text	   *value = DatumGetTextPP(slot_getattr(entry, query->def->ident[column], &isnull));
+	int			value_len = VARSIZE_ANY_EXHDR(value);
+
+	/*
+	 * The blanks at the end of a char(n) do not count, as if it were cast to
+	 * text.
+	 */
+	if (getBaseType(TupleDescAttr(query->def->desc, query->def->ident[column] - 1)->atttypid) == BPCHAROID)
+		value_len = bpchartruelen(VARDATA_ANY(value), value_len);
+	return value_len >= len && memcmp(VARDATA_ANY(value), query->range.prefix, len) == 0;
+}

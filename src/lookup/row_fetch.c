@@ -1,0 +1,489 @@
+/*-------------------------------------------------------------------------
+ *
+ * fetch.c
+ *	  Fetches the fact rows of entries, and returns them or their documents.
+ *
+ * A row is fetched directly, by the primary key of its table.  Where row security
+ * applies to the fact table, a plan of the executor fetches it.  Rows on other
+ * servers are gathered and fetched by one statement.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "common/hashfn.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
+
+#include "../definition/definition.h"
+#include "../entry/entry.h"
+#include "../entry/scans.h"
+#include "../foreign/foreign.h"
+#include "../indextable.h"
+#include "../place/place.h"
+#include "../scan/scan.h"
+#include "../util/memory.h"
+#include "../util/relation.h"
+#include "../util/sql.h"
+
+struct SeenRows
+{
+	MemoryContext cxt;
+	IndexDef   *def;
+	HTAB	   *keys;			/* of SeenKey */
+};
+
+/* A primary key that was seen. */
+typedef struct SeenKey
+{
+	uint32		hash;			/* hash key: its hash, or the first number
+								 * after that which was free */
+	Datum	   *key;
+} SeenKey;
+
+static void fetch_here(Lookup *lookup, Datum *key, ItemPointer place);
+static Oid	partition_on_other_server(Lookup *lookup, Datum *key);
+static void begin_foreign_batch(Lookup *lookup);
+static void begin_reading(Lookup *lookup);
+static void fetch_directly(Lookup *lookup, Datum *key, ItemPointer place);
+static bool find_rows(Lookup *lookup, Datum *key, ItemPointer place);
+static void put_rows(Lookup *lookup, List *rows);
+static bool matches(Lookup *lookup, TupleTableSlot *row);
+static void fetch_secured(Lookup *lookup, Datum *key);
+static void put_row(Lookup *lookup, TupleTableSlot *row);
+static bool same_key(SeenRows *seen, Datum *a, Datum *b);
+
+/*
+ * lookup_fetch
+ *		Returns the row of an entry, or its document.  From the first row on that is on
+ *		another server, all are left to fetch_pending_rows(), which returns them in their
+ *		order.
+ */
+void
+lookup_fetch(Lookup *lookup, TupleTableSlot *entry)
+{
+	Datum		key[INDEX_MAX_KEYS];
+	Oid			partition;
+	bool		isnull;
+
+	if (lookup->copies)
+	{
+		Datum		document = slot_getattr(entry, lookup->def->doc_attno, &isnull);
+
+		tuplestore_putvalues(lookup->store, lookup->desc, &document, &isnull);
+		return;
+	}
+	key_of_entry(lookup->def, entry, key);
+	partition = partition_on_other_server(lookup, key);
+	if (lookup->gathering == NULL && OidIsValid(partition))
+		begin_foreign_batch(lookup);
+	if (lookup->gathering != NULL)
+		foreign_batch_add(lookup->gathering, key, partition);
+	else
+		fetch_here(lookup, key, place_of_row(lookup->def, entry));
+}
+
+/* fetch_here: returns a row that is on this server, by its primary key, and by its place if that is known */
+static void
+fetch_here(Lookup *lookup, Datum *key, ItemPointer place)
+{
+	if (lookup->secured)
+		fetch_secured(lookup, key);
+	else
+		fetch_directly(lookup, key, place);
+}
+
+/*
+ * partition_on_other_server
+ *		Returns the partition that has the row with a primary key, if there is one, if it is
+ *		on another server; else InvalidOid.
+ */
+static Oid
+partition_on_other_server(Lookup *lookup, Datum *key)
+{
+	/*
+	 * Rows of a distributed table are in shards, wherever these are: Citus
+	 * knows.
+	 */
+	if (lookup->factdef->place->in_parts)
+		return lookup->factdef->relid;
+
+	/*
+	 * A partitioned table that has a primary key has no partitions on other
+	 * servers.
+	 */
+	if (!lookup->factdef->partitioned || OidIsValid(lookup->factdef->pk_index))
+		return InvalidOid;
+	if (lookup->secured)
+	{
+		Oid			partition = route_key(lookup->factdef, lookup->fact, key);
+
+		return get_rel_relkind(partition) == RELKIND_FOREIGN_TABLE ? partition : InvalidOid;
+	}
+	begin_reading(lookup);
+	return live_scan_is_elsewhere(&lookup->fact_rows, key) ?
+		RelationGetRelid(lookup->fact_rows.current->rel) : InvalidOid;
+}
+
+/* key_of_entry: gets the primary key of the row that an entry belongs to */
+void
+key_of_entry(IndexDef *def, TupleTableSlot *entry, Datum *key)
+{
+	bool		isnull;
+
+	for (int i = 0; i < def->fact->npk; i++)
+		key[i] = slot_getattr(entry, def->pk_attno[i], &isnull);
+}
+
+/* begin_foreign_batch: begins to gather the primary keys of rows on other servers */
+static void
+begin_foreign_batch(Lookup *lookup)
+{
+	RowRequest	request = {.def = lookup->factdef,.relid = lookup->factdef->relid,.secured = lookup->secured};
+
+	request.columns = lookup->rows ? NULL : lookup->def->used;
+	lookup->gathering = foreign_batch_begin(&request);
+}
+
+/* begin_reading: begins to fetch rows directly, unless that has begun */
+static void
+begin_reading(Lookup *lookup)
+{
+	if (lookup->reading)
+		return;
+	live_scan_begin(&lookup->fact_rows, lookup->factdef, lookup->fact, lookup->snapshot);
+	lookup->fact_rows.columns = lookup->rows ? RelationGetNumberOfAttributes(lookup->fact) :
+		lookup->factdef->doc_attno[lookup->def->docno];
+	lookup->reading = true;
+}
+
+/*
+ * fetch_directly
+ *		Returns the row, or rows, with a primary key that the snapshot sees.
+ *
+ * If there is none, it may be in a partition that was attached by a transaction that the
+ * snapshot sees, but whose news have not come yet.  A look-up makes sure of that once.
+ */
+static void
+fetch_directly(Lookup *lookup, Datum *key, ItemPointer place)
+{
+	begin_reading(lookup);
+	if (find_rows(lookup, key, place) || !lookup->factdef->partitioned || lookup->caught_up)
+		return;
+	refresh_partition_lists(lookup->fact);
+	lookup->caught_up = true;
+	(void) find_rows(lookup, key, place);
+}
+
+/* find_rows: returns whether the snapshot sees a row with a primary key; puts it, or all of them */
+static bool
+find_rows(Lookup *lookup, Datum *key, ItemPointer place)
+{
+	TupleTableSlot *row;
+	bool		found = false;
+
+	if (!lookup->ambiguous)
+	{
+		row = live_scan_only(&lookup->fact_rows, key, place);
+		if (row != NULL && (!lookup->recheck || matches(lookup, row)))
+			put_row(lookup, row);
+		return row != NULL;
+	}
+	for (row = live_scan_first(&lookup->fact_rows, key); row != NULL; row = live_scan_next(&lookup->fact_rows))
+	{
+		found = true;
+		if (!lookup->recheck || matches(lookup, row))
+			put_row(lookup, row);
+	}
+	return found;
+}
+
+/*
+ * fetch_pending_rows
+ *		Returns the rows of the entries from the first one on whose row is on another
+ *		server.  Those on other servers are fetched by one statement, as the current
+ *		user.  They may have another key by now, since what is written directly over
+ *		there is not noticed here, so it is checked.
+ */
+void
+fetch_pending_rows(Lookup *lookup)
+{
+	Datum	   *key;
+	bool		here;
+	List	   *rows;
+
+	foreign_batch_run(lookup->gathering);
+	while (foreign_batch_next(lookup->gathering, &key, &here, &rows))
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (here)
+			fetch_here(lookup, key, NULL);
+		else
+			put_rows(lookup, rows);
+	}
+}
+
+/*
+ * put_rows
+ *		Returns those rows with one primary key that have the key looked up.  The rows
+ *		came from another server, as MinimalTuples.
+ */
+static void
+put_rows(Lookup *lookup, List *rows)
+{
+	TupleTableSlot *row = MakeSingleTupleTableSlot(lookup->factdef->desc, &TTSOpsMinimalTuple);
+
+	foreach_ptr(MinimalTupleData, stored, rows)
+	{
+		ExecStoreMinimalTuple(stored, row, false);
+		if (matches(lookup, row))
+			put_row(lookup, row);
+	}
+	ExecDropSingleTupleTableSlot(row);
+}
+
+/* matches: returns whether a version of a row has an entry with a key that is looked up */
+static bool
+matches(Lookup *lookup, TupleTableSlot *row)
+{
+	FactRow		version;
+	Entries		entries;
+
+	factrow_init(&version, lookup->factdef, row);
+	entries_init(&entries, lookup->def);
+	extract_entries(lookup->def, &version, false, &entries);
+	for (int i = 0; i < entries.n; i++)
+		if (key_set_has(lookup->def, &lookup->keys, ENTRY_VALUES(&entries, i)))
+			return true;
+	return false;
+}
+
+/* fetch_secured: returns the rows with a primary key that a plain query of the current user would, by all policies */
+static void
+fetch_secured(Lookup *lookup, Datum *key)
+{
+	FactDef    *factdef = lookup->factdef;
+	TupleDesc	desc = RelationGetDescr(lookup->fact);
+
+	SPI_connect();
+	if (lookup->plan == NULL)
+	{
+		Oid		   *types = palloc(sizeof(Oid) * factdef->npk);
+		StringInfoData sql;
+
+		/* The server plans it with what is cached of the partitions. */
+		if (factdef->partitioned)
+			refresh_partition_lists(lookup->fact);
+		initStringInfo(&sql);
+		appendStringInfo(&sql, "SELECT f FROM %s%s f WHERE ",
+						 factdef->partitioned ? "" : "ONLY ", quoted_relation(factdef->relid));
+		for (int i = 0; i < factdef->npk; i++)
+		{
+			Form_pg_attribute att = TupleDescAttr(desc, factdef->pk_attno[i] - 1);
+			Oid			type = getBaseType(att->atttypid);
+			char	   *column = psprintf("f.%s", quote_identifier(NameStr(att->attname)));
+
+			if (i > 0)
+				appendStringInfoString(&sql, " AND ");
+			types[i] = type;
+			generate_operator_clause(&sql, as_base_type(column, att->atttypid), type,
+									 get_equality_operator(type), psprintf("$%d", i + 1), type);
+		}
+		lookup->plan = SPI_prepare(sql.data, factdef->npk, types);
+		if (lookup->plan == NULL)
+			elog(ERROR, "SPI_prepare failed: %s", SPI_result_code_string(SPI_result));
+		SPI_keepplan(lookup->plan);
+	}
+	PushActiveSnapshot(lookup->snapshot);
+	if (SPI_execute_plan(lookup->plan, key, NULL, true, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not read table \"%s\"", factdef->name);
+	PopActiveSnapshot();
+	for (uint64 n = 0; n < SPI_processed; n++)
+	{
+		TupleTableSlot *row = MakeSingleTupleTableSlot(desc, &TTSOpsHeapTuple);
+		bool		isnull;
+
+		ExecStoreHeapTupleDatum(SPI_getbinval(SPI_tuptable->vals[n], SPI_tuptable->tupdesc,
+											  1, &isnull), row);
+		if (!lookup->recheck || matches(lookup, row))
+			put_row(lookup, row);
+		ExecDropSingleTupleTableSlot(row);
+	}
+	SPI_finish();
+}
+
+/*
+ * lookup_expect
+ *		Notes an entry whose document lookup_document() will be asked for, so that the
+ *		rows on other servers are fetched together.
+ */
+void
+lookup_expect(Lookup *lookup, TupleTableSlot *entry)
+{
+	Datum		key[INDEX_MAX_KEYS];
+	Oid			partition;
+
+	key_of_entry(lookup->def, entry, key);
+	partition = partition_on_other_server(lookup, key);
+	if (!OidIsValid(partition))
+		return;
+	if (lookup->gathering == NULL)
+		begin_foreign_batch(lookup);
+	foreign_batch_add(lookup->gathering, key, partition);
+}
+
+/*
+ * lookup_document
+ *		Gets the document of one entry, in lookup->cxt, after lookup_expect() was called
+ *		for the entry.  Returns false if there is no row, or none that the current user
+ *		may see, or, where entries are rechecked, none that has this entry.
+ */
+bool
+lookup_document(Lookup *lookup, TupleTableSlot *entry, Datum *document)
+{
+	Datum		key[INDEX_MAX_KEYS];
+
+	if (lookup->keys.n == 0)
+	{
+		lookup->keys.n = 1;
+		lookup->keys.ncolumns = lookup->def->nsearch;
+		lookup->keys.values = palloc(sizeof(Datum) * lookup->keys.ncolumns);
+	}
+	for (int i = 0; i < lookup->keys.ncolumns; i++)
+	{
+		bool		isnull;
+
+		lookup->keys.values[i] = slot_getattr(entry, lookup->def->ident[i], &isnull);
+	}
+	lookup->found = false;
+	key_of_entry(lookup->def, entry, key);
+	if (lookup->gathering != NULL && OidIsValid(partition_on_other_server(lookup, key)))
+	{
+		List	   *rows = NIL;
+
+		if (!lookup->gathered)
+			foreign_batch_run(lookup->gathering);
+		lookup->gathered = true;
+		(void) foreign_batch_find(lookup->gathering, key, &rows);
+		put_rows(lookup, rows);
+	}
+	else
+		fetch_here(lookup, key, place_of_row(lookup->def, entry));
+	*document = lookup->document;
+	return lookup->found;
+}
+
+/* lookup_end_documents: releases what fetching rows has opened */
+void
+lookup_end_documents(Lookup *lookup)
+{
+	if (lookup->reading)
+		live_scan_end(&lookup->fact_rows);
+	if (lookup->plan != NULL)
+		SPI_freeplan(lookup->plan);
+}
+
+/* put_row: adds a row, or its document, to the result, or keeps the document for lookup_document() */
+static void
+put_row(Lookup *lookup, TupleTableSlot *row)
+{
+	/*
+	 * Values are copied, not the stored row, which may lack columns that were
+	 * added later.
+	 */
+	if (lookup->rows)
+	{
+		slot_getallattrs(row);
+		tuplestore_putvalues(lookup->store, lookup->desc, row->tts_values, row->tts_isnull);
+	}
+	else
+	{
+		bool		isnull;
+		Datum		document = slot_getattr(row, lookup->factdef->doc_attno[lookup->def->docno], &isnull);
+
+		if (lookup->store != NULL)
+			tuplestore_putvalues(lookup->store, lookup->desc, &document, &isnull);
+		else if (!isnull)
+		{
+			MemoryContext old = MemoryContextSwitchTo(lookup->cxt);
+
+			lookup->document = PointerGetDatum(PG_DETOAST_DATUM_COPY(document));
+			lookup->found = true;
+			MemoryContextSwitchTo(old);
+		}
+	}
+}
+
+/*-------------------------------------------------------------------------
+ * Remembers rows whose entries were found: where several elements of an array are searched
+ * for, a row may have an entry for more than one of them.
+ *
+ * The entries of a row have the same bytes of its primary key, as they are written anew when
+ * these change.
+ *-------------------------------------------------------------------------
+ */
+
+/* seen_rows_begin: begins to remember rows in a memory context, and forgets them with it */
+SeenRows *
+seen_rows_begin(IndexDef *def, MemoryContext cxt)
+{
+	SeenRows   *seen = MemoryContextAlloc(cxt, sizeof(SeenRows));
+
+	seen->cxt = cxt;
+	seen->def = def;
+	seen->keys = new_hash("indextable seen rows", 256, sizeof(uint32), sizeof(SeenKey), cxt);
+	return seen;
+}
+
+/* seen_row: returns whether an entry's row was seen before, and remembers it */
+bool
+seen_row(SeenRows *seen, TupleTableSlot *entry)
+{
+	FactDef    *fact = seen->def->fact;
+	MemoryContext old;
+	Datum		key[INDEX_MAX_KEYS];
+	uint32		hash = 0;
+	SeenKey    *row;
+	bool		found;
+
+	key_of_entry(seen->def, entry, key);
+	for (int i = 0; i < fact->npk; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(seen->def->desc, seen->def->pk_attno[i] - 1);
+
+		hash = hash_combine(hash, datum_image_hash(key[i], att->attbyval, att->attlen));
+	}
+	while (row = hash_search(seen->keys, &hash, HASH_ENTER, &found), found)
+	{
+		if (same_key(seen, row->key, key))
+			return true;
+		hash++;
+	}
+	old = MemoryContextSwitchTo(seen->cxt);
+	row->key = palloc(sizeof(Datum) * fact->npk);
+	for (int i = 0; i < fact->npk; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(seen->def->desc, seen->def->pk_attno[i] - 1);
+
+		row->key[i] = datumCopy(key[i], att->attbyval, att->attlen);
+	}
+	MemoryContextSwitchTo(old);
+	return false;
+}
+
+static bool
+same_key(SeenRows *seen, Datum *a, Datum *b)
+{
+	for (int i = 0; i < seen->def->fact->npk; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(seen->def->desc, seen->def->pk_attno[i] - 1);
+
+		if (!datum_image_eq(a[i], b[i], att->attbyval, att->attlen))
+			return false;
+	}
+	return true;
+}

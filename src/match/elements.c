@@ -1,0 +1,462 @@
+/*-------------------------------------------------------------------------
+ *
+ * elements.c
+ *	  Writes conditions on the elements of an array, which a query has unnested, as conditions
+ *	  on the document.
+ *
+ * EXISTS (SELECT FROM jsonb_array_elements(doc -> 'lines') e WHERE e ->> 'name' = 'x') is true
+ * only if for some element, e ->> 'name' is x.  Here jsonb_array_elements(doc -> 'lines') stands
+ * for the element, in place of the column e: jsonb_array_elements(doc -> 'lines') ->> 'name' =
+ * 'x'.  No condition of a query has a function there that returns a set, so such an expression
+ * is always one of these.  What it implies is true of some entry of the row, and all that is
+ * derived of it is lossy: the row is checked for the condition as it is written, or joined.
+ *
+ * The planner has replaced what a subquery uses of the query around it by parameters, whose
+ * values are the arguments of its SubPlan.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_collation.h"
+#include "catalog/pg_operator.h"
+#include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "parser/parsetree.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+
+#include "../definition/definition.h"
+#include "../planner/plan.h"
+
+/* What is replaced by any element. */
+typedef struct AnyElement
+{
+	int			n;				/* so many were */
+	bool		may_be_member;	/* an object's member would do, too */
+} AnyElement;
+
+/* What is replaced in an expression. */
+typedef struct Unnested
+{
+	List	   *rtable;			/* of the columns that are replaced */
+	bool		inner;			/* these are a subquery's: others, and its
+								 * parameters, have no meaning outside */
+	Index		varno;			/* the only one that is, or 0 */
+	SubPlan    *subplan;		/* has the values of parameters, or NULL */
+	bool		failed;
+} Unnested;
+
+static Query *query_of(PlannerInfo *root, SubPlan *subplan);
+static Node *outside(Query *query, SubPlan *subplan, Node *expr);
+static Node *replace(Node *node, void *context);
+static Node *array_of(Node *arg);
+static bool has_no_elements(Node *node);
+static bool applies_to_all(PlannerInfo *root, Index varno);
+static Node *any_element(Node *node, void *context);
+static Node *without_last_name(Node *doc, Const *names);
+
+/*
+ * subplan_clauses
+ *		Returns what is true of some element, if a subquery EXISTS (…), or the comparison with its
+ *		values, compared, is true: NIL if nothing is known.  In compared, ARRAY(subquery) is in
+ *		place of one value, or a parameter of the subplan is.
+ */
+List *
+subplan_clauses(PlannerInfo *root, SubPlan *subplan, Node *compared)
+{
+	Query	   *query = query_of(root, subplan);
+	List	   *result = NIL;
+	Node	   *clause;
+	ListCell   *cell;
+
+	/* A query that aggregates may return a row where it finds none. */
+	if (query == NULL || query->commandType != CMD_SELECT || query->hasAggs || query->groupClause != NIL ||
+		query->groupingSets != NIL || query->havingQual != NULL || query->setOperations != NULL || query->hasWindowFuncs)
+		return NIL;
+	foreach_ptr(Node, qual, (List *) query->jointree->quals)
+	{
+		clause = outside(query, subplan, qual);
+		if (clause != NULL)
+			result = lappend(result, clause);
+	}
+	if (compared != NULL && query->targetList != NIL)
+	{
+		Node	   *value = outside(query, subplan, (Node *) linitial_node(TargetEntry, query->targetList)->expr);
+
+		if (value != NULL && IsA(compared, ScalarArrayOpExpr))
+		{
+			ScalarArrayOpExpr *op = (ScalarArrayOpExpr *) compared;
+
+			clause = (Node *) make_opclause(op->opno, BOOLOID, false, linitial(op->args), (Expr *) value, InvalidOid, op->inputcollid);
+			result = lappend(result, clause);
+		}
+		else if (value != NULL && IsA(compared, OpExpr) && list_length(subplan->paramIds) == 1)
+		{
+			OpExpr	   *op = copyObject((OpExpr *) compared);
+
+			foreach(cell, op->args)
+			{
+				Param	   *param = lfirst(cell);
+
+				if (IsA(param, Param) && param->paramkind == PARAM_EXEC && param->paramid == linitial_int(subplan->paramIds))
+					lfirst(cell) = value;
+			}
+			result = lappend(result, op);
+		}
+	}
+	return result;
+}
+
+/* query_of: returns the query of a subplan, as it was planned */
+static Query *
+query_of(PlannerInfo *root, SubPlan *subplan)
+{
+	PlannerInfo *subroot;
+
+	if (subplan->plan_id < 1 || subplan->plan_id > list_length(root->glob->subroots))
+		return NULL;
+	subroot = list_nth(root->glob->subroots, subplan->plan_id - 1);
+	/* Columns of UNION ALL are those of several queries. */
+	return subroot != NULL && subroot->append_rel_list == NIL ? subroot->parse : NULL;
+}
+
+/* outside: returns an expression of a subquery as one of the query around it, or NULL */
+static Node *
+outside(Query *query, SubPlan *subplan, Node *expr)
+{
+	Unnested	unnested = {.rtable = query->rtable,.inner = true,.subplan = subplan};
+
+	expr = replace(expr, &unnested);
+	return unnested.failed ? NULL : expr;
+}
+
+/*
+ * lateral_clauses
+ *		Returns what is true of some element of each row of a relation that a query joins with its
+ *		own elements, as in FROM fact, jsonb_array_elements(doc -> 'lines') e WHERE e ->> 'name' =
+ *		'x'.  A row without such an element is joined with nothing.
+ *
+ * That is so only if the condition is one on all rows of the query, or of a subquery of a
+ * semijoin.
+ */
+List *
+lateral_clauses(PlannerInfo *root, Index varno)
+{
+	List	   *result = NIL;
+
+	for (int i = 1; i < root->simple_rel_array_size; i++)
+	{
+		RelOptInfo *rel = root->simple_rel_array[i];
+
+		if (rel == NULL || rel->rtekind != RTE_FUNCTION || !bms_is_member(varno, rel->lateral_relids) ||
+			!applies_to_all(root, i))
+			continue;
+		foreach_ptr(RestrictInfo, rinfo, rel->baserestrictinfo)
+		{
+			bool		failed = false;
+			Node	   *clause = with_elements((Node *) rinfo->clause, root->parse->rtable, i, &failed);
+
+			if (!failed)
+				result = lappend(result, clause);
+		}
+	}
+	return result;
+}
+
+/* with_elements: replaces the columns of a function by what they have of the document; sets *failed if it cannot */
+Node *
+with_elements(Node *node, List *rtable, Index varno, bool *failed)
+{
+	Unnested	unnested = {.rtable = rtable,.varno = varno};
+
+	node = replace(node, &unnested);
+	*failed |= unnested.failed;
+	return node;
+}
+
+/* applies_to_all: returns whether no outer join may have NULLs in place of a relation's rows */
+static bool
+applies_to_all(PlannerInfo *root, Index varno)
+{
+	foreach_ptr(SpecialJoinInfo, join, root->join_info_list)
+	{
+		if (join->jointype == JOIN_SEMI)
+			continue;
+		if (bms_is_member(varno, join->syn_righthand) ||
+			(join->jointype == JOIN_FULL && bms_is_member(varno, join->syn_lefthand)))
+			return false;
+	}
+	return true;
+}
+
+/* replace: replaces columns of functions by what they have of the document */
+static Node *
+replace(Node *node, void *context)
+{
+	Unnested   *unnested = context;
+
+	if (node == NULL || unnested->failed)
+		return node;
+	if (IsA(node, Var) && (unnested->inner || ((Var *) node)->varno == (int) unnested->varno))
+	{
+		Var		   *var = (Var *) node;
+		Node	   *column = NULL;
+
+		if (var->varlevelsup == 0 && var->varno > 0 && var->varno <= list_length(unnested->rtable))
+			column = column_of_function(rt_fetch(var->varno, unnested->rtable), var->varattno);
+		if (column == NULL)
+			unnested->failed = true;
+		else if (unnested->inner)
+			column = replace(column, context);
+		return column != NULL ? column : node;
+	}
+	if (IsA(node, Param) && ((Param *) node)->paramkind == PARAM_EXEC && unnested->inner)
+	{
+		ListCell   *id;
+		ListCell   *arg;
+
+		forboth(id, unnested->subplan->parParam, arg, unnested->subplan->args)
+		{
+			if (lfirst_int(id) == ((Param *) node)->paramid)
+				return lfirst(arg);
+		}
+		unnested->failed = true;
+		return node;
+	}
+	if (IsA(node, SubPlan) || IsA(node, AlternativeSubPlan) || IsA(node, PlaceHolderVar))
+	{
+		unnested->failed = true;
+		return node;
+	}
+	return expression_tree_mutator(node, replace, context);
+}
+
+/*
+ * column_of_function
+ *		Returns an expression that has the value of a column of a function that unnests an array,
+ *		or a document: jsonb_array_elements() itself, or a member of it; NULL if there is none.
+ *
+ * jsonb_to_recordset() and jsonb_to_record() have in a column of type text what ->> has, and in
+ * others a cast of it.
+ */
+Node *
+column_of_function(RangeTblEntry *rte, AttrNumber attno)
+{
+	RangeTblFunction *function;
+	FuncExpr   *call;
+	Node	   *element;
+	Node	   *member;
+	Oid			type;
+
+	if (rte->rtekind != RTE_FUNCTION || list_length(rte->functions) != 1 || attno < 1)
+		return NULL;
+	function = linitial(rte->functions);
+	call = (FuncExpr *) function->funcexpr;
+	if (!IsA(call, FuncExpr) || call->args == NIL)
+		return NULL;
+	if (call->funcid == F_JSONB_ARRAY_ELEMENTS || call->funcid == F_JSONB_ARRAY_ELEMENTS_TEXT)
+	{
+		if (attno > 1)
+			return NULL;
+		call = copyObject(call);
+		linitial(call->args) = array_of(linitial(call->args));
+		return (Node *) call;
+	}
+	if ((call->funcid != F_JSONB_TO_RECORD && call->funcid != F_JSONB_TO_RECORDSET) ||
+		attno > list_length(function->funccolnames))
+		return NULL;
+	if (list_nth_int(function->funccoltypmods, attno - 1) != -1)
+		return NULL;
+	element = array_of(linitial(call->args));
+	if (call->funcid == F_JSONB_TO_RECORDSET)
+	{
+		element = (Node *) makeFuncExpr(F_JSONB_ARRAY_ELEMENTS, JSONBOID, list_make1(element), InvalidOid, InvalidOid,
+										COERCE_EXPLICIT_CALL);
+		((FuncExpr *) element)->funcretset = true;
+	}
+	member = (Node *) makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1,
+								CStringGetTextDatum(strVal(list_nth(function->funccolnames, attno - 1))), false, false);
+	type = list_nth_oid(function->funccoltypes, attno - 1);
+	if (type == JSONBOID)
+		return (Node *) makeFuncExpr(F_JSONB_OBJECT_FIELD, JSONBOID, list_make2(element, member), InvalidOid, InvalidOid,
+									 COERCE_EXPLICIT_CALL);
+	member = (Node *) makeFuncExpr(F_JSONB_OBJECT_FIELD_TEXT, TEXTOID, list_make2(element, member), DEFAULT_COLLATION_OID,
+								   InvalidOid, COERCE_EXPLICIT_CALL);
+	if (type != TEXTOID)
+	{
+		CoerceViaIO *cast = makeNode(CoerceViaIO);
+
+		cast->arg = (Expr *) member;
+		cast->resulttype = type;
+		cast->resultcollid = get_typcollation(type);
+		cast->coerceformat = COERCE_EXPLICIT_CAST;
+		cast->location = -1;
+		return (Node *) cast;
+	}
+	return member;
+}
+
+/* choices_of: returns the expressions of which CASE, coalesce() or NULLIF() is one, or NIL */
+List *
+choices_of(Node *node)
+{
+	List	   *result = NIL;
+
+	if (IsA(node, CoalesceExpr))
+		return ((CoalesceExpr *) node)->args;
+	if (IsA(node, NullIfExpr))
+		return list_make2(linitial(((NullIfExpr *) node)->args), makeNullConst(exprType(node), -1, exprCollation(node)));
+	if (!IsA(node, CaseExpr))
+		return NIL;
+	foreach_node(CaseWhen, when, ((CaseExpr *) node)->args)
+		result = lappend(result, when->result);
+	return lappend(result, ((CaseExpr *) node)->defresult);
+}
+
+/* replace_node: returns a copy of an expression with the second of two nodes in place of the first */
+Node *
+replace_node(Node *node, void *nodes)
+{
+	return node == linitial(nodes) ? lsecond(nodes) : expression_tree_mutator(node, replace_node, nodes);
+}
+
+/*
+ * array_of
+ *		Returns the only expression within CASE or coalesce() that may be an array with elements,
+ *		as in CASE WHEN jsonb_typeof(doc -> 'tags') = 'array' THEN doc -> 'tags' ELSE '[]' END: an
+ *		element is always one of it.
+ */
+static Node *
+array_of(Node *arg)
+{
+	Node	   *result = NULL;
+
+	foreach_ptr(Node, one, choices_of(arg))
+	{
+		if (has_no_elements(one))
+			continue;
+		if (result != NULL && !equal(result, one))
+			return arg;
+		result = one;
+	}
+	return result != NULL ? result : arg;
+}
+
+/*
+ * whole_array_of
+ *		Returns the same if all elements of that array are elements of the expression: if CASE
+ *		asks for no more than that it is an array.
+ */
+Node *
+whole_array_of(Node *arg)
+{
+	CaseExpr   *expr = (CaseExpr *) arg;
+	Node	   *array = array_of(arg);
+	CaseWhen   *when;
+	Node	   *type;
+	Const	   *name;
+	List	   *args;
+
+	if (!IsA(arg, CaseExpr))
+		return IsA(arg, NullIfExpr) ? arg : array;
+	when = linitial(expr->args);
+	if (list_length(expr->args) != 1 || !equal(when->result, array) || !IsA(when->expr, OpExpr) ||
+		((OpExpr *) when->expr)->opno != TextEqualOperator)
+		return arg;
+	type = linitial(((OpExpr *) when->expr)->args);
+	if (IsA(type, CaseTestExpr))
+		type = (Node *) expr->arg;
+	name = lsecond(((OpExpr *) when->expr)->args);
+	return function_of(type, &args) == F_JSONB_TYPEOF && equal(linitial(args), array) && IsA(name, Const) && !name->constisnull &&
+		strcmp(TextDatumGetCString(name->constvalue), "array") == 0 ? array : arg;
+}
+
+/* has_no_elements: returns whether an expression is NULL, or an array without elements */
+static bool
+has_no_elements(Node *node)
+{
+	Const	   *constant = (Const *) node;
+
+	return IsA(node, Const) && (constant->constisnull ||
+								(constant->consttype == JSONBOID && JB_ROOT_IS_ARRAY(DatumGetJsonbP(constant->constvalue)) &&
+								 JB_ROOT_COUNT(DatumGetJsonbP(constant->constvalue)) == 0));
+}
+
+/*
+ * with_any_element
+ *		Returns a condition with any element of an array in place of the one that it names by a
+ *		number, or NULL if it does not name one.  Sets *may_be_member if the number may be that of
+ *		an object's member, too.
+ */
+Node *
+with_any_element(Node *clause, bool *may_be_member)
+{
+	AnyElement	any = {0};
+
+	clause = any_element(clause, &any);
+	*may_be_member = any.may_be_member;
+	return any.n == 1 ? clause : NULL;
+}
+
+static Node *
+any_element(Node *node, void *context)
+{
+	AnyElement *any = context;
+	List	   *args;
+	Oid			function;
+	Node	   *array = NULL;
+	bool		as_text;
+
+	if (node == NULL)
+		return NULL;
+	function = function_of(node, &args);
+	as_text = function == F_JSONB_ARRAY_ELEMENT_TEXT || function == F_JSONB_EXTRACT_PATH_TEXT;
+	if (function == F_JSONB_ARRAY_ELEMENT || function == F_JSONB_ARRAY_ELEMENT_TEXT)
+		array = linitial(args);
+	else if ((function == F_JSONB_EXTRACT_PATH || function == F_JSONB_EXTRACT_PATH_TEXT) && IsA(lsecond(args), Const))
+	{
+		array = without_last_name(linitial(args), lsecond(args));
+		any->may_be_member = any->may_be_member || array != NULL;
+	}
+	else if (IsA(node, SubscriptingRef) && ((SubscriptingRef *) node)->refcontainertype == JSONBOID &&
+			 ((SubscriptingRef *) node)->refassgnexpr == NULL && ((SubscriptingRef *) node)->reflowerindexpr == NIL &&
+			 exprType(llast(((SubscriptingRef *) node)->refupperindexpr)) == INT4OID)
+	{
+		SubscriptingRef *ref = copyObject((SubscriptingRef *) node);
+
+		ref->refupperindexpr = list_delete_last(ref->refupperindexpr);
+		array = ref->refupperindexpr == NIL ? (Node *) ref->refexpr : (Node *) ref;
+		any->may_be_member = true;
+	}
+	if (array == NULL)
+		return expression_tree_mutator(node, any_element, context);
+	any->n++;
+	return (Node *) makeFuncExpr(as_text ? F_JSONB_ARRAY_ELEMENTS_TEXT : F_JSONB_ARRAY_ELEMENTS, as_text ? TEXTOID : JSONBOID,
+								 list_make1(array), as_text ? DEFAULT_COLLATION_OID : InvalidOid, InvalidOid,
+								 COERCE_EXPLICIT_CALL);
+}
+
+/* without_last_name: returns what a path leads to before its last name, if that may be the number of an element; else NULL */
+static Node *
+without_last_name(Node *doc, Const *names)
+{
+	Datum	   *elements;
+	bool	   *nulls;
+	int			n;
+
+	if (names->constisnull || array_contains_nulls(DatumGetArrayTypeP(names->constvalue)))
+		return NULL;
+	deconstruct_array(DatumGetArrayTypeP(names->constvalue), TEXTOID, -1, false, TYPALIGN_INT, &elements, &nulls, &n);
+	if (n == 0 || !is_subscript(TextDatumGetCString(elements[n - 1])))
+		return NULL;
+	if (n == 1)
+		return doc;
+	names = makeConst(TEXTARRAYOID, -1, InvalidOid, -1,
+					  PointerGetDatum(construct_array(elements, n - 1, TEXTOID, -1, false, TYPALIGN_INT)), false, false);
+	return (Node *) makeFuncExpr(F_JSONB_EXTRACT_PATH, JSONBOID, list_make2(doc, names), InvalidOid, InvalidOid,
+								 COERCE_EXPLICIT_CALL);
+}

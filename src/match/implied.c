@@ -1,0 +1,395 @@
+/*-------------------------------------------------------------------------
+ *
+ * implied.c
+ *	  Finds the comparisons of an index table's columns that follow from a condition of a query.
+ *
+ * A condition C implies a comparison if each row that satisfies C has an entry that satisfies the
+ * comparison.  So a search by the comparison finds all rows of C, and perhaps others: then it is
+ * lossy, and C is checked for each row that is found.  A row that has no entry, because a key
+ * field is NULL or its value cannot be cast, must not satisfy C; if it may, the comparison is
+ * sparse, and the index table is used only while all rows have entries.
+ *
+ * What C may look like, and why the comparison follows from it, is told here for conditions
+ * that are put together of others, and in search_condition.c for those that compare one value
+ * with another.  Whatever is not known here implies nothing, and is a filter.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "optimizer/optimizer.h"
+#include "utils/lsyscache.h"
+
+#include "../catalog/catalog.h"
+#include "../planner/plan.h"
+#include "../util/subxact.h"
+
+/* The number of choices within each other, as CASE or coalesce(), that are looked into. */
+#define MAX_CHOICES		8
+
+static List *implied_by_or(PlannerInfo *root, IndexDef *def, List *arms, Index varno, bool *unknown);
+static List *implied_by_numbered_element(PlannerInfo *root, IndexDef *def, Node *clause, Index varno,
+										 bool *unknown);
+static SubPlan *array_subplan(Node *clause);
+static Condition *any_of(List *arms, int position);
+static List *add_values(List *values, Condition *condition);
+static List *implied_by_choice(PlannerInfo *root, IndexDef *def, Node *clause, Index varno, bool *unknown);
+static int	depth_of_choices(Node *expr);
+static bool may_be_true(PlannerInfo *root, Node *clause, Node *part, Node *constant);
+static Node *as_comparison(Node *distinct);
+static List *one(Condition *condition);
+
+/*
+ * implied_conditions
+ *		Returns the comparisons (Condition *) of columns of the index that a clause implies.  Sets
+ *		*unknown if others may follow when a parameter is known.
+ *
+ * A boolean alone, NOT of it, and IS TRUE and IS FALSE, are comparisons with true and false.
+ */
+List *
+implied_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Index varno, bool *unknown)
+{
+	List	   *result = NIL;
+	Node	   *arg;
+
+	CHECK_FOR_INTERRUPTS();
+	clause = without_sql_json(clause);
+	switch (nodeTag(clause))
+	{
+		case T_BoolExpr:
+			switch (((BoolExpr *) clause)->boolop)
+			{
+				case OR_EXPR:
+					return implied_by_or(root, def, ((BoolExpr *) clause)->args, varno, unknown);
+				case AND_EXPR:
+					foreach_ptr(Node, one, ((BoolExpr *) clause)->args)
+						result = list_concat(result, implied_conditions(root, def, one, varno, unknown));
+					foreach_ptr(Condition, condition, result)
+						mark_lossy(condition);
+					return result;
+				case NOT_EXPR:
+					arg = linitial(((BoolExpr *) clause)->args);
+					if (IsA(arg, DistinctExpr) && (arg = as_comparison(arg)) != NULL)
+						return compared_conditions(root, def, arg, varno, unknown);
+					result = one(boolean_condition(def, linitial(((BoolExpr *) clause)->args), false, varno));
+					break;
+			}
+			break;
+		case T_BooleanTest:
+			arg = (Node *) ((BooleanTest *) clause)->arg;
+			if (((BooleanTest *) clause)->booltesttype == IS_TRUE)
+				return implied_conditions(root, def, arg, varno, unknown);
+			if (((BooleanTest *) clause)->booltesttype == IS_FALSE)
+				result = one(boolean_condition(def, arg, false, varno));
+			break;
+		case T_SubPlan:
+			if (((SubPlan *) clause)->subLinkType == EXISTS_SUBLINK)
+				result = subplan_clauses(root, (SubPlan *) clause, NULL);
+			else if (((SubPlan *) clause)->subLinkType == ANY_SUBLINK)
+				result = subplan_clauses(root, (SubPlan *) clause, ((SubPlan *) clause)->testexpr);
+			return implied_by_elements(root, def, result, varno, unknown);
+		case T_AlternativeSubPlan:
+			return implied_conditions(root, def, linitial(((AlternativeSubPlan *) clause)->subplans), varno, unknown);
+		case T_OpExpr:
+		case T_FuncExpr:
+		case T_CaseExpr:
+		case T_CoalesceExpr:
+		case T_CoerceViaIO:
+		case T_Var:
+		case T_RelabelType:
+		case T_ScalarArrayOpExpr:
+		case T_RowCompareExpr:
+			if (array_subplan(clause) != NULL)
+				return implied_by_elements(root, def, subplan_clauses(root, array_subplan(clause), clause), varno, unknown);
+			result = json_path_conditions(def, clause, varno);
+			if (result == NIL)
+				result = compared_conditions(root, def, clause, varno, unknown);
+			if (result == NIL)
+				result = implied_by_choice(root, def, clause, varno, unknown);
+			if (result == NIL)
+				result = one(boolean_condition(def, clause, true, varno));
+			if (result == NIL)
+				result = implied_by_numbered_element(root, def, clause, varno, unknown);
+			break;
+		default:
+			break;
+	}
+	if (result != NIL && depends_on_json_path(clause, NULL))
+	{
+		foreach_ptr(Condition, condition, result)
+		{
+			mark_lossy(condition);
+			condition->sparse = true;
+		}
+	}
+	return result;
+}
+
+static List *
+one(Condition *condition)
+{
+	return condition != NULL ? list_make1(condition) : NIL;
+}
+
+/* implied_by_elements: returns the comparisons that follow if each of some clauses is true of some element */
+List *
+implied_by_elements(PlannerInfo *root, IndexDef *def, List *clauses, Index varno, bool *unknown)
+{
+	List	   *result = NIL;
+
+	foreach_ptr(Node, clause, clauses)
+		result = list_concat(result, implied_conditions(root, def, clause, varno, unknown));
+	foreach_ptr(Condition, condition, result)
+	{
+		mark_lossy(condition);
+		condition->implied = true;
+	}
+	return result;
+}
+
+/*
+ * implied_by_numbered_element
+ *		Returns the comparisons that follow if a clause is true of the element of an array that has
+ *		some number: it is true of some element.
+ *
+ * -> 0 finds an element, or a scalar in itself, which has an entry, too.  #> '{0}' also finds the
+ * member "0" of an object.  If the field ends here, the object has an entry as a whole, and it is
+ * recorded that there is one.
+ */
+static List *
+implied_by_numbered_element(PlannerInfo *root, IndexDef *def, Node *clause, Index varno, bool *unknown)
+{
+	bool		may_be_member = false;
+	Node	   *of_some;
+	List	   *result;
+
+	if (def->multi_field < 0 || def->multi_field >= def->nsearch)
+		return NIL;
+	of_some = with_any_element(clause, &may_be_member);
+	if (of_some == NULL ||
+		(may_be_member && def->fields[def->multi_field].spec->nsteps > def->fields[def->multi_field].plain_steps + 1))
+		return NIL;
+	result = implied_by_elements(root, def, list_make1(of_some), varno, unknown);
+	foreach_ptr(Condition, condition, result)
+	{
+		if (may_be_member)
+			condition->unless |= CONTAINER_BIT;
+	}
+	return result;
+}
+
+/* array_subplan: returns the subquery of a clause that is value = ANY (ARRAY(subquery)), or NULL */
+static SubPlan *
+array_subplan(Node *clause)
+{
+	Node	   *array;
+
+	if (!IsA(clause, ScalarArrayOpExpr) || !((ScalarArrayOpExpr *) clause)->useOr)
+		return NULL;
+	array = lsecond(((ScalarArrayOpExpr *) clause)->args);
+	return IsA(array, SubPlan) && ((SubPlan *) array)->subLinkType == ARRAY_SUBLINK ? (SubPlan *) array : NULL;
+}
+
+/*
+ * implied_by_or
+ *		Returns the comparisons of a column with any of several values that follow from conditions
+ *		of which one holds: each of them implies that the column has some value, so it has one of
+ *		these.  If that is all they say, so is it all that rows have to satisfy.
+ */
+static List *
+implied_by_or(PlannerInfo *root, IndexDef *def, List *arms, Index varno, bool *unknown)
+{
+	List	   *implied = NIL;	/* a list for each arm */
+	List	   *result = NIL;
+
+	foreach_ptr(Node, arm, arms)
+	{
+		List	   *conditions = implied_conditions(root, def, arm, varno, unknown);
+
+		if (conditions == NIL)
+			return NIL;
+		implied = lappend(implied, conditions);
+	}
+	for (int position = 0; position < def->nsearch; position++)
+	{
+		Condition  *condition = any_of(implied, position);
+
+		if (condition != NULL)
+			result = lappend(result, condition);
+	}
+	return result;
+}
+
+/* any_of: returns the comparison of one column that follows if some of several lists of comparisons hold, or NULL */
+static Condition *
+any_of(List *arms, int position)
+{
+	Condition  *result = NULL;
+	List	   *values = NIL;
+	ArrayExpr  *array;
+
+	foreach_ptr(List, arm, arms)
+	{
+		Condition  *best = NULL;
+
+		foreach_ptr(Condition, condition, arm)
+		{
+			if (condition->position == position && condition->strategy == BTEqualStrategyNumber &&
+				(best == NULL || (best->lossy && !condition->lossy)))
+				best = condition;
+		}
+		if (best == NULL)
+			return NULL;
+		if (result == NULL)
+		{
+			result = palloc(sizeof(Condition));
+			*result = *best;
+		}
+		else if (best->operator != result->operator || best->subtype != result->subtype || best->taking != result->taking ||
+				 best->detail != result->detail || best->from != result->from)
+			return NULL;
+		result->lossy = result->lossy || best->lossy || list_length(arm) > 1;
+		result->sparse = result->sparse || best->sparse;
+		result->unless |= best->unless;
+		values = add_values(values, best);
+		if (values == NIL)
+			return NULL;
+	}
+	array = makeNode(ArrayExpr);
+	array->element_typeid = result->from;
+	array->array_typeid = get_array_type(result->from);
+	array->array_collid = get_typcollation(result->from);
+	array->elements = values;
+	array->location = -1;
+	if (!OidIsValid(array->array_typeid))
+		return NULL;
+	result->value = (Expr *) eval_const_expressions(NULL, (Node *) array);
+	result->array = true;
+	result->together = 0;
+	result->implied = true;
+	result->rinfo = NULL;
+	return result;
+}
+
+/* add_values: adds the values that a comparison is with to a list; returns NIL if they are not known one by one */
+static List *
+add_values(List *values, Condition *condition)
+{
+	Const	   *array = (Const *) condition->value;
+
+	if (!condition->array)
+		return lappend(values, condition->value);
+	if (IsA(array, ArrayExpr) && !((ArrayExpr *) array)->multidims)
+		return list_concat(values, ((ArrayExpr *) array)->elements);
+	if (!IsA(array, Const) || array->constisnull)
+		return NIL;
+	return list_concat(values, array_constants(array));
+}
+
+/*
+ * implied_by_choice
+ *		Returns what a condition says of the only expression within coalesce(), NULLIF() or CASE,
+ *		below casts, if it is not true of the constants, or the NULL, that may be there instead: so
+ *		it is true of the expression.  With NULLIF() and CASE, more has to be true.
+ *
+ * To try the constants is dear, so it is left out where no field is searched by the expression.  As the
+ * condition is copied for each level of what is nested, deep ones are left to the filter.
+ */
+static List *
+implied_by_choice(PlannerInfo *root, IndexDef *def, Node *clause, Index varno, bool *unknown)
+{
+	foreach_ptr(Node, operand, operands(clause) != NIL ? operands(clause) : list_make1(clause))
+	{
+		Node	   *choice = without_casts(operand);
+		List	   *choices = depth_of_choices(choice) > MAX_CHOICES ? NIL : choices_of(choice);
+		Node	   *only = NULL;
+		List	   *result;
+		bool		any_unknown = false;
+
+		foreach_ptr(Node, one, choices)
+		{
+			if (!IsA(one, Const) && only != NULL && !equal(only, one))
+				return NIL;
+			if (!IsA(one, Const))
+				only = one;
+		}
+		if (only == NULL)
+			continue;
+		result = implied_conditions(root, def, replace_node(clause, list_make2(choice, only)), varno, &any_unknown);
+		if (result == NIL && !any_unknown)
+			return NIL;
+		foreach_ptr(Node, one, choices)
+		{
+			if (IsA(one, Const) && may_be_true(root, clause, choice, one))
+				return NIL;
+		}
+		*unknown |= any_unknown;
+		for (int i = 0; !IsA(choice, CoalesceExpr) && i < list_length(result); i++)
+			mark_lossy(list_nth(result, i));
+		return result;
+	}
+	return NIL;
+}
+
+/* depth_of_choices: returns the number of choices that are nested in an expression by their first operand, up to MAX_CHOICES + 1 */
+static int
+depth_of_choices(Node *expr)
+{
+	int			depth = 0;
+
+	for (; depth <= MAX_CHOICES; depth++)
+	{
+		Node	   *below = NULL;
+
+		foreach_ptr(Node, choice, choices_of(without_casts(expr)))
+		{
+			if (!IsA(choice, Const))
+				below = choice;
+		}
+		if (below == NULL)
+			break;
+		expr = below;
+	}
+	return depth;
+}
+
+/*
+ * may_be_true
+ *		Returns whether a condition may be true with a constant in place of a part of it.  This may be
+ *		an error, of a cast or a pattern, say, which a query raises only where it comes to that.
+ */
+static bool
+may_be_true(PlannerInfo *root, Node *clause, Node *part, Node *constant)
+{
+	MemoryContext cxt = CurrentMemoryContext;
+	Node	   *replaced = replace_node(clause, list_make2(part, constant));
+	Const	   *volatile value = NULL;
+	ErrorData  *error = NULL;
+
+	if (IsInParallelMode())
+		return true;			/* it can have no subtransactions */
+	CATCHING_ROW_ERRORS(error, MemoryContextSwitchTo(cxt), value = (Const *) eval_const_expressions(root, replaced));
+	return error != NULL || !IsA(value, Const) || (!value->constisnull && DatumGetBool(value->constvalue));
+}
+
+/*
+ * as_comparison
+ *		Returns the comparison by = that is true where an expression is not distinct from a constant
+ *		other than NULL; NULL if the constant may be NULL.
+ */
+static Node *
+as_comparison(Node *distinct)
+{
+	OpExpr	   *op = copyObject((OpExpr *) distinct);
+
+	foreach_ptr(Const, arg, op->args)
+	{
+		if (IsA(arg, Const) && !arg->constisnull)
+		{
+			op->xpr.type = T_OpExpr;
+			return (Node *) op;
+		}
+	}
+	return NULL;
+}

@@ -1,0 +1,387 @@
+/*-------------------------------------------------------------------------
+ *
+ * json_path.c
+ *	  Finds the comparisons of key fields that follow from conditions in jsonpath: @?, @@,
+ *	  jsonb_path_exists() and jsonb_path_match().
+ *
+ * $.town ? (@ == "Genoa") finds something only if the value at the path is the string, and
+ * $.town == "Genoa" is true only then, and so on with other scalars and comparisons.  A
+ * comparison of a number is true of greater numbers, not of what is greater in the order of
+ * jsonb.  Of several that are connected by &&, each is true.
+ *
+ * In its usual mode jsonpath takes the elements of an array where it expects something else: of
+ * a document that is an array, of a value where it looks for a member, of one that it compares,
+ * and once more of each of these.  A field takes them only where its path has a [*].  So these
+ * conditions follow only if all rows have entries, and the record says that no key is an array, nor
+ * what a member of which is a key after a [*].  Then the path leads through objects to a scalar,
+ * or to an array at a [*], or something that is as good as an array of it, and jsonpath finds
+ * what the entries have.  (What follows a [*] is one member at most: nothing is recorded of
+ * arrays on the way to others.)  A field that is a number, a date or the like, is no array or
+ * object anyway.
+ *
+ * SQL/JSON functions, JSON_EXISTS(), JSON_VALUE() and JSON_QUERY(), are read as those of jsonb
+ * that find the same.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/nbtree.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/fmgrprotos.h"
+#include "utils/jsonpath.h"
+#include "utils/lsyscache.h"
+
+#include "../catalog/catalog.h"
+#include "../planner/plan.h"
+
+/* A key field that is looked for in a jsonpath. */
+typedef struct Sought
+{
+	IndexDef   *def;
+	int			position;
+	PathStep   *steps;
+	int			nsteps;
+	int			root;			/* the step that $ is before */
+	Const	   *variables;		/* or NULL */
+	List	   *found;			/* of Condition * */
+} Sought;
+
+#if PG_VERSION_NUM >= 170000
+static Node *as_jsonb_function(JsonExpr *json, Node *clause);
+static bool is_read_from_text(Oid type);
+static bool is_equal_to_other_text(Node *clause);
+static bool yields_nothing(JsonBehavior *behavior);
+#endif
+static bool is_simple_after_wildcards(Field *field);
+static int	follow(Sought *sought, JsonPathItem *item, int current, bool filters);
+static void seek_predicate(Sought *sought, JsonPathItem *item, int current);
+static void seek_comparison(Sought *sought, JsonPathItem *path, JsonPathItem *value, StrategyNumber strategy, int current);
+static bool get_scalar(Sought *sought, JsonPathItem *item, JsonbValue *scalar);
+
+/*
+ * without_sql_json
+ *		Returns a condition with the functions of jsonb in place of SQL/JSON functions: it is true
+ *		wherever the condition is.  Returns the condition itself if it has none that is known.
+ *
+ * JSON_VALUE() returns the text of the only value that its path finds, if that is a scalar, cast
+ * by the type's input function, and JSON_QUERY() the value itself; both return NULL if there
+ * is none, or several.  So what they return is what jsonb_path_query_first() does.
+ */
+Node *
+without_sql_json(Node *clause)
+{
+#if PG_VERSION_NUM >= 170000
+	if (IsA(clause, JsonExpr))
+		return as_jsonb_function((JsonExpr *) clause, NULL);
+	foreach_ptr(Node, operand, operands(clause))
+	{
+		if (IsA(operand, JsonExpr))
+			return replace_node(clause, list_make2(operand, as_jsonb_function((JsonExpr *) operand, clause)));
+	}
+#endif
+	return clause;
+}
+
+#if PG_VERSION_NUM >= 170000
+/*
+ * as_jsonb_function
+ *		Returns an expression of functions of jsonb with the value that an SQL/JSON function has
+ *		where a condition with it is true, or the function itself.
+ *
+ * To JSON_VALUE() the text of true is t, and of false f.
+ */
+static Node *
+as_jsonb_function(JsonExpr *json, Node *clause)
+{
+	Oid			type = json->returning->typid;
+	bool		exists = json->op == JSON_EXISTS_OP;
+	Node	   *result;
+	CoerceViaIO *cast;
+
+	if (json->passing_values != NIL || exprType(json->formatted_expr) != JSONBOID || json->returning->typmod != -1 ||
+		!yields_nothing(json->on_error) || (!exists && !yields_nothing(json->on_empty)))
+		return (Node *) json;
+	result = (Node *) makeFuncExpr(exists ? F_JSONB_PATH_EXISTS : F_JSONB_PATH_QUERY_FIRST, exists ? BOOLOID : JSONBOID,
+								   list_make4(json->formatted_expr, json->path_spec,
+											  makeConst(JSONBOID, -1, InvalidOid, -1, DirectFunctionCall1(jsonb_in, CStringGetDatum("{}")), false, false),
+											  makeBoolConst(true, false)),
+								   InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
+	if (exists)
+		return type == BOOLOID ? result : (Node *) json;
+	if (json->op == JSON_QUERY_OP)
+		return type == JSONBOID && !json->omit_quotes && (json->wrapper == JSW_UNSPEC || json->wrapper == JSW_NONE) ? result : (Node *) json;
+	if (json->op != JSON_VALUE_OP || json->use_json_coercion || !(type == TEXTOID ? is_equal_to_other_text(clause) : is_read_from_text(type)))
+		return (Node *) json;
+	result = (Node *) makeFuncExpr(F_JSONB_EXTRACT_PATH_TEXT, TEXTOID,
+								   list_make2(result, makeConst(TEXTARRAYOID, -1, InvalidOid, -1, PointerGetDatum(construct_empty_array(TEXTOID)), false, false)),
+								   DEFAULT_COLLATION_OID, DEFAULT_COLLATION_OID, COERCE_EXPLICIT_CALL);
+	if (type == TEXTOID)
+		return result;
+	cast = makeNode(CoerceViaIO);
+	cast->arg = (Expr *) result;
+	cast->resulttype = type;
+	cast->resultcollid = json->collation;
+	cast->coerceformat = COERCE_EXPLICIT_CAST;
+	cast->location = -1;
+	return (Node *) cast;
+}
+
+/* is_read_from_text: returns whether values of a type are told from t and f, if they can be read from these at all */
+static bool
+is_read_from_text(Oid type)
+{
+	return is_plain_type(type) || type == TIMESTAMPTZOID;
+}
+
+/* is_equal_to_other_text: returns whether a condition is a comparison by = with a constant other than t and f */
+static bool
+is_equal_to_other_text(Node *clause)
+{
+	if (clause == NULL || !IsA(clause, OpExpr) || get_opcode(((OpExpr *) clause)->opno) != F_TEXTEQ)
+		return false;
+	foreach_ptr(Const, value, ((OpExpr *) clause)->args)
+	{
+		if (IsA(value, Const) && !value->constisnull)
+		{
+			char	   *other = TextDatumGetCString(value->constvalue);
+
+			return strcmp(other, "t") != 0 && strcmp(other, "f") != 0;
+		}
+	}
+	return false;
+}
+
+/* yields_nothing: returns whether a function returns nothing that makes a condition true, where its path fails or finds nothing */
+static bool
+yields_nothing(JsonBehavior *behavior)
+{
+	return behavior == NULL || behavior->btype == JSON_BEHAVIOR_NULL || behavior->btype == JSON_BEHAVIOR_ERROR ||
+		behavior->btype == JSON_BEHAVIOR_FALSE || behavior->btype == JSON_BEHAVIOR_UNKNOWN;
+}
+#endif
+
+/* json_path_conditions: returns the comparisons (Condition *) of key fields that follow from a clause */
+List *
+json_path_conditions(IndexDef *def, Node *clause, Index varno)
+{
+	List	   *args;
+	Oid			function = function_of(clause, &args);
+	bool		match;
+	Const	   *path;
+	List	   *result = NIL;
+
+	match = function == F_JSONB_PATH_MATCH_OPR || function == F_JSONB_PATH_MATCH;
+	if (!match && function != F_JSONB_PATH_EXISTS_OPR && function != F_JSONB_PATH_EXISTS)
+		return NIL;
+	path = lsecond(args);
+	if (!IsA(path, Const) || path->constisnull)
+		return NIL;
+	for (int i = 0; i < def->nkeys && i < def->nsearch; i++)
+	{
+		Field	   *field = &def->fields[i];
+		Sought		sought = {.def = def,.position = i,.steps = field->spec->steps,.nsteps = field->spec->nsteps};
+		JsonPathItem item;
+
+		if (!is_castable_field(field) || !is_simple_after_wildcards(field))
+			continue;
+		if (list_length(args) > 2 && IsA(lthird(args), Const) && !((Const *) lthird(args))->constisnull)
+			sought.variables = lthird(args);
+		while (sought.root < sought.nsteps && !is_value_after(def, field, sought.root, linitial(args), varno))
+			sought.root++;
+		if (sought.root == sought.nsteps)
+			continue;
+		jspInit(&item, DatumGetJsonPathP(path->constvalue));
+		/* What is no path is a predicate, whose result is what is found. */
+		if (match)
+			seek_predicate(&sought, &item, sought.root);
+		else if (item.type == jpiRoot)
+			(void) follow(&sought, &item, sought.root, true);
+		foreach_ptr(Condition, condition, sought.found)
+		{
+			condition->lossy = true;
+			condition->sparse = true;
+			if (field->spec->multi || !is_plain_type(field->type))
+				condition->unless |= CONTAINER_BIT;
+		}
+		result = list_concat(result, sought.found);
+	}
+	return result;
+}
+
+/* is_simple_after_wildcards: returns whether the path of a field has only one member after each [*] */
+static bool
+is_simple_after_wildcards(Field *field)
+{
+	for (int i = field->plain_steps + 2; i < field->spec->nsteps; i++)
+	{
+		if (!field->spec->steps[i].wildcard && !field->spec->steps[i - 1].wildcard)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * follow
+ *		Returns the step of the field's path that a path leads to, and -1 if it leads somewhere
+ *		else; seeks in its filters, if it may have any.  If it finds something, the predicates of
+ *		its filters are true of something.
+ */
+static int
+follow(Sought *sought, JsonPathItem *item, int current, bool filters)
+{
+	int			n = item->type == jpiRoot ? sought->root : current;
+	JsonPathItem at = *item;
+	JsonPathItem next;
+
+	if (item->type != jpiRoot && item->type != jpiCurrent)
+		return -1;
+	while (jspGetNext(&at, &next))
+	{
+		char	   *name;
+		int			len;
+
+		switch (next.type)
+		{
+			case jpiKey:
+				name = jspGetString(&next, &len);
+				/* It looks into each element. */
+				while (n < sought->nsteps && sought->steps[n].wildcard)
+					n++;
+				if (n == sought->nsteps || sought->steps[n].is_index || sought->steps[n].len != len ||
+					memcmp(sought->steps[n].name, name, len) != 0)
+					return -1;
+				n++;
+				break;
+			case jpiAnyArray:
+				if (n == sought->nsteps || !sought->steps[n].wildcard)
+					return -1;
+				n++;
+				break;
+			case jpiFilter:
+				{
+					JsonPathItem predicate;
+
+					if (!filters)
+						return -1;
+					jspGetArg(&next, &predicate);
+					seek_predicate(sought, &predicate, n);
+					break;
+				}
+			default:
+				return -1;
+		}
+		at = next;
+	}
+	return n;
+}
+
+/* seek_predicate: finds what follows if a predicate is true */
+static void
+seek_predicate(Sought *sought, JsonPathItem *item, int current)
+{
+	StrategyNumber strategy;
+	JsonPathItem left;
+	JsonPathItem right;
+
+	check_stack_depth();
+	switch (item->type)
+	{
+		case jpiAnd:
+			jspGetLeftArg(item, &left);
+			jspGetRightArg(item, &right);
+			seek_predicate(sought, &left, current);
+			seek_predicate(sought, &right, current);
+			return;
+		case jpiExists:
+			jspGetArg(item, &left);
+			(void) follow(sought, &left, current, true);
+			return;
+		case jpiEqual:
+			strategy = BTEqualStrategyNumber;
+			break;
+		case jpiLess:
+			strategy = BTLessStrategyNumber;
+			break;
+		case jpiLessOrEqual:
+			strategy = BTLessEqualStrategyNumber;
+			break;
+		case jpiGreater:
+			strategy = BTGreaterStrategyNumber;
+			break;
+		case jpiGreaterOrEqual:
+			strategy = BTGreaterEqualStrategyNumber;
+			break;
+		default:
+			return;
+	}
+	jspGetLeftArg(item, &left);
+	jspGetRightArg(item, &right);
+	seek_comparison(sought, &left, &right, strategy, current);
+	seek_comparison(sought, &right, &left, BTCommuteStrategyNumber(strategy), current);
+}
+
+/* seek_comparison: finds what follows if a path is compared with a scalar */
+static void
+seek_comparison(Sought *sought, JsonPathItem *path, JsonPathItem *value, StrategyNumber strategy, int current)
+{
+	JsonbValue	scalar;
+	int			n;
+	Condition  *condition;
+
+	if (!get_scalar(sought, value, &scalar))
+		return;
+	n = follow(sought, path, current, false);
+	/* It compares each element. */
+	while (n >= 0 && n < sought->nsteps && sought->steps[n].wildcard)
+		n++;
+	if (n != sought->nsteps)
+		return;
+	condition = json_comparison(sought->def, sought->position, strategy, &scalar);
+	if (condition != NULL)
+		sought->found = lappend(sought->found, condition);
+}
+
+/* get_scalar: gets a string, a number or a boolean that is a constant, or a variable */
+static bool
+get_scalar(Sought *sought, JsonPathItem *item, JsonbValue *scalar)
+{
+	JsonbValue *variable;
+	char	   *name;
+	int			len;
+
+	if (jspHasNext(item))
+		return false;
+	switch (item->type)
+	{
+		case jpiString:
+			scalar->type = jbvString;
+			scalar->val.string.val = jspGetString(item, &scalar->val.string.len);
+			return true;
+		case jpiNumeric:
+			scalar->type = jbvNumeric;
+			scalar->val.numeric = jspGetNumeric(item);
+			return true;
+		case jpiBool:
+			scalar->type = jbvBool;
+			scalar->val.boolean = jspGetBool(item);
+			return true;
+		case jpiVariable:
+			name = jspGetString(item, &len);
+			if (sought->variables == NULL || !JB_ROOT_IS_OBJECT(DatumGetJsonbP(sought->variables->constvalue)))
+				return false;
+			variable = getKeyJsonValueFromContainer(&DatumGetJsonbP(sought->variables->constvalue)->root, name, len, NULL);
+			if (variable == NULL || variable->type == jbvNull || variable->type == jbvBinary)
+				return false;
+			*scalar = *variable;
+			return true;
+		default:
+			return false;
+	}
+}

@@ -1,0 +1,566 @@
+/*-------------------------------------------------------------------------
+ *
+ * search_condition.c
+ *	  Turns the conditions of a query into comparisons that an index table can be searched by.
+ *
+ * A comparison is exact if it finds just the rows that satisfy the condition.  Otherwise it is
+ * lossy: it finds more, and the condition has to be checked for each of them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/transam.h"
+#include "catalog/pg_operator.h"
+#include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/supportnodes.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/typcache.h"
+
+#include "../catalog/catalog.h"
+#include "../planner/plan.h"
+
+static List *implied_by_operator(IndexDef *def, Oid operator, Oid collation, Node *expr, Node *value, bool array,
+								 Index varno);
+static Condition *comparison(IndexDef *def, int position, Oid operator, Oid collation, Node *value, bool array);
+static Condition *conversion(IndexDef *def, int position, StrategyNumber strategy, Taking taking, int detail, Node *value,
+							 bool array);
+static bool convert_constant(Field *field, Condition *condition);
+static bool is_value(Node *expr, Index varno);
+static Condition *row_comparison_start(IndexDef *def, RowCompareExpr *clause, Index varno);
+static List *pattern_range(IndexDef *def, Node *clause, Oid function, List *args, Index varno);
+static bool mentions_relation(Node *node, void *varno);
+static List *exact_if_text(IndexDef *def, List *conditions, Node *value);
+static List *contained_values(PlannerInfo *root, IndexDef *def, Node *whole, Node *json, Index varno, bool *unknown);
+static List *element_exists(IndexDef *def, Oid function, List *args, Index varno);
+
+/*
+ * compared_conditions
+ *		Returns the comparisons (Condition *) of columns of the index that follow from a clause
+ *		that compares something with a value.  Sets *unknown if others may follow when a parameter
+ *		is known.
+ */
+List *
+compared_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Index varno, bool *unknown)
+{
+	Condition  *condition = NULL;
+	List	   *args;
+	Oid			function = function_of(clause, &args);
+
+	if (list_length(args) == 2)
+	{
+		Node	   *left = linitial(args);
+		Node	   *right = lsecond(args);
+		List	   *result = NIL;
+
+		if (function == F_JSONB_CONTAINS)
+			return exact_if_text(def, contained_values(root, def, left, right, varno, unknown), right);
+		if (function == F_JSONB_CONTAINED)
+			return exact_if_text(def, contained_values(root, def, right, left, varno, unknown), left);
+		if (function == F_JSONB_EXISTS || function == F_JSONB_EXISTS_ALL || function == F_JSONB_EXISTS_ANY)
+			return exact_if_text(def, element_exists(def, function, args, varno), right);
+		if (IsA(clause, OpExpr))
+		{
+			OpExpr	   *op = (OpExpr *) clause;
+
+			if (is_value(right, varno))
+				result = implied_by_operator(def, op->opno, op->inputcollid, left, right, false, varno);
+			else if (is_value(left, varno))
+				result = implied_by_operator(def, get_commutator(op->opno), op->inputcollid, right, left, false, varno);
+			/* What is equal contains each other. */
+			if (result == NIL && function == F_JSONB_EQ)
+				result = is_value(right, varno) ? contained_values(root, def, left, right, varno, unknown) :
+					contained_values(root, def, right, left, varno, unknown);
+		}
+		return result != NIL ? result : pattern_range(def, clause, function, args, varno);
+	}
+	if (IsA(clause, RowCompareExpr))
+		condition = row_comparison_start(def, (RowCompareExpr *) clause, varno);
+	else if (IsA(clause, ScalarArrayOpExpr) && ((ScalarArrayOpExpr *) clause)->useOr)
+	{
+		ScalarArrayOpExpr *op = (ScalarArrayOpExpr *) clause;
+
+		if (is_value(lsecond(op->args), varno))
+			return implied_by_operator(def, op->opno, op->inputcollid, linitial(op->args), lsecond(op->args), true, varno);
+	}
+	return condition != NULL ? list_make1(condition) : NIL;
+}
+
+/*
+ * implied_by_operator
+ *		Returns the comparisons that follow from that of an expression with a value, or, with array,
+ *		with one of several values for equality.
+ *
+ * 1.  The expression is the field.  The comparison is the condition itself.
+ *
+ * 2.  It is a number that the field is, too: see scalar_value.c.  A comparison with the number
+ * is one with the field, by a value that take_number() makes.  If the cast is one of JSON, to the
+ * type of the field or another, the row is checked for the error that this cast may raise.
+ *
+ * 3.  It is the text at the path of the field, and equal to a text.  The entry of the row was
+ * made of this text, so it has the value that the text is cast to.  Other texts may be cast to
+ * the same, so rows are checked.
+ *
+ * 4.  It is the value at the path of the field, jsonb, and equal to a scalar.  The entry was made
+ * of an equal scalar, of which take_scalar() tells.  The string "7" may have the same entry as
+ * the number 7, so rows are checked.
+ *
+ * 5.  The same, but greater than a number, or equal to it.  In the order of jsonb, null and
+ * strings are less than numbers, which are less than booleans, arrays and objects.  The text of
+ * none of the last three is cast to a number, so the row has no entry unless it is a greater
+ * number.  (It may be less and have none because it is null, and a string is less than any
+ * number.  So nothing follows from that.)
+ *
+ * 6.  It is the double that the field, a numeric, is rounded to: then the field is near the double
+ * that it is compared with, or beyond.
+ *
+ * For 3 to 5, a value that is NULL or JSON null is not at the path: such a row has no entry.
+ */
+static List *
+implied_by_operator(IndexDef *def, Oid operator, Oid collation, Node *expr, Node *value, bool array, Index varno)
+{
+	int			position;
+	StrategyNumber strategy = array ? BTEqualStrategyNumber : number_strategy(operator);
+	Oid			function;
+	List	   *result = NIL;
+
+	if (!OidIsValid(operator))
+		return NIL;
+	position = operator == TextEqualOperator && OidIsValid(collation) && get_collation_isdeterministic(collation) ?
+		position_of_text(def, &expr, value, varno) : index_position_of(def, expr, varno);
+	if (position >= 0)
+	{
+		Condition  *condition = comparison(def, position, operator, collation, value, array);
+
+		/* What is cast further may be compared, too. */
+		if (condition != NULL)
+			return array && condition->strategy != BTEqualStrategyNumber ? NIL : list_make1(condition);
+	}
+	function = get_opcode(operator);
+	for (int i = 0; i < def->nkeys && i < def->nsearch; i++)
+	{
+		Field	   *field = &def->fields[i];
+		Condition  *condition = NULL;
+		bool		lossy = true;
+		int			bits;
+
+		if (function == F_JSONB_EQ || ((function == F_JSONB_GT || function == F_JSONB_GE) && !array &&
+									   is_number_type(field->type)))
+		{
+			if (is_castable_field(field) && is_value_after(def, field, field->spec->nsteps, expr, varno))
+				condition = conversion(def, i, function == F_JSONB_EQ ? BTEqualStrategyNumber :
+									   function == F_JSONB_GT ? BTGreaterStrategyNumber : BTGreaterEqualStrategyNumber,
+									   TAKE_JSON, 0, value, array);
+		}
+		else if (operator == TextEqualOperator)
+		{
+			if (is_castable_field(field) && OidIsValid(collation) && get_collation_isdeterministic(collation) &&
+				is_text_of_field(def, field, bare_value(expr), varno))
+				condition = conversion(def, i, BTEqualStrategyNumber, TAKE_TEXT, 0, value, array);
+		}
+		else if (strategy != InvalidStrategy && (!array || number_strategy(operator) == BTEqualStrategyNumber) &&
+				 is_json_cast(def, field, expr, varno))
+			condition = comparison(def, i, operator, collation, value, array);
+		else if (strategy != InvalidStrategy && number_of_field(def, field, expr, varno, &bits, &lossy) &&
+				 (!array || number_strategy(operator) == BTEqualStrategyNumber))
+			condition = conversion(def, i, strategy, TAKE_NUMBER, bits, value, array);
+		else if (strategy != InvalidStrategy && !array && exprType(value) == FLOAT8OID && double_of_field(def, field, expr, varno, &lossy))
+		{
+			condition = conversion(def, i, strategy < BTEqualStrategyNumber ? BTLessEqualStrategyNumber : BTGreaterEqualStrategyNumber,
+								   TAKE_NUMBER, 0, value, false);
+			if (strategy == BTEqualStrategyNumber && condition != NULL)
+				result = lappend(result, conversion(def, i, BTLessEqualStrategyNumber, TAKE_NUMBER, 0, value, false));
+		}
+		if (condition == NULL)
+			continue;
+		condition->lossy |= lossy;
+		result = lappend(result, condition);
+	}
+	return result;
+}
+
+/* is_searchable: returns whether an index table can be searched by whatever an expression is equal to, by an operator */
+bool
+is_searchable(IndexDef *def, Oid operator, Oid collation, Node *expr, Index varno)
+{
+	Node	   *value = (Node *) makeNullConst(exprType(expr), -1, collation);
+
+	return implied_by_operator(def, operator, collation, expr, value, false, varno) != NIL;
+}
+
+/* json_comparison: returns the comparison of a key field with a scalar in JSON, as if by an operator of jsonb; NULL if there is none */
+Condition *
+json_comparison(IndexDef *def, int position, StrategyNumber strategy, JsonbValue *scalar)
+{
+	Datum		json = JsonbPGetDatum(JsonbValueToJsonb(scalar));
+
+	return conversion(def, position, strategy, TAKE_JSON, 0,
+					  (Node *) makeConst(JSONBOID, -1, InvalidOid, -1, json, false, false), false);
+}
+
+/*
+ * boolean_condition
+ *		Returns the comparison that follows from an expression if it is true, or false: it is a
+ *		boolean field, or the boolean in JSON that the field was made of, which has the same value.
+ *		A cast of JSON to boolean may raise an error, which rows are checked for.
+ */
+Condition *
+boolean_condition(IndexDef *def, Node *expr, bool value, Index varno)
+{
+	int			position = index_position_of(def, expr, varno);
+	bool		cast = position < 0;
+	Condition  *condition;
+
+	for (int i = 0; position < 0 && i < def->nkeys && i < def->nsearch; i++)
+	{
+		if (is_json_cast(def, &def->fields[i], expr, varno))
+			position = i;
+	}
+	if (exprType(expr) != BOOLOID || position < 0)
+		return NULL;
+	condition = comparison(def, position, BooleanEqualOperator, InvalidOid, makeBoolConst(value, false), false);
+	if (condition != NULL)
+		condition->lossy = cast;
+	return condition;
+}
+
+/*
+ * comparison
+ *		Returns the comparison of a column with a value by an operator, if the btree knows the
+ *		operator; otherwise NULL.  What is equal by one deterministic collation is equal by all
+ *		of them.
+ */
+static Condition *
+comparison(IndexDef *def, int position, Oid operator, Oid collation, Node *value, bool array)
+{
+	Form_pg_attribute att = TupleDescAttr(def->desc, def->ident[position] - 1);
+	Oid			family = lookup_type_cache(att->atttypid, TYPECACHE_BTREE_OPFAMILY)->btree_opf;
+	Condition  *condition;
+	int			strategy = OidIsValid(operator) ? get_op_opfamily_strategy(operator, family) : InvalidStrategy;
+	Oid			left;
+	Oid			right;
+
+	if (strategy == InvalidStrategy)
+		return NULL;
+	op_input_types(operator, &left, &right);
+	if (OidIsValid(att->attcollation) && collation != att->attcollation &&
+		(strategy != BTEqualStrategyNumber || !OidIsValid(collation) ||
+		 !get_collation_isdeterministic(collation) || !get_collation_isdeterministic(att->attcollation)))
+		return NULL;
+	condition = palloc0(sizeof(Condition));
+	condition->position = position;
+	condition->attno = def->ident[position];
+	condition->strategy = strategy;
+	condition->operator = operator;
+	condition->subtype = right;
+	condition->value = (Expr *) value;
+	condition->array = array;
+	condition->from = right;
+	condition->unless = values_read_otherwise(def, def->ident[position]);
+	return condition;
+}
+
+/*
+ * conversion
+ *		Returns the comparison of a column with what take_value() makes of a value, or of each of
+ *		several; NULL if there is none.
+ */
+static Condition *
+conversion(IndexDef *def, int position, StrategyNumber strategy, Taking taking, int detail, Node *value, bool array)
+{
+	Field	   *field = &def->fields[position];
+	TypeCacheEntry *cache = lookup_type_cache(field->type, TYPECACHE_BTREE_OPFAMILY);
+	Condition  *condition = palloc0(sizeof(Condition));
+
+	condition->position = position;
+	condition->attno = def->ident[position];
+	condition->strategy = strategy;
+	condition->subtype = is_integer_type(field->type) ? INT8OID : cache->btree_opintype;
+	condition->operator = get_opfamily_member(cache->btree_opf, cache->btree_opintype, condition->subtype, strategy);
+	condition->value = (Expr *) value;
+	condition->array = array;
+	condition->taking = taking;
+	condition->detail = detail;
+	condition->from = getBaseType(exprType(value));
+	if (array)
+		condition->from = get_base_element_type(condition->from);
+	condition->implied = true;
+	condition->lossy = taking == TAKE_NUMBER && field->type == NUMERICOID;
+	return OidIsValid(condition->operator) && OidIsValid(condition->from) && convert_constant(field, condition) ? condition : NULL;
+}
+
+/*
+ * convert_constant
+ *		Puts the value that entries are searched by in place of a constant.  Returns false if
+ *		there is none.
+ */
+static bool
+convert_constant(Field *field, Condition *condition)
+{
+	Const	   *constant = (Const *) condition->value;
+	int16		len;
+	bool		byval;
+	char		align;
+	Datum		value = (Datum) 0;
+	bool		isnull;
+	Datum	   *elements;
+	int			n;
+
+	if (!IsA(constant, Const))
+		return true;
+	isnull = constant->constisnull;
+	get_typlenbyvalalign(condition->subtype, &len, &byval, &align);
+	if (condition->array && !isnull)
+	{
+		if (take_values(field, condition, constant->constvalue, &elements, &n) == TAKEN_UNKNOWN)
+			return false;
+		value = PointerGetDatum(construct_array(elements, n, condition->subtype, len, byval, align));
+	}
+	else if (!isnull)
+	{
+		Taken		taken = take_value(field, condition, constant->constvalue, &value);
+
+		if (taken == TAKEN_UNKNOWN)
+			return false;
+		isnull = taken == TAKEN_NONE;
+	}
+	condition->value = (Expr *)
+		makeConst(condition->array ? get_array_type(condition->subtype) : condition->subtype, -1,
+				  get_typcollation(condition->subtype), condition->array ? -1 : len, value, isnull,
+				  condition->array ? false : byval);
+	condition->taking = TAKE_AS_IS;
+	condition->from = condition->subtype;
+	return true;
+}
+
+/*
+ * row_comparison_start
+ *		Returns the range of the first column that follows from (a, b) > (x, y): a >= x.
+ *
+ * That says nothing of b: where a is greater, b may be NULL.
+ */
+static Condition *
+row_comparison_start(IndexDef *def, RowCompareExpr *clause, Index varno)
+{
+	Node	   *value = linitial(clause->rargs);
+	Oid			operator = linitial_oid(clause->opnos);
+	Oid			family = linitial_oid(clause->opfamilies);
+	int			position = index_position_of(def, linitial(clause->largs), varno);
+	Condition  *condition;
+	int			strategy;
+	Oid			left;
+	Oid			right;
+
+	if (position < 0)
+	{
+		position = index_position_of(def, linitial(clause->rargs), varno);
+		value = linitial(clause->largs);
+		operator = get_commutator(operator);
+	}
+	strategy = OidIsValid(operator) ? get_op_opfamily_strategy(operator, family) : InvalidStrategy;
+	if (position < 0 || strategy == InvalidStrategy || strategy == BTEqualStrategyNumber || !is_value(value, varno))
+		return NULL;
+	op_input_types(operator, &left, &right);
+	operator = get_opfamily_member(family, left, right,
+								   strategy < BTEqualStrategyNumber ? BTLessEqualStrategyNumber : BTGreaterEqualStrategyNumber);
+	condition = comparison(def, position, operator, linitial_oid(clause->inputcollids), value, false);
+	if (condition != NULL)
+		condition->lossy = true;
+	return condition;
+}
+
+/* pattern_range: returns the range that follows from doc ->> 'name' LIKE 'Ann%' and the like; a pattern may be shorter than what it finds: a{10} */
+static List *
+pattern_range(IndexDef *def, Node *clause, Oid function, List *args, Index varno)
+{
+	Node	   *expr = linitial(args);
+	int			position = position_of_text(def, &expr, lsecond(args), varno);
+	List	   *result = NIL;
+
+	if (position < 0 || function >= FirstNormalObjectId || !IsA(lsecond(args), Const))
+		return NIL;
+	foreach_node(OpExpr, op, bounds_of_pattern(clause, function, TupleDescAttr(def->desc, def->ident[position] - 1)->attcollation))
+	{
+		Condition  *condition = comparison(def, position, op->opno, op->inputcollid, lsecond(op->args), false);
+
+		if (condition != NULL && (expr == linitial(args) || expr == without_length(linitial(args), lsecond(op->args))))
+		{
+			condition->lossy = true;
+			result = lappend(result, condition);
+		}
+	}
+	return result;
+}
+
+/*
+ * bounds_of_pattern
+ *		Returns comparisons (OpExpr *) of texts that follow from a call of a function, LIKE for
+ *		example, with a constant pattern, as the support functions of the server tell them for an
+ *		index with a collation.  They look at nothing else of the index but its operator family.
+ */
+List *
+bounds_of_pattern(Node *clause, Oid function, Oid collation)
+{
+	SupportRequestIndexCondition request = {.type = T_SupportRequestIndexCondition,.funcid = function,.node = clause};
+	Oid			support = get_func_support(function);
+
+	if (support != F_TEXTLIKE_SUPPORT && support != F_TEXTREGEXEQ_SUPPORT && support != F_TEXTICREGEXEQ_SUPPORT &&
+		support != F_TEXT_STARTS_WITH_SUPPORT)
+		return NIL;
+	request.opfamily = lookup_type_cache(TEXTOID, TYPECACHE_BTREE_OPFAMILY)->btree_opf;
+	request.indexcollation = collation;
+	request.lossy = true;
+	return (List *) DatumGetPointer(OidFunctionCall1(support, PointerGetDatum(&request)));
+}
+
+/* is_value: returns whether an expression can be evaluated before the fact table is read */
+static bool
+is_value(Node *expr, Index varno)
+{
+	return !mentions_relation(expr, &varno) && !contain_volatile_functions(expr) && !contain_subplans(expr);
+}
+
+static bool
+mentions_relation(Node *node, void *varno)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var))
+		return ((Var *) node)->varno == (int) *(Index *) varno && ((Var *) node)->varlevelsup == 0;
+	/* What is evaluated elsewhere may be NULL above an outer join. */
+	if (IsA(node, PlaceHolderVar))
+		return true;
+	return expression_tree_walker(node, mentions_relation, varno);
+}
+
+/* Of so many elements of an array each can be searched for. */
+#define MAX_ELEMENTS	4
+
+/*
+ * contained_values
+ *		Returns equalities of key fields that follow from doc -> 'tags' @> '["x"]' and the like:
+ *		a document that contains the value has the scalars in it at the same paths.  They are mostly
+ *		lossy, because the string "5" and the number 5 may have the same entry.
+ *
+ * What is not constant is searched for scalar by scalar when the scan starts.  If it then has
+ * none in one of the fields, nothing can be searched for, and the plan costs more than it promised.
+ * So only those fields count in which it will have one, as far as can be told.
+ */
+static List *
+contained_values(PlannerInfo *root, IndexDef *def, Node *whole, Node *json, Index varno, bool *unknown)
+{
+	List	   *result = NIL;
+
+	if (!is_value(json, varno) || (IsA(json, Const) && ((Const *) json)->constisnull))
+		return NIL;
+	for (int i = 0; i < def->nkeys && i < def->nsearch; i++)
+	{
+		Field	   *field = &def->fields[i];
+
+		if (!is_castable_field(field))
+			continue;
+		for (int nsteps = 0; nsteps <= field->spec->nsteps; nsteps++)
+		{
+			Condition  *condition;
+
+			if (!is_value_after(def, field, nsteps, whole, varno))
+				continue;
+			if (IsA(json, Const) || contains_value(root, field, nsteps, json))
+				condition = conversion(def, i, BTEqualStrategyNumber, TAKE_CONTAINED, nsteps, json, false);
+			else
+				condition = NULL;
+			if (condition == NULL)
+				*unknown = *unknown || IsA(json, Param);
+			/* All elements of an array are contained: see and_path.c. */
+			for (int nth = 1; condition != NULL; nth++)
+			{
+				condition->lossy = true;
+				condition->nth = nth - 1;
+				result = lappend(result, condition);
+				condition = nth < MAX_ELEMENTS && i == def->multi_field && IsA(json, Const) ?
+					conversion(def, i, BTEqualStrategyNumber, TAKE_CONTAINED, nsteps | nth << 16, json, false) : NULL;
+			}
+			break;
+		}
+	}
+	return result;
+}
+
+/*
+ * element_exists
+ *		Returns the equalities that follow from doc -> 'tags' ? 'x', and from ?| and ?& with an array
+ *		of texts, of which one, or each, is an element.
+ *
+ * Of an object they look at the names of the members.  So a constraint has to say that it is an
+ * array, or the record that no key is an object.
+ */
+static List *
+element_exists(IndexDef *def, Oid function, List *args, Index varno)
+{
+	Field	   *field;
+	Node	   *value = lsecond(args);
+	List	   *result = NIL;
+
+	if (def->multi_field < 0 || def->multi_field >= def->nsearch || !is_value(value, varno))
+		return NIL;
+	field = &def->fields[def->multi_field];
+	if (!is_castable_field(field) || field->spec->nsteps != field->plain_steps + 1 ||
+		!is_value_after(def, field, field->plain_steps, linitial(args), varno))
+		return NIL;
+	foreach_ptr(Node, one, function == F_JSONB_EXISTS_ALL ? list_truncate(constant_values(value, INT_MAX), MAX_ELEMENTS) : list_make1(value))
+	{
+		Condition  *condition = conversion(def, def->multi_field, BTEqualStrategyNumber, TAKE_TEXT, 0, one,
+										   function == F_JSONB_EXISTS_ANY);
+
+		if (condition == NULL)
+			return NIL;
+		condition->lossy = true;
+		condition->nth = foreach_current_index(one);
+		condition->unless = check_says_array(def, field) ? 0 : CONTAINER_BIT;
+		result = lappend(result, condition);
+	}
+	return result;
+}
+
+/*
+ * exact_if_text
+ *		Has rows not be checked that comparisons find, if the value tells no more than that, or than
+ *		all of the comparisons do together; returns the comparisons.
+ */
+static List *
+exact_if_text(IndexDef *def, List *conditions, Node *value)
+{
+	foreach_ptr(Condition, condition, conditions)
+	{
+		int			ntexts = count_only_texts(def, &def->fields[condition->position], value, &condition->unless);
+
+		if (ntexts == 0 || (ntexts > MAX_ELEMENTS && !condition->array))
+			continue;
+		condition->lossy = ntexts > 1 && !condition->array;
+		condition->together = condition->lossy ? ntexts : 0;
+		condition->implied = true;
+	}
+	return conditions;
+}
+
+/* operands: returns the list of what a comparison compares, or of what NOT negates */
+List *
+operands(Node *clause)
+{
+	switch (nodeTag(clause))
+	{
+		case T_OpExpr:
+			return ((OpExpr *) clause)->args;
+		case T_ScalarArrayOpExpr:
+			return ((ScalarArrayOpExpr *) clause)->args;
+		case T_BoolExpr:
+			return ((BoolExpr *) clause)->boolop == NOT_EXPR ? ((BoolExpr *) clause)->args : NIL;
+		default:
+			return NIL;
+	}
+}

@@ -1,0 +1,416 @@
+/*-------------------------------------------------------------------------
+ *
+ * coverage.c
+ *	  Finds out whether entries have all that a query needs of fact rows, so that no fact row
+ *	  has to be fetched.
+ *
+ * A scan that reads only entries returns the expressions of the query themselves, such as
+ * doc ->> 'town', not the columns that they are made of, if everything above the scan asks for
+ * just these expressions.  The planner asks for them where they are in the target list of a
+ * query of one table.  In all other cases it asks for plain columns: for what is evaluated above
+ * joins, for example.  Then the scan returns rows of the fact table, with a document that has
+ * only the fields of the entry; see partial_row.c.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "nodes/nodeFuncs.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/tlist.h"
+#include "rewrite/rewriteManip.h"
+
+#include "../scan/scan.h"
+#include "../util/compat.h"
+#include "plan.h"
+
+static bool searches_check(Candidate *c, RestrictInfo *rinfo, uint32 *told);
+static bool is_key_not_null(Candidate *c, Node *clause);
+static bool clauses_covered(Candidate *c, List *clauses);
+static bool row_covered(PlannerInfo *root, RelOptInfo *rel, Candidate *c);
+static List *expressions_of_query(PlannerInfo *root, RelOptInfo *rel);
+static bool not_covered(Node *node, void *candidate);
+static AttrNumber column_in_entries(Candidate *c, Node *node, int *source);
+static void note_column(Candidate *c, Node *node, AttrNumber attno, int source);
+static bool fits_into_row(Candidate *c, AttrNumber attno, Node *node);
+static bool columns_not_covered(Node *node, Candidate *c);
+static bool target_covered(PlannerInfo *root, Candidate *c);
+static bool is_postponed(PlannerInfo *root, TargetEntry *tle);
+
+/*
+ * is_checked_by_search
+ *		Returns whether all rows that are found satisfy a clause.  The row of an asynchronous
+ *		index table's entry may have changed since.  A newer version of a row, which another
+ *		transaction has written meanwhile, was not found by the search at all.  A fallback does not
+ *		search, and must check nothing before a policy that is left to the scan.
+ */
+bool
+is_checked_by_search(Candidate *c, RestrictInfo *rinfo)
+{
+	uint32		told = 0;
+
+	if (c->def == NULL || c->tested_again || c->policy_in_scan || (c->def->async && !c->entries_only))
+		return false;
+	if (searches_check(c, rinfo, &told))
+		return true;
+	foreach_ptr(Candidate, part, c->parts)
+	{
+		if (searches_check(part, rinfo, &told))
+			return true;
+	}
+	return false;
+}
+
+/* searches_check: returns whether one search, together with what others before it have told of a clause, checks the clause */
+static bool
+searches_check(Candidate *c, RestrictInfo *rinfo, uint32 *told)
+{
+	foreach_ptr(Condition, condition, c->conditions)
+	{
+		if (condition->rinfo != rinfo)
+			continue;
+		if (!condition->lossy)
+			return true;
+		if (condition->together == 0)
+			continue;
+		*told |= 1U << condition->nth;
+		if (*told == (1U << condition->together) - 1)
+			return true;
+	}
+	if (is_key_not_null(c, (Node *) rinfo->clause))
+		return true;
+	/* Entries are of rows that satisfy the filter. */
+	return c->filter != NIL && !contain_mutable_functions((Node *) rinfo->clause) &&
+		predicate_implied_by(list_make1(rinfo->clause), c->filter, false);
+}
+
+/*
+ * is_key_not_null
+ *		Returns whether a clause says of a key field, its text or its number that it is there, as it
+ *		is wherever there is an entry.
+ *
+ * To check the number may be an error.  min() and max() add such a condition before others.
+ */
+static bool
+is_key_not_null(Candidate *c, Node *clause)
+{
+	IndexDef   *def = c->def;
+	Node	   *arg;
+	bool		rounded;
+	bool		lossy;
+
+	if (!IsA(clause, NullTest) || ((NullTest *) clause)->nulltesttype != IS_NOT_NULL || ((NullTest *) clause)->argisrow)
+		return false;
+	arg = (Node *) ((NullTest *) clause)->arg;
+	for (int i = 0; i < def->nkeys; i++)
+	{
+		Field	   *field = &def->fields[i];
+
+		if (expression_is_field(def, field, arg, c->varno) ||
+			(field->fact_attno == 0 && !field->spec->multi &&
+			 (is_text_of_field(def, field, arg, c->varno) || is_number_cast(def, field, arg, c->varno, &rounded, &lossy))))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * cover_scan
+ *		Returns whether entries have all that is needed of the fact table above a scan, and by
+ *		those clauses that the search does not check; sets what the scan returns then.
+ */
+bool
+cover_scan(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses)
+{
+	c->exprs = c->attnos = c->sources = NIL;
+	if (!clauses_covered(c, clauses))
+		return false;
+
+	/*
+	 * The columns that are asked for may be enough: the primary key, or the
+	 * document that is copied.
+	 */
+	if (!not_covered((Node *) rel->reltarget->exprs, c))
+		return true;
+	if (bms_membership(root->all_baserels) == BMS_SINGLETON && target_covered(root, c))
+		return true;
+	c->exprs = c->attnos = c->sources = NIL;
+	c->partial_rows = true;
+	return c->partial_rows = clauses_covered(c, clauses) && row_covered(root, rel, c);
+}
+
+/*
+ * target_of_entries
+ *		Returns what a scan that reads only entries returns.  If the query wants plain columns
+ *		only, which entries have, or rows are made of entries, it is the query's own target;
+ *		otherwise the expressions.
+ */
+PathTarget *
+target_of_entries(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
+{
+	return c->partial_rows ? rel->reltarget : target_of_expressions(root, rel, c->exprs);
+}
+
+/* target_of_expressions: returns the same of a scan that returns these expressions */
+PathTarget *
+target_of_expressions(PlannerInfo *root, RelOptInfo *rel, List *exprs)
+{
+	PathTarget *target = create_empty_pathtarget();
+
+	if (list_difference(rel->reltarget->exprs, exprs) == NIL)
+		return rel->reltarget;
+	foreach_ptr(Expr, expr, exprs)
+		add_column_to_pathtarget(target, expr, 0);
+	return set_pathtarget_cost_width(root, target);
+}
+
+/*
+ * row_covered
+ *		Returns whether rows with only those columns, and fields of the document, that entries
+ *		have are enough for all that a query evaluates.
+ *
+ * What is evaluated is found by looking at all expressions, not at what a scan is asked for, which
+ * is the whole document.  An expression is the same above an outer join, which may have made the
+ * document NULL, and with it the expression.
+ */
+static bool
+row_covered(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
+{
+	AttrNumber	doc = c->def->fact->doc_attno[c->def->docno];
+
+	if (root->parse->commandType != CMD_SELECT || root->parse->rowMarks != NIL ||
+		not_covered(as_scanned(root, (Node *) expressions_of_query(root, rel)), c))
+		return false;
+	/* Other columns may be asked for although nothing needs them any more. */
+	foreach_ptr(Var, var, pull_var_clause((Node *) rel->reltarget->exprs, PVC_RECURSE_PLACEHOLDERS))
+	{
+		if (var->varno == (int) rel->relid && var->varattno != doc && not_covered((Node *) var, c))
+			return false;
+	}
+	return true;
+}
+
+/* expressions_of_query: lists all expressions of a query that may be evaluated with a table's columns, but for conditions on it alone */
+static List *
+expressions_of_query(PlannerInfo *root, RelOptInfo *rel)
+{
+	List	   *result = list_make2(root->processed_tlist, root->parse->havingQual);
+
+	foreach_ptr(RestrictInfo, rinfo, rel->joininfo)
+		result = lappend(result, rinfo->clause);
+	foreach_ptr(EquivalenceClass, ec, root->eq_classes)
+	{
+		foreach_ptr(EquivalenceMember, member, ec->ec_members)
+		{
+			if (bms_is_member(rel->relid, member->em_relids))
+				result = lappend(result, member->em_expr);
+		}
+	}
+	foreach_ptr(PlaceHolderInfo, info, root->placeholder_list)
+		result = lappend(result, info->ph_var->phexpr);
+	foreach_ptr(SpecialJoinInfo, info, root->join_info_list)
+		result = lappend(result, info->semi_rhs_exprs);
+	foreach_ptr(AppendRelInfo, info, root->append_rel_list)
+		result = lappend(result, info->translated_vars);
+	for (int i = 1; i < root->simple_rel_array_size; i++)
+	{
+		if (root->simple_rel_array[i] != NULL)
+			result = lappend(result, root->simple_rel_array[i]->lateral_vars);
+	}
+	return result;
+}
+
+/*
+ * cover_aggregates
+ *		Does the same for a query that aggregates what it reads of one table: the scan has to
+ *		return the grouping columns and the arguments of aggregates.  Sets target to these, with
+ *		the numbers of the grouping columns.
+ */
+bool
+cover_aggregates(PlannerInfo *root, Candidate *c, List *clauses, PathTarget *target)
+{
+	Query	   *parse = root->parse;
+
+	c->exprs = NIL;
+	c->attnos = NIL;
+	foreach_ptr(TargetEntry, tle, root->processed_tlist)
+	{
+		if (tle->ressortgroupref != 0 && get_sortgroupref_clause_noerr(tle->ressortgroupref, parse->groupClause) != NULL)
+		{
+			AttrNumber	attno = column_of_candidate(c, (Node *) tle->expr);
+
+			/* Anything else would have to be computed below the aggregate. */
+			if (attno == 0 || list_member(c->exprs, tle->expr))
+				return false;
+			c->exprs = lappend(c->exprs, tle->expr);
+			c->attnos = lappend_int(c->attnos, attno);
+			add_column_to_pathtarget(target, tle->expr, tle->ressortgroupref);
+		}
+	}
+	if (not_covered((Node *) root->processed_tlist, c) || not_covered(parse->havingQual, c))
+		return false;
+	for (int i = list_length(target->exprs); i < list_length(c->exprs); i++)
+		add_column_to_pathtarget(target, list_nth(c->exprs, i), 0);
+	return clauses_covered(c, clauses);
+}
+
+/*
+ * clauses_covered
+ *		Returns whether entries have all that is needed by those clauses that the search does not
+ *		check.
+ *
+ * Where only the scan can decide whether a row may be seen, what entries have must not be computed
+ * before, as a fallback would.
+ */
+static bool
+clauses_covered(Candidate *c, List *clauses)
+{
+	if (c->policy_in_scan)
+		return false;
+	foreach_ptr(RestrictInfo, rinfo, clauses)
+	{
+		if (!rinfo->pseudoconstant && !is_checked_by_search(c, rinfo) && not_covered((Node *) rinfo->clause, c))
+			return false;
+	}
+	return true;
+}
+
+/* not_covered: returns whether an expression needs more of the fact row than the entry has; notes what it needs */
+static bool
+not_covered(Node *node, void *candidate)
+{
+	Candidate  *c = candidate;
+	AttrNumber	attno;
+	int			source;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, PlaceHolderVar))
+		return c->partial_rows ? not_covered((Node *) ((PlaceHolderVar *) node)->phexpr, c) : true;
+	attno = column_in_entries(c, node, &source);
+	if (attno != 0 && (!c->partial_rows || fits_into_row(c, attno, node)))
+	{
+		if (!list_member(c->exprs, node))
+			note_column(c, node, attno, source);
+		return false;
+	}
+	if (IsA(node, Var))
+		return ((Var *) node)->varno == (int) c->varno && ((Var *) node)->varlevelsup == 0;
+	return expression_tree_walker(node, not_covered, candidate);
+}
+
+/*
+ * column_in_entries
+ *		Returns the column that has the value of an expression, or 0, and sets *source as in
+ *		Candidate.  Documents are made of a scan's own entries only.
+ */
+static AttrNumber
+column_in_entries(Candidate *c, Node *node, int *source)
+{
+	AttrNumber	attno = column_of_candidate(c, node);
+
+	*source = 0;
+	if (attno != 0 || c->partial_rows)
+		return attno;
+	foreach_ptr(Candidate, part, c->parts)
+	{
+		attno = column_of_candidate(part, node);
+		*source = foreach_current_index(part) + 1;
+		if (attno != 0)
+			return attno;
+	}
+	return 0;
+}
+
+/* note_column: has a scan return an expression, of which a column of its entries has the value, or one of a part's */
+static void
+note_column(Candidate *c, Node *node, AttrNumber attno, int source)
+{
+	c->exprs = lappend(c->exprs, node);
+	c->attnos = lappend_int(c->attnos, attno);
+	if (c->parts == NIL)
+		return;
+	c->sources = lappend_int(c->sources, source);
+	if (source > 0)
+	{
+		Candidate  *part = list_nth(c->parts, source - 1);
+
+		part->attnos = list_append_unique_int(part->attnos, attno);
+	}
+}
+
+/*
+ * fits_into_row
+ *		Returns whether an expression that has the value of a column of the index table has it,
+ *		too, if it is evaluated for a row that is made of this column and those noted before.
+ */
+static bool
+fits_into_row(Candidate *c, AttrNumber attno, Node *node)
+{
+	Field	   *field;
+
+	if (IsA(node, Var))
+		return true;
+	field = c->def->doc_attno != 0 ? NULL : field_in_document(c->def, attno);
+	if (field == NULL)
+		return false;
+	foreach_int(column, c->attnos)
+	{
+		Field	   *other = field_in_document(c->def, column);
+
+		if (other != NULL && !fields_fit_together(field, other))
+			return false;
+	}
+	return true;
+}
+
+/* columns_not_covered: returns whether the plain columns in an expression, as the planner asks for them, are not in entries */
+static bool
+columns_not_covered(Node *node, Candidate *c)
+{
+	return not_covered((Node *) pull_var_clause(node, PVC_RECURSE_AGGREGATES | PVC_RECURSE_WINDOWFUNCS |
+												PVC_INCLUDE_PLACEHOLDERS), c);
+}
+
+/*
+ * target_covered
+ *		Returns whether entries have what grouping_planner() will ask a query's only table for.
+ *		With grouping these are the grouping columns, and the plain columns in everything else.  Since
+ *		16 a column that a condition makes constant is no grouping column.
+ */
+static bool
+target_covered(PlannerInfo *root, Candidate *c)
+{
+	Query	   *parse = root->parse;
+	bool		grouping = parse->groupClause != NIL || parse->hasAggs || root->hasHavingQual;
+
+	if (parse->hasTargetSRFs || parse->hasWindowFuncs || parse->groupingSets != NIL || parse->setOperations != NULL ||
+		parse->rowMarks != NIL)
+		return false;
+	foreach_ptr(TargetEntry, tle, root->processed_tlist)
+	{
+		bool		plain_columns;
+
+		if (grouping)
+			plain_columns = tle->ressortgroupref == 0 ||
+				get_sortgroupref_clause_noerr(tle->ressortgroupref, grouping_keys(root)) == NULL;
+		else
+			plain_columns = is_postponed(root, tle);
+		if (plain_columns ? columns_not_covered((Node *) tle->expr, c) : not_covered((Node *) tle->expr, c))
+			return false;
+	}
+	return parse->havingQual == NULL || !columns_not_covered(parse->havingQual, c);
+}
+
+/* is_postponed: returns whether make_sort_input_target() may have a target evaluated after the sort */
+static bool
+is_postponed(PlannerInfo *root, TargetEntry *tle)
+{
+	QualCost	cost;
+
+	if (root->parse->sortClause == NIL || tle->ressortgroupref != 0 || IsA(tle->expr, Var) || IsA(tle->expr, Const))
+		return false;
+	cost_qual_eval_node(&cost, (Node *) tle->expr, root);
+	return contain_volatile_functions((Node *) tle->expr) || cost.per_tuple > 10 * cpu_operator_cost;
+}

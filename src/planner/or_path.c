@@ -1,0 +1,543 @@
+/*-------------------------------------------------------------------------
+ *
+ * or_path.c
+ *	  Gives the planner paths for conditions that are joined by OR, on different fields, and for
+ *	  several values of one field whose entries are to come in the order of another one.
+ *
+ * Each arm of the OR is searched in an index table of its own, and the scans are put under an
+ * Append.  The scan of an arm leaves out the rows of the arms before it, by checking for each row
+ * that they are not true.  So each row that satisfies one arm or several comes once, from the
+ * first arm that it satisfies, and nothing has to be sorted or remembered.
+ *
+ * If the entries of all arms come in an order that the query asks for, they are merged, so that
+ * a LIMIT reads no more of each arm than it returns.  An arm that is one value of an IN has no rows
+ * of another one.
+ *
+ * An OR whose arms are all about one field is a search for several values, too, and so is an IN:
+ * see implied.c.
+ *
+ * What an arm leaves out makes planning take time and memory in the square of the number of arms,
+ * which is bounded for that.  Arms that compare the same expressions for equality, each with other
+ * constants, as a list of pairs does, have no rows in common and leave out nothing.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/transam.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/restrictinfo.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/typcache.h"
+
+#include "../scan/scan.h"
+#include "../util/compat.h"
+#include "../util/settings.h"
+#include "plan.h"
+
+/* The number of values of a field, and of arms of an OR that may have rows in common, that are searched for apart from each other. */
+#define MAX_ARMS	32
+
+/* The number of arms of which no row satisfies two. */
+#define MAX_DISJOINT_ARMS	1000
+
+/* What an OR, or an IN, is split into. */
+typedef struct Arms
+{
+	List	   *exprs;			/* of Expr *, of which one has to be true */
+	bool		disjoint;		/* never two of them are */
+	bool		in_order;		/* the entries of each are to come in an order
+								 * that the query asks for */
+} Arms;
+
+static void add_path_of_arms(PlannerInfo *root, RelOptInfo *rel, Served *served, Node *clause, Arms *arms);
+static PathTarget *cover_arms(PlannerInfo *root, RelOptInfo *rel, List *candidates);
+static List *common_order(List *candidates);
+static List *candidates_of_arms(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses, Node *clause, Arms *arms);
+static Candidate *best_of_arm(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses, bool in_order);
+static List *conjuncts(PlannerInfo *root, Node *like, Expr *expr);
+static Node *expr_to_split(Node *clause);
+static bool split_or(Node *clause, Arms *arms);
+static List *grouped_by_field(List *exprs);
+static bool is_comparison(Node *expr);
+static bool same_comparison(Node *a, Node *b);
+static bool set_disjoint(Arms *arms);
+static int	compare_arms(const void *a, const void *b, void *context);
+static bool split_values(Node *clause, Arms *arms);
+static Expr *unless_equal(Expr *value, Expr *other, Oid operator, Oid collation);
+
+/*
+ * add_or_paths
+ *		Adds a path for each condition of a table whose arms can all be searched.
+ *
+ * Where the executor may test a newer version of a row, it offers that version to one of the
+ * scans only; and it knows no row of an Append by its place.  Such queries are left to others.
+ */
+void
+add_or_paths(PlannerInfo *root, RelOptInfo *rel, Served *served)
+{
+	if (served->tested_again || served->fact->pk_deferrable || is_positionable(root, served->fact->partitioned) ||
+		(served->fact->partitioned && served->system_columns))
+		return;
+	foreach_ptr(Node, clause, rel->baserestrictinfo)
+	{
+		Arms		arms = {0};
+
+		if (split_or(clause, &arms))
+			add_path_of_arms(root, rel, served, clause, &arms);
+		arms.in_order = true;
+		if (root->query_pathkeys != NIL && (arms.exprs != NIL || split_values(clause, &arms)))
+			add_path_of_arms(root, rel, served, clause, &arms);
+	}
+}
+
+/* add_path_of_arms: adds a path by which all arms of a condition are searched, if they can be */
+static void
+add_path_of_arms(PlannerInfo *root, RelOptInfo *rel, Served *served, Node *clause, Arms *arms)
+{
+	List	   *candidates = candidates_of_arms(root, rel, served, rel->baserestrictinfo, clause, arms);
+	PathTarget *target = candidates == NIL ? NULL : cover_arms(root, rel, candidates);
+	List	   *paths = NIL;
+	Cost		startup_cost = 0;
+	Cost		total_cost = 0;
+	Path	   *path;
+
+	foreach_ptr(Candidate, c, candidates)
+	{
+		CustomPath *scan = make_scan_path(rel, c);
+
+		scan->path.rows = Min(rel->rows, c->entries);
+		if (target != NULL)
+			scan->path.pathtarget = target;
+		finish_path(root, rel, c, c->clauses, 1, &scan->path);
+		startup_cost += scan->path.startup_cost;
+		total_cost += scan->path.total_cost;
+		paths = lappend(paths, scan);
+	}
+	if (paths == NIL)
+		return;
+	if (arms->in_order)
+	{
+		path = (Path *) create_merge_append_path_compat(root, rel, paths, common_order(candidates));
+		path->rows = rel->rows;
+	}
+	else
+		path = (Path *) create_append_path_compat(root, rel, paths, rel->rows);
+	if (target != NULL)
+		path->pathtarget = target;
+	if (setting_planner != PLANNER_ON)
+	{
+		path->startup_cost = arms->in_order ? startup_cost : path->startup_cost;
+		path->total_cost = total_cost;
+	}
+	add_scan_path(root, rel, path);
+}
+
+/*
+ * cover_arms
+ *		Has all arms be answered from entries alone, and returns what each returns then; NULL if they
+ *		cannot be, or if one has the document where another one has fields of it.  What only some
+ *		arms read, to check conditions, is left out.
+ */
+static PathTarget *
+cover_arms(PlannerInfo *root, RelOptInfo *rel, List *candidates)
+{
+	bool		stored_rows = scan_wants_system_columns(rel, rel->baserestrictinfo);
+	bool		partial_rows = false;
+	bool		covered = candidates != NIL;
+	List	   *exprs = NIL;
+
+	foreach_ptr(Candidate, c, candidates)
+	{
+		c->stored_rows = stored_rows;
+		covered = covered && !stored_rows && !c->def->async && cover_scan(root, rel, c, NIL);
+		if (foreach_current_index(c) == 0)
+			exprs = list_copy(c->exprs);
+		covered = covered && list_difference(exprs, c->exprs) == NIL && list_difference(c->exprs, exprs) == NIL;
+		c->entries_only = covered = covered && cover_scan(root, rel, c, c->clauses);
+		partial_rows |= c->partial_rows;
+	}
+	foreach_ptr(Candidate, c, candidates)
+		covered = covered && (!partial_rows || target_of_entries(root, rel, c) == rel->reltarget);
+	if (covered)
+		return partial_rows ? rel->reltarget : target_of_expressions(root, rel, exprs);
+	foreach_ptr(Candidate, c, candidates)
+	{
+		c->entries_only = c->partial_rows = false;
+		c->exprs = c->attnos = NIL;
+	}
+	return NULL;
+}
+
+/* common_order: returns the path keys that all of some candidates have */
+static List *
+common_order(List *candidates)
+{
+	List	   *result = list_copy(((Candidate *) linitial(candidates))->pathkeys);
+
+	foreach_ptr(Candidate, c, candidates)
+		result = list_truncate(result, list_length(c->pathkeys));
+	return result;
+}
+
+/* estimate_or_entries: returns how many entries are read for the OR among some conditions that takes the fewest, or -1 */
+double
+estimate_or_entries(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses)
+{
+	double		result = -1;
+
+	foreach_ptr(Node, clause, clauses)
+	{
+		double		entries = 0;
+		Arms		arms = {0};
+		List	   *candidates;
+
+		if (!split_or(clause, &arms))
+			continue;
+		candidates = candidates_of_arms(root, rel, served, clauses, clause, &arms);
+		foreach_ptr(Candidate, c, candidates)
+			entries += c->entries;
+		if (candidates != NIL && (result < 0 || entries < result))
+			result = entries;
+	}
+	return result;
+}
+
+/* expr_to_split: returns the expression of a clause, unless it has to be evaluated as a whole */
+static Node *
+expr_to_split(Node *clause)
+{
+	if (IsA(clause, RestrictInfo))
+	{
+		if (((RestrictInfo *) clause)->pseudoconstant)
+			return NULL;
+		clause = (Node *) ((RestrictInfo *) clause)->clause;
+	}
+	return is_left_to_scan(clause) ? NULL : clause;
+}
+
+/*
+ * split_or
+ *		Sets the arms of a clause; returns false if it is no OR whose arms may be evaluated apart from each
+ *		other, or if these are too many.
+ */
+static bool
+split_or(Node *clause, Arms *arms)
+{
+	Node	   *expr = expr_to_split(clause);
+
+	if (expr == NULL || !is_orclause(expr))
+		return false;
+	arms->exprs = ((BoolExpr *) expr)->args;
+	if (list_length(arms->exprs) <= MAX_ARMS || set_disjoint(arms))
+		return true;
+	arms->exprs = grouped_by_field(arms->exprs);
+	if (list_length(arms->exprs) > MAX_ARMS)
+		arms->exprs = NIL;
+	return arms->exprs != NIL;
+}
+
+/* grouped_by_field: returns arms, with those as one OR that compare the same expression for equality with a constant each */
+static List *
+grouped_by_field(List *exprs)
+{
+	List	   *groups = NIL;
+	List	   *result = NIL;
+
+	foreach_ptr(Node, expr, exprs)
+	{
+		bool		found = false;
+
+		CHECK_FOR_INTERRUPTS();
+		foreach_ptr(List, group, is_comparison(expr) ? groups : NIL)
+		{
+			found = same_comparison(linitial(group), expr);
+			if (found)
+			{
+				group = lappend(group, expr);	/* in its place */
+				break;
+			}
+		}
+		if (!found)
+			groups = lappend(groups, list_make1(expr));
+		if (list_length(groups) > MAX_ARMS)
+			return exprs;
+	}
+	foreach_ptr(List, members, groups)
+		result = lappend(result, list_length(members) == 1 ? linitial(members) : make_orclause(members));
+	return result;
+}
+
+/*
+ * is_comparison
+ *		Returns whether an expression compares something for equality with a constant, by an operator
+ *		and a type of the server's own: their functions are called when the query is planned.
+ */
+static bool
+is_comparison(Node *expr)
+{
+	OpExpr	   *op = (OpExpr *) expr;
+	Const	   *value;
+	TypeCacheEntry *cache;
+
+	if (!IsA(expr, OpExpr) || list_length(op->args) != 2 || !IsA(lsecond(op->args), Const) || op->opno >= FirstNormalObjectId)
+		return false;
+	value = lsecond(op->args);
+	if (value->constisnull || value->consttype >= FirstNormalObjectId || IsA(linitial(op->args), Const))
+		return false;
+	cache = lookup_type_cache(value->consttype, TYPECACHE_BTREE_OPFAMILY | TYPECACHE_CMP_PROC_FINFO);
+	return OidIsValid(cache->btree_opf) && OidIsValid(cache->cmp_proc_finfo.fn_oid) &&
+		get_op_opfamily_strategy(op->opno, cache->btree_opf) == BTEqualStrategyNumber;
+}
+
+/* same_comparison: returns whether two such expressions differ in their constants only */
+static bool
+same_comparison(Node *a, Node *b)
+{
+	OpExpr	   *x = (OpExpr *) a;
+	OpExpr	   *y = (OpExpr *) b;
+
+	return is_comparison(a) && is_comparison(b) && x->opno == y->opno && x->inputcollid == y->inputcollid &&
+		((Const *) lsecond(x->args))->consttype == ((Const *) lsecond(y->args))->consttype &&
+		equal(linitial(x->args), linitial(y->args));
+}
+
+/*
+ * set_disjoint
+ *		Returns whether no row satisfies two of many arms, and notes that: each is an AND of comparisons of the
+ *		same expressions with other constants.  Arms that say what another one says are left out.
+ */
+static bool
+set_disjoint(Arms *arms)
+{
+	List	   *first = make_ands_implicit(linitial(arms->exprs));
+	List	  **sorted;
+	int			n = 0;
+
+	if (list_length(arms->exprs) > MAX_DISJOINT_ARMS)
+		return false;
+	sorted = palloc(sizeof(List *) * list_length(arms->exprs));
+	foreach_ptr(Expr, expr, arms->exprs)
+	{
+		List	   *arm = make_ands_implicit(expr);
+		ListCell   *cell;
+		ListCell   *other;
+
+		CHECK_FOR_INTERRUPTS();
+		if (list_length(arm) != list_length(first))
+			return false;
+		forboth(cell, first, other, arm)
+		{
+			if (!same_comparison(lfirst(cell), lfirst(other)))
+				return false;
+		}
+		sorted[n++] = arm;
+	}
+	qsort_arg(sorted, n, sizeof(List *), compare_arms, NULL);
+	arms->exprs = NIL;
+	for (int i = 0; i < n; i++)
+	{
+		if (i == 0 || compare_arms(&sorted[i - 1], &sorted[i], NULL) != 0)
+			arms->exprs = lappend(arms->exprs, make_ands_explicit(sorted[i]));
+	}
+	arms->disjoint = true;
+	return true;
+}
+
+/* compare_arms: compares the constants of two arms */
+static int
+compare_arms(const void *a, const void *b, void *context)
+{
+	ListCell   *x;
+	ListCell   *y;
+
+	forboth(x, *(List *const *) a, y, *(List *const *) b)
+	{
+		OpExpr	   *op = lfirst(x);
+		Const	   *value = lsecond(op->args);
+		Const	   *other = lsecond(lfirst_node(OpExpr, y)->args);
+		TypeCacheEntry *cache = lookup_type_cache(value->consttype, TYPECACHE_CMP_PROC_FINFO);
+		int			c = DatumGetInt32(FunctionCall2Coll(&cache->cmp_proc_finfo, op->inputcollid, value->constvalue,
+														other->constvalue));
+
+		if (c != 0)
+			return c;
+	}
+	return 0;
+}
+
+/*
+ * split_values
+ *		Sets the arms of a clause that compares something for equality with each of several
+ *		values, or looks for each of several elements; returns false if it does not.
+ *
+ * A value that is equal to one before it becomes NULL, which nothing is equal to: a constant now,
+ * and any other when it is known.  What is equal to two values has these be equal, too, as far as
+ * one family of operators goes.  Of elements a row may have several.
+ */
+static bool
+split_values(Node *clause, Arms *arms)
+{
+	Node	   *expr = expr_to_split(clause);
+	bool		elements = expr != NULL && IsA(expr, OpExpr) && get_opcode(((OpExpr *) expr)->opno) == F_JSONB_EXISTS_ANY;
+	Oid			operator;
+	Node	   *array;
+	List	   *values;
+
+	if (elements)
+		operator = OpernameGetOprid(list_make2(makeString("pg_catalog"), makeString("?")), JSONBOID, TEXTOID);
+	else if (expr != NULL && IsA(expr, ScalarArrayOpExpr) && ((ScalarArrayOpExpr *) expr)->useOr)
+		operator = ((ScalarArrayOpExpr *) expr)->opno;
+	else
+		return false;
+	array = lsecond(operands(expr));
+	if (IsA(array, ArrayExpr) && !((ArrayExpr *) array)->multidims)
+		values = ((ArrayExpr *) array)->elements;
+	else
+		values = constant_values(array, MAX_ARMS);
+	if (list_length(values) > MAX_ARMS)
+		return false;
+	foreach_ptr(Expr, value, values)
+	{
+		for (int i = 0; i < foreach_current_index(value) && value != NULL; i++)
+			value = unless_equal(value, list_nth(values, i), operator, exprInputCollation(expr));
+		if (value == NULL)
+			return false;
+		if (!IsA(value, Const) || !((Const *) value)->constisnull)
+			arms->exprs = lappend(arms->exprs, make_opclause(operator, BOOLOID, false, linitial(operands(expr)), value,
+															 InvalidOid, exprInputCollation(expr)));
+	}
+	arms->disjoint = !elements;
+	return list_length(arms->exprs) > (IsA(array, Const) && !elements ? 1 : 0);
+}
+
+/*
+ * unless_equal
+ *		Returns NULLIF(value, other), where an operator tells of both what is equal to them; NULL if
+ *		it is not known whether they are equal then.  Of elements, constants are as they are.
+ */
+static Expr *
+unless_equal(Expr *value, Expr *other, Oid operator, Oid collation)
+{
+	TypeCacheEntry *cache = lookup_type_cache(exprType((Node *) other), TYPECACHE_BTREE_OPFAMILY | TYPECACHE_CMP_PROC_FINFO);
+	bool		known = IsA(value, Const) && IsA(other, Const);
+	NullIfExpr *result;
+
+	if (get_opcode(operator) == F_JSONB_EXISTS)
+	{
+		if (known)
+			return value;
+		collation = DEFAULT_COLLATION_OID;
+	}
+	else if (!OidIsValid(cache->btree_opf) || !OidIsValid(cache->cmp_proc_finfo.fn_oid) ||
+			 get_op_opfamily_strategy(operator, cache->btree_opf) != BTEqualStrategyNumber)
+		return NULL;
+	else if (known)
+		return ((Const *) value)->constisnull || ((Const *) other)->constisnull ||
+			DatumGetInt32(FunctionCall2Coll(&cache->cmp_proc_finfo, collation, ((Const *) value)->constvalue,
+											((Const *) other)->constvalue)) != 0 ? value :
+			(Expr *) makeNullConst(((Const *) value)->consttype, -1, ((Const *) value)->constcollid);
+	result = makeNode(NullIfExpr);
+	result->opno = get_opfamily_member(cache->btree_opf, cache->btree_opintype, cache->btree_opintype, BTEqualStrategyNumber);
+	result->opfuncid = get_opcode(result->opno);
+	result->opresulttype = exprType((Node *) value);
+	result->opcollid = exprCollation((Node *) value);
+	result->inputcollid = collation;
+	result->args = list_make2(value, other);
+	result->location = -1;
+	return (Expr *) result;
+}
+
+/*
+ * candidates_of_arms
+ *		Returns a Candidate for each arm of a clause, one of several that all rows have to satisfy,
+ *		or NIL if one of the arms cannot be searched.
+ */
+static List *
+candidates_of_arms(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses, Node *clause, Arms *arms)
+{
+	List	   *others = list_delete_ptr(list_copy(clauses), clause);
+	List	   *tests = NIL;	/* that the arms before are not true */
+	List	   *result = NIL;
+
+	foreach_ptr(Expr, arm, arms->exprs)
+	{
+		BooleanTest *test = makeNode(BooleanTest);
+		List	   *own = list_concat_copy(tests, conjuncts(root, clause, arm));
+		Candidate  *c = best_of_arm(root, rel, served, list_concat(own, others), arms->in_order);
+
+		CHECK_FOR_INTERRUPTS();
+		if (c == NULL)
+			return NIL;
+		c->split = clause;
+		result = lappend(result, c);
+		if (arms->disjoint)
+			continue;
+		test->arg = arm;
+		test->booltesttype = IS_NOT_TRUE;
+		test->location = -1;
+		tests = list_concat(tests, conjuncts(root, clause, (Expr *) test));
+	}
+	return result;
+}
+
+/*
+ * best_of_arm
+ *		Returns the index table that finds the rows that satisfy some clauses by the fewest entries, or
+ *		NULL; with in_order, of those whose entries come in most of the order that is asked for.
+ */
+static Candidate *
+best_of_arm(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses, bool in_order)
+{
+	Candidate  *best = NULL;
+
+	foreach_ptr(IndexDef, def, served->defs)
+	{
+		const char *why;
+		Candidate  *c = consider_index_table(root, def, clauses, rel->relid, NIL, &why);
+
+		if (c == NULL || c->nequal == 0 || !is_complete_enough(c, &why))
+			continue;
+		if (in_order)
+		{
+			set_order(root, rel, c);
+			if (c->pathkeys == NIL || c->def->async ||
+				(best != NULL && list_length(c->pathkeys) < list_length(best->pathkeys)))
+				continue;
+		}
+		c->clauses = clauses;
+		estimate_entries(root, rel, c);
+		if (best == NULL || list_length(c->pathkeys) > list_length(best->pathkeys) || c->entries < best->entries)
+			best = c;
+	}
+	return best;
+}
+
+/* conjuncts: returns what is joined by AND in an arm of a clause, as clauses like that one */
+static List *
+conjuncts(PlannerInfo *root, Node *like, Expr *expr)
+{
+	List	   *result = NIL;
+
+	foreach_ptr(Node, clause, make_ands_implicit(expr))
+	{
+		if (IsA(like, RestrictInfo))
+		{
+			RestrictInfo *rinfo = make_simple_restrictinfo(root, (Expr *) clause);
+
+			rinfo->security_level = ((RestrictInfo *) like)->security_level;
+			rinfo->leakproof = ((RestrictInfo *) like)->leakproof;
+			clause = (Node *) rinfo;
+		}
+		result = lappend(result, clause);
+	}
+	return result;
+}

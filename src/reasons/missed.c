@@ -1,0 +1,570 @@
+/*-------------------------------------------------------------------------
+ *
+ * missed.c
+ *	  Finds the fields of documents in the conditions of a query for which there is no index
+ *	  table, and counts them in shared memory; and tells users which condition is nearly on a field.
+ *
+ * A condition counts if an index table could be searched by it: a comparison of a field, in one
+ * of the spellings that field_match.c knows, or a document that contains a text.  It is counted
+ * when the query is planned, so that a plan that is kept counts once.  Only names of fields are
+ * kept, no values.
+ *
+ * The memory is a table of places that never grows.  A condition has its place among a few
+ * that follow from its hash, its set; if they are taken, it takes that of the condition that
+ * was counted longest ago.  So whoever makes up names of fields pushes out conditions of the
+ * same sets, and no more.
+ *
+ * There is none unless the library is preloaded.  Standbys have their own, and a restart
+ * empties it.
+ *
+ * To count again a condition that has a place, its set is searched under the shared lock, and
+ * an atomic counter increased.  Only a new condition takes the lock exclusively.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/transam.h"
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_authid.h"
+#include "catalog/pg_type.h"
+#include "common/hashfn.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/paths.h"
+#include "port/atomics.h"
+#include "storage/lwlock.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/timestamp.h"
+#include "utils/tuplestore.h"
+
+#include "../catalog/catalog.h"
+#include "../definition/definition.h"
+#include "../indextable.h"
+#include "../planner/plan.h"
+#include "../util/arguments.h"
+
+PG_FUNCTION_INFO_V1(indextable_missed_conditions);
+
+/* How deep a document in a query is followed. */
+#define MAX_CONTAINED	8
+
+/* A table in a query. */
+typedef struct MissedQuery
+{
+	Oid			relid;
+	Index		varno;
+	FactDef    *fact;			/* NULL: it has no index tables */
+	bool		fits;			/* it is known that it can have some */
+} MissedQuery;
+
+/* A value in a document. */
+typedef struct MissedValue
+{
+	AttrNumber	document;
+	StringInfoData path;		/* as in a field; empty: the document */
+	bool		multi;			/* it has a [*] */
+	bool		as_text;
+	Oid			type;
+} MissedValue;
+
+/* The condition that is nearest to the first key field of an index table. */
+typedef struct NearestCondition
+{
+	IndexDef   *def;
+	Index		varno;
+	char	   *path;			/* of the field, without a [*] and what
+								 * follows */
+	const char *other;			/* another path that is nearest to it, or NULL */
+	int			distance;
+	const char *type;			/* what a condition has this path as, or NULL */
+	bool		same_type;		/* as the field */
+} NearestCondition;
+
+/* The longest field that is counted. */
+#define MAX_MISSED_FIELD	128
+
+/* How a condition compares a field. */
+typedef enum MissedKind
+{
+	MISSED_EQUAL,				/* with a value, or with several */
+	MISSED_RANGE,
+	MISSED_CONTAINED,			/* the documents, or an array, contain it */
+	MISSED_JOINED				/* with a column of another table */
+} MissedKind;
+
+/* A condition that was counted. */
+typedef struct MissedCondition
+{
+	Oid			fact;
+	AttrNumber	document;		/* the column of the documents */
+	MissedKind	kind;
+	char		field[MAX_MISSED_FIELD];	/* as in create() */
+	uint64		planned;		/* so often */
+	TimestampTz since;			/* when it was counted first */
+} MissedCondition;
+
+#define SETS		128
+#define PLACES		8
+
+/* A place: free if there is no database. */
+typedef struct Place
+{
+	Oid			database;
+	uint32		hash;
+	MissedCondition condition;	/* but for the number */
+	pg_atomic_uint64 planned;
+	pg_atomic_uint64 last;		/* when it was counted last */
+} Place;
+
+typedef struct Missed
+{
+	LWLock	   *lock;
+	Place		places[SETS][PLACES];
+} Missed;
+
+static Missed *missed = NULL;
+const SharedPart missed_shared = {"indextable_missed", sizeof(Missed), &missed, NULL};
+
+static bool find_nearest(Node *node, void *nearest);
+static char *path_text(FieldSpec *spec, bool plain);
+static void count_clause(MissedQuery *query, RestrictInfo *rinfo);
+static bool count_joined(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, EquivalenceMember *em, void *arg);
+static void count_contained(MissedQuery *query, MissedValue *value, JsonbContainer *container, int depth);
+static void count_value(MissedQuery *query, MissedKind kind, MissedValue *value);
+static bool is_served(MissedQuery *query, MissedValue *value);
+static bool may_have_index_table(MissedQuery *query);
+static bool read_field(Node *expr, Index varno, MissedValue *value);
+static bool read_value(Node *expr, Index varno, MissedValue *value);
+static bool append_step(void *arg, StepKind kind, const char *name, int len);
+static bool is_key_type(Oid type);
+static void missed_count(Oid fact, AttrNumber document, MissedKind kind, const char *field);
+static Place *place_of_condition(Place *set, uint32 hash, MissedCondition *condition, bool take);
+
+/*
+ * count_missed_fields
+ *		Counts the fields in the conditions on a table of a query; the caller has found none by
+ *		which an index table can be searched.
+ */
+void
+count_missed_fields(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
+{
+	MissedQuery query = {.relid = rte->relid,.varno = rel->relid};
+
+	if ((rel->baserestrictinfo == NIL && !rel->has_eclass_joins) || !may_be_served(root, rel->relid))
+		return;
+	query.fact = soft_definition(rte->relid);
+	foreach_ptr(RestrictInfo, rinfo, rel->baserestrictinfo)
+		count_clause(&query, rinfo);
+	if (rel->has_eclass_joins)
+		(void) generate_implied_equalities_for_column(root, rel, count_joined, &query, NULL);
+}
+
+/* count_clause: counts the field in a condition, if it has one */
+static void
+count_clause(MissedQuery *query, RestrictInfo *rinfo)
+{
+	Node	   *clause = (Node *) rinfo->clause;
+	bool		several = IsA(clause, ScalarArrayOpExpr);
+	MissedValue value;
+	Oid			operator;
+	char	   *name;
+	List	   *args;
+
+	if (several ? !((ScalarArrayOpExpr *) clause)->useOr : !IsA(clause, OpExpr))
+		return;
+	operator = several ? ((ScalarArrayOpExpr *) clause)->opno : ((OpExpr *) clause)->opno;
+	args = operands(clause);
+	if (operator >= FirstNormalObjectId || list_length(args) != 2)
+		return;
+	if (!several && (((OpExpr *) clause)->opfuncid == F_JSONB_CONTAINS || ((OpExpr *) clause)->opfuncid == F_JSONB_EXISTS))
+	{
+		Const	   *contained = lsecond(args);
+
+		if (!read_value(linitial(args), query->varno, &value) || value.as_text || value.multi)
+			return;
+		if (((OpExpr *) clause)->opfuncid == F_JSONB_EXISTS)
+		{
+			if (value.path.len > 0)
+			{
+				append_path_step(&value.path, NULL, false);
+				value.type = TEXTOID;
+				count_value(query, MISSED_CONTAINED, &value);
+			}
+		}
+		else if (IsA(contained, Const) && !contained->constisnull)
+			count_contained(query, &value, &DatumGetJsonbP(contained->constvalue)->root, 0);
+		return;
+	}
+	if (several ? contain_var_clause(lsecond(args)) || !read_field(linitial(args), query->varno, &value) :
+		!(!bms_is_member(query->varno, rinfo->right_relids) && read_field(linitial(args), query->varno, &value)) &&
+		!(!bms_is_member(query->varno, rinfo->left_relids) && read_field(lsecond(args), query->varno, &value)))
+		return;
+	name = get_opname(operator);
+	if (name == NULL)
+		return;
+	if (strcmp(name, "=") == 0)
+		count_value(query, MISSED_EQUAL, &value);
+	else if (!several && (name[0] == '<' || name[0] == '>') && (name[1] == '\0' || strcmp(name + 1, "=") == 0))
+		count_value(query, MISSED_RANGE, &value);
+}
+
+/* count_joined: counts a field that is compared with columns of other tables; called for each expression, and wants no clause of it */
+static bool
+count_joined(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, EquivalenceMember *em, void *arg)
+{
+	MissedQuery *query = arg;
+	MissedValue value;
+
+	if (read_field((Node *) em->em_expr, query->varno, &value))
+		count_value(query, MISSED_JOINED, &value);
+	return false;
+}
+
+/* count_contained: counts the fields that documents must have below a path to contain another; only texts are searched for so */
+static void
+count_contained(MissedQuery *query, MissedValue *value, JsonbContainer *container, int depth)
+{
+	JsonMembers members = {.it = JsonbIteratorInit(container)};
+
+	while (next_member(&members))
+	{
+		MissedValue below = *value;
+
+		if (members.name == NULL && value->multi)
+			continue;
+		initStringInfo(&below.path);
+		appendStringInfoString(&below.path, value->path.data);
+		append_path_step(&below.path, members.name, false);
+		below.multi = value->multi || members.name == NULL;
+		below.type = TEXTOID;
+		if (members.value.type == jbvString)
+			count_value(query, MISSED_CONTAINED, &below);
+		else if (members.value.type == jbvBinary && depth < MAX_CONTAINED)
+			count_contained(query, &below, members.value.val.binary.data, depth + 1);
+	}
+}
+
+/* count_value: counts a condition on a value, unless there is an index table that begins with it */
+static void
+count_value(MissedQuery *query, MissedKind kind, MissedValue *value)
+{
+	if (!query->fits)
+		query->fits = may_have_index_table(query);
+	if (!query->fits || is_served(query, value))
+		return;
+	if (value->type != TEXTOID)
+		appendStringInfo(&value->path, "::%s", field_type_name(value->type));
+	missed_count(query->relid, value->document, kind, value->path.data);
+}
+
+/*
+ * is_served
+ *		Returns whether the first key field of an index table has a value, whatever its state.
+ *		If such an index table was not used, that is not because it does not exist.
+ */
+static bool
+is_served(MissedQuery *query, MissedValue *value)
+{
+	for (int i = 0; query->fact != NULL && i < query->fact->ndefs; i++)
+	{
+		IndexDef   *def = query->fact->defs[i];
+		FieldSpec  *spec = def->fields[0].spec;
+
+		if (spec->column != NULL || def->fields[0].type != value->type || query->fact->doc_attno[def->docno] != value->document)
+			continue;
+		if (strcmp(path_text(spec, false), value->path.data) == 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * nearest_condition
+ *		Returns why an index table is not used by the conditions on its fact table, none of which
+ *		is on its first key field: what comes nearest to it, and what differs.
+ */
+const char *
+nearest_condition(RelOptInfo *rel, IndexDef *def)
+{
+	FieldSpec  *spec = def->fields[0].spec;
+	NearestCondition nearest = {.def = def,.varno = rel->relid};
+
+	if (!is_explained() || spec->column != NULL || spec->expression != NULL)
+		return REASON_NO_CONDITION;
+	nearest.path = path_text(spec, true);
+	foreach_ptr(RestrictInfo, rinfo, rel->baserestrictinfo)
+		(void) find_nearest((Node *) rinfo->clause, &nearest);
+	if (nearest.type != NULL && !nearest.same_type)
+		return psprintf("a condition has %s as %s, but the first key field is %s" REASON_NOT_WHOLE, nearest.path, nearest.type,
+						spec->text);
+	if (nearest.type != NULL)
+		return psprintf("a condition has the first key field, %s, but not in a comparison by which entries are searched" REASON_NOT_WHOLE,
+						spec->text);
+	if (nearest.other != NULL)
+		return psprintf("a condition is on %s, but the first key field is %s" REASON_NOT_WHOLE, nearest.other, spec->text);
+	return REASON_NO_CONDITION;
+}
+
+/* find_nearest: notes the path in a condition that is the nearest one so far; of the same paths, one that has the field's type */
+static bool
+find_nearest(Node *node, void *context)
+{
+	NearestCondition *nearest = context;
+	Field	   *field = &nearest->def->fields[0];
+	MissedValue value;
+	int			distance;
+
+	if (node == NULL)
+		return false;
+	if (!read_value(without_casts(node), nearest->varno, &value) || value.path.len == 0)
+		return expression_tree_walker(node, find_nearest, context);
+	if (value.document != nearest->def->fact->doc_attno[nearest->def->docno])
+		return false;
+	distance = name_distance(value.path.data, nearest->path);
+	if (strcmp(value.path.data, nearest->path) == 0)
+	{
+		Oid			type = exprType(bare_value(node));
+
+		nearest->same_type = nearest->same_type || type == field->type || field->spec->multi;
+		nearest->type = format_type_be(type);
+	}
+	else if (is_near(value.path.data, nearest->path, distance) && (nearest->other == NULL || distance < nearest->distance))
+	{
+		nearest->other = value.path.data;
+		nearest->distance = distance;
+	}
+	return false;
+}
+
+/* path_text: returns the path of a field as in create(), or, if plain, what is before a [*] */
+static char *
+path_text(FieldSpec *spec, bool plain)
+{
+	StringInfoData path;
+
+	initStringInfo(&path);
+	for (int i = 0; i < spec->nsteps && !(plain && spec->steps[i].wildcard); i++)
+		append_path_step(&path, spec->steps[i].name, spec->steps[i].is_index);
+	return path.data;
+}
+
+/* may_have_index_table: returns whether a table is of a kind that index tables can be created over */
+static bool
+may_have_index_table(MissedQuery *query)
+{
+	char		relkind = get_rel_relkind(query->relid);
+
+	return missed_is_kept() && (relkind == RELKIND_RELATION || relkind == RELKIND_PARTITIONED_TABLE) && !get_rel_relispartition(query->relid) &&
+		get_rel_persistence(query->relid) == RELPERSISTENCE_PERMANENT;
+}
+
+/* read_field: returns whether an expression is a field of a document, perhaps cast to another type, and sets *value to it */
+static bool
+read_field(Node *expr, Index varno, MissedValue *value)
+{
+	Oid			type;
+
+	expr = bare_value(expr);
+	type = exprType(expr);
+	if (IsA(expr, CoerceViaIO))
+		expr = bare_value((Node *) ((CoerceViaIO *) expr)->arg);
+	if (!read_value(expr, varno, value) || value->path.len == 0 || !is_key_type(type) || value->as_text != (type != JSONBOID))
+		return false;
+	value->type = type;
+	return true;
+}
+
+/* read_value: returns whether an expression is a value in a document, and sets *value to it */
+static bool
+read_value(Node *expr, Index varno, MissedValue *value)
+{
+	Var		   *var;
+
+	memset(value, 0, sizeof(MissedValue));
+	var = follow_path(expr, append_step, &value->path);
+	if (var == NULL || var->varno != (int) varno || var->varlevelsup != 0 || var->varattno <= 0 || var->vartype != JSONBOID ||
+		!is_scanned_value(var))
+		return false;
+	if (value->path.data == NULL)
+		initStringInfo(&value->path);
+	value->document = var->varattno;
+	value->as_text = exprType(expr) == TEXTOID;
+	return true;
+}
+
+/* append_step: adds a step to a path; returns false if a field has no such step */
+static bool
+append_step(void *arg, StepKind kind, const char *name, int len)
+{
+	StringInfo	path = arg;
+	char	   *step = name == NULL ? NULL : pnstrdup(name, len);
+
+	/* #> would take such a name for a subscript if it met an array. */
+	if (kind == STEP_ELEMENTS || (kind == STEP_MEMBER && is_subscript(step)))
+		return false;
+	if (path->data == NULL)
+		initStringInfo(path);
+	append_path_step(path, step, is_subscript(step));
+	return true;
+}
+
+/* is_key_type: returns whether an index table that has a key field of this type serves plain queries */
+static bool
+is_key_type(Oid type)
+{
+	return (is_plain_type(type) && type != FLOAT4OID) || type == TEXTOID || type == JSONBOID;
+}
+
+/* missed_is_kept: returns whether there is memory to count in, and an index table could be created in this database */
+bool
+missed_is_kept(void)
+{
+	return missed != NULL && OidIsValid(get_namespace_oid(IT_INTERNAL, true));
+}
+
+/* missed_count: counts a condition on a field, which is as in create() */
+static void
+missed_count(Oid fact, AttrNumber document, MissedKind kind, const char *field)
+{
+	MissedCondition condition = {.fact = fact,.document = document,.kind = kind};
+	uint32		hash;
+	Place	   *set;
+	Place	   *place;
+
+	/* Half of a name would be another field. */
+	if (strlcpy(condition.field, field, MAX_MISSED_FIELD) >= MAX_MISSED_FIELD)
+		return;
+	hash = hash_combine(hash_bytes((const unsigned char *) field, strlen(field)),
+						hash_bytes_uint32(MyDatabaseId ^ fact ^ ((uint32) document << 16) ^ ((uint32) kind << 8)));
+	set = missed->places[hash % SETS];
+	LWLockAcquire(missed->lock, LW_SHARED);
+	place = place_of_condition(set, hash, &condition, false);
+	if (place == NULL)
+	{
+		LWLockRelease(missed->lock);
+		LWLockAcquire(missed->lock, LW_EXCLUSIVE);
+		/* Another session may just have given it one. */
+		place = place_of_condition(set, hash, &condition, true);
+	}
+	pg_atomic_fetch_add_u64(&place->planned, 1);
+	pg_atomic_write_u64(&place->last, (uint64) GetCurrentStatementStartTimestamp());
+	LWLockRelease(missed->lock);
+}
+
+/*
+ * place_of_condition
+ *		Returns the place of a condition in its set.  If it has none, that is NULL, or with "take" the
+ *		one that it takes now.  Called under the lock, which is exclusive then.
+ */
+static Place *
+place_of_condition(Place *set, uint32 hash, MissedCondition *condition, bool take)
+{
+	Place	   *oldest = &set[0];
+
+	for (int i = 0; i < PLACES; i++)
+	{
+		Place	   *place = &set[i];
+
+		if (place->hash == hash && place->database == MyDatabaseId && place->condition.fact == condition->fact &&
+			place->condition.document == condition->document && place->condition.kind == condition->kind &&
+			strcmp(place->condition.field, condition->field) == 0)
+			return place;
+		if (OidIsValid(oldest->database) &&
+			(!OidIsValid(place->database) || pg_atomic_read_u64(&place->last) < pg_atomic_read_u64(&oldest->last)))
+			oldest = place;
+	}
+	if (!take)
+		return NULL;
+	oldest->database = MyDatabaseId;
+	oldest->hash = hash;
+	oldest->condition = *condition;
+	oldest->condition.since = GetCurrentStatementStartTimestamp();
+	pg_atomic_init_u64(&oldest->planned, 0);
+	pg_atomic_init_u64(&oldest->last, 0);
+	return oldest;
+}
+
+/* missed_forget: has counting begin anew for a fact table, as one of its fields has an index table from now on */
+void
+missed_forget(Oid fact)
+{
+	if (missed == NULL)
+		return;
+	LWLockAcquire(missed->lock, LW_EXCLUSIVE);
+	for (int i = 0; i < SETS * PLACES; i++)
+	{
+		Place	   *place = &missed->places[i / PLACES][i % PLACES];
+
+		if (place->database == MyDatabaseId && place->condition.fact == fact)
+			place->database = InvalidOid;
+	}
+	LWLockRelease(missed->lock);
+}
+
+/*
+ * may_see_missed
+ *		Returns whether the current user may see what others have asked of a table: its owner,
+ *		and a role that may read all statistics.  Names of fields are from queries of others.
+ *		The table may be gone.
+ */
+bool
+may_see_missed(Oid fact)
+{
+	Oid			owner = table_owner(fact);
+
+	return OidIsValid(owner) &&
+		(has_privs_of_role(GetUserId(), owner) || has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS));
+}
+
+/*
+ * indextable_missed_conditions
+ *		missed_conditions(OUT fact_table regclass, OUT document name, OUT field text,
+ *		OUT condition text, OUT planned bigint, OUT since timestamptz): returns what was
+ *		counted in this database, as far as the current user may see it.
+ */
+Datum
+indextable_missed_conditions(PG_FUNCTION_ARGS)
+{
+	static const char *const kinds[] = {"equal", "range", "contained", "join"};
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	MissedCondition *found = palloc(sizeof(MissedCondition) * SETS * PLACES);
+	int			n = 0;
+
+	InitMaterializedSRF(fcinfo, 0);
+	if (missed == NULL)
+		return (Datum) 0;
+	LWLockAcquire(missed->lock, LW_SHARED);
+	for (int i = 0; i < SETS * PLACES; i++)
+	{
+		Place	   *place = &missed->places[i / PLACES][i % PLACES];
+
+		if (place->database != MyDatabaseId)
+			continue;
+		found[n] = place->condition;
+		found[n++].planned = pg_atomic_read_u64(&place->planned);
+	}
+	LWLockRelease(missed->lock);
+	for (int i = 0; i < n; i++)
+	{
+		char	   *document = get_attname(found[i].fact, found[i].document, true);
+		Datum		values[6];
+		bool		isnull[6] = {0};
+
+		if (document == NULL || !may_see_missed(found[i].fact))
+			continue;
+		values[0] = ObjectIdGetDatum(found[i].fact);
+		values[1] = DirectFunctionCall1(namein, CStringGetDatum(document));
+		values[2] = CStringGetTextDatum(found[i].field);
+		values[3] = CStringGetTextDatum(kinds[found[i].kind]);
+		values[4] = Int64GetDatum((int64) found[i].planned);
+		values[5] = TimestampTzGetDatum(found[i].since);
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, isnull);
+	}
+	return (Datum) 0;
+}
