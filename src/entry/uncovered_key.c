@@ -21,19 +21,22 @@
  *   so small that this takes a moment.  An error rolls back nothing but this attempt.
  *   If the key was not rebuilt, a warning is given, and the next such entry is another
  *   occasion.
- * - For an entry that does not fit, the key is rebuilt before the entry is written, if
- *   the index table can be locked within a while.  We try again and again to lock it,
- *   without waiting for the lock, and give up after some tries, so no other session can
- *   be in a deadlock with us.  If two sessions try, each has the index table locked as a
- *   writer: when the first of them gives up, its transaction is rolled back and releases
- *   that lock, and then the other session can lock the index table.  The transaction
- *   goes on with this lock, and may lock more rows, none of which may be locked by
- *   another writer that waits for the index table, as a writer locks a row of the fact
- *   table first.  So the fact table is locked in EXCLUSIVE mode, too, until the
- *   transaction ends: we get that lock only while no other transaction has rows of the
- *   fact table locked, and none can lock rows afterwards.  A transaction that waits for
- *   us may have rows of another table locked: in this respect our transaction is from
- *   now on like any other after LOCK TABLE.
+ * - For an entry that does not fit, the key is rebuilt before the entry is written.  At the
+ *   end of its statement this is done only if it can be done at once: if this session does
+ *   not use the index table itself, as the statement may that writes or a cursor, and if the
+ *   locks are free.  Else the entries of the statement stay collected, as maintain/batch.c
+ *   says, and the same is tried again whenever a statement ends.
+ * - Before the commit nothing else is locked any more, and the session itself uses the index
+ *   table no longer.  So now we try again and again to lock it, without waiting for the lock,
+ *   and give up after some tries, so no other session can be in a deadlock with us.  If two
+ *   sessions try, each has the index table locked as a writer: when the first of them gives
+ *   up, its transaction is rolled back and releases that lock, and then the other session
+ *   can lock the index table.
+ * - A transaction that has the index table locked before its commit goes on, and may lock more
+ *   rows, none of which may be locked by another writer that waits for the index table, as a
+ *   writer locks a row of the fact table first.  So the fact table is locked in EXCLUSIVE
+ *   mode, too, until the transaction ends: we get that lock only while no other transaction
+ *   has rows of the fact table locked, and none can lock rows afterwards.
  *
  * While we have the index table locked in ACCESS EXCLUSIVE mode, no other session
  * reads or writes it, whatever its isolation level.  For a snapshot that is older, the
@@ -69,7 +72,7 @@
 #include "entry.h"
 #include "writers.h"
 
-/* How often we try to lock an index table for an entry that does not fit, every 10 ms. */
+/* How often we try to lock an index table before a commit, every 10 ms. */
 #define TRIES				100
 
 /* The key of an index table that has at most so many pages, 32 MB, is rebuilt in a moment. */
@@ -158,29 +161,43 @@ uncover_key_now(IndexDef *def, OpList *list)
 
 /*
  * lock_with_retries
- *		Locks an index table against all other sessions, and its fact table against all
- *		that lock rows, as explained above; returns false if that cannot be done.
+ *		Locks an index table against all other sessions, when nothing else is locked any more;
+ *		returns false if that cannot be done.
  *
- * A drain tries only once, and only to lock the index table: it tries again later,
- * row by row.
+ * A drain tries only once: it tries again later, row by row.
  */
 static bool
 lock_with_retries(IndexDef *def)
 {
-	if (def->async)
-		return lock_tree_now(def->relid, AccessExclusiveLock);
 	for (int try = 1;; try++)
 	{
-		if (lock_tree_now(def->fact->relid, ExclusiveLock))
-		{
-			if (lock_tree_now(def->relid, AccessExclusiveLock))
-				return true;
-			unlock_tree(def->fact->relid, ExclusiveLock);
-		}
-		if (try == TRIES)
+		if (lock_tree_now(def->relid, AccessExclusiveLock))
+			return true;
+		if (def->async || try == TRIES)
 			return false;
 		sleep_interruptibly(10);
 	}
+}
+
+/*
+ * make_room_for_ops
+ *		Rebuilds the key before operations are applied that write entries which do not fit;
+ *		returns false if that cannot be done at once.
+ */
+bool
+make_room_for_ops(IndexDef *def, OpList *list)
+{
+	if (!def->covering || list->widest <= MAX_INDEX_DATA || covering_constraint(def) == NULL)
+		return true;
+	if (used_by_us(def->relid) || !lock_tree_now(def->fact->relid, ExclusiveLock))
+		return false;
+	if (!lock_tree_now(def->relid, AccessExclusiveLock))
+	{
+		unlock_tree(def->fact->relid, ExclusiveLock);
+		return false;
+	}
+	uncover_primary_key(def);
+	return true;
 }
 
 /* refuse_wide_entry: raises the error for the widest of the entries to be written */

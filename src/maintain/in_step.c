@@ -115,10 +115,12 @@ static bool unseen = false;
 
 static ExecutorStart_hook_type next_executor_start = NULL;
 static ExecutorFinish_hook_type next_executor_finish = NULL;
+static ExecutorEnd_hook_type next_executor_end = NULL;
 static ProcessUtility_hook_type next_utility = NULL;
 
 static void executor_start(QueryDesc *query, int eflags);
 static void executor_finish(QueryDesc *query);
+static void executor_end(QueryDesc *query);
 static void process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 							ProcessUtilityContext context, ParamListInfo params,
 							QueryEnvironment *queryEnv, DestReceiver *dest, QueryCompletion *qc);
@@ -142,6 +144,8 @@ in_step_init(void)
 	ExecutorStart_hook = executor_start;
 	next_executor_finish = ExecutorFinish_hook;
 	ExecutorFinish_hook = executor_finish;
+	next_executor_end = ExecutorEnd_hook;
+	ExecutorEnd_hook = executor_end;
 	next_utility = ProcessUtility_hook ? ProcessUtility_hook : standard_ProcessUtility;
 	ProcessUtility_hook = process_utility;
 	unseen = IsTransactionState();
@@ -210,6 +214,17 @@ executor_finish(QueryDesc *query)
 	Assert(user_after == user && sec_after == sec);
 	if (nwriters > 0 && writes_tables(query->plannedstmt))
 		writer_ends(query);
+}
+
+/* executor_end: writes entries that had to wait for the end of a statement that uses their index table */
+static void
+executor_end(QueryDesc *query)
+{
+	if (next_executor_end)
+		next_executor_end(query);
+	else
+		standard_ExecutorEnd(query);
+	batch_try_again();
 }
 
 /*
