@@ -15,11 +15,14 @@
 
 #include "citus/citus.h"
 #include "maintain/maintain.h"
-#include "planner/plan.h"
+#include "planner/planner.h"
 #include "queue/queue.h"
+#include "reasons/reasons.h"
 #include "scan/scan.h"
+#include "statistics/statistics.h"
 #include "util/settings.h"
 #include "worker/worker.h"
+#include "writes/writes.h"
 
 PG_MODULE_MAGIC;
 

@@ -32,7 +32,7 @@
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
 #include "../indextable.h"
-#include "../planner/plan.h"
+#include "../reasons/reasons.h"
 #include "../util/as_owner.h"
 #include "../util/memory.h"
 #include "../util/sql.h"

@@ -251,4 +251,15 @@ extern TupleTableSlot *live_scan_next(LiveScan *scan);
 extern TupleTableSlot *live_scan_row(LiveScan *scan);
 extern void live_scan_end(LiveScan *scan);
 
+/* seen_rows.c: the rows whose entries a scan has found */
+typedef struct SeenRows SeenRows;
+
+extern SeenRows *seen_rows_begin(IndexDef *def, MemoryContext cxt);
+extern bool seen_row(SeenRows *seen, TupleTableSlot *entry);
+
+/* entry_key.c: the fact keys that entries have, and keys in the order of an index table */
+extern void key_of_entry(IndexDef *def, TupleTableSlot *entry, Datum *key);
+extern int	sort_key_values(Datum *keys, int n, int ncolumns, SortSupport sort);
+extern int	find_key_values(Datum *keys, int n, int ncolumns, SortSupport sort, Datum *key);
+
 #endif							/* INDEXTABLE_SCANS_H */

@@ -13,7 +13,6 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
-#include "lib/qunique.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/json.h"
@@ -21,18 +20,12 @@
 
 #include "../entry/entry.h"
 #include "../indextable.h"
-#include "../scan/scan.h"
 #include "../util/arguments.h"
+#include "../util/json_members.h"
+#include "lookup.h"
 
 /* No look-up is for more keys than these, which take a few megabytes of memory. */
 #define MAX_KEYS	100000
-
-/* How keys are compared. */
-typedef struct KeyOrder
-{
-	SortSupport sort;			/* an element for each of ... */
-	int			ncolumns;
-} KeyOrder;
 
 /* The values of a column in one object. */
 typedef struct Values
@@ -48,7 +41,6 @@ static void read_values(IndexDef *def, int column, JsonbValue *value, Values *re
 static void add_column(KeySet *set, Values *values);
 static void check_number(int64 n);
 static void key_set_sort(IndexDef *def, KeySet *set);
-static int	compare_keys(const void *a, const void *b, void *order);
 
 /* Values that are longer are left out. */
 #define MAX_VALUE	100
@@ -248,13 +240,9 @@ key_set_restrict(IndexDef *def, JsonbValue *value, KeySet *set)
 int
 key_set_find(IndexDef *def, KeySet *set, Datum *key)
 {
-	KeyOrder	order = {def->ident_sort, set->ncolumns};
-	Datum	   *found;
-
 	if (set->ncolumns == 0)		/* the key of all entries */
 		return set->n - 1;
-	found = bsearch_arg(key, set->values, set->n, sizeof(Datum) * set->ncolumns, compare_keys, &order);
-	return found == NULL ? -1 : (int) ((found - set->values) / set->ncolumns);
+	return find_key_values(set->values, set->n, set->ncolumns, def->ident_sort, key);
 }
 
 /* key_set_has: returns whether an entry has one of the keys, by its values in the columns of the index table */
@@ -273,27 +261,6 @@ key_set_sort(IndexDef *def, KeySet *set)
 {
 	if (set->n > 1)
 		set->n = sort_key_values(set->values, set->n, set->ncolumns, def->ident_sort);
-}
-
-/* sort_key_values: sorts n keys of so many columns, and leaves each of them once; returns how many these are */
-int
-sort_key_values(Datum *keys, int n, int ncolumns, SortSupport sort)
-{
-	KeyOrder	order = {sort, ncolumns};
-
-	qsort_arg(keys, n, sizeof(Datum) * ncolumns, compare_keys, &order);
-	return qunique_arg(keys, n, sizeof(Datum) * ncolumns, compare_keys, &order);
-}
-
-static int
-compare_keys(const void *a, const void *b, void *order)
-{
-	KeyOrder   *by = order;
-	int			c = 0;
-
-	for (int i = 0; i < by->ncolumns && c == 0; i++)
-		c = ApplySortComparator(((const Datum *) a)[i], false, ((const Datum *) b)[i], false, &by->sort[i]);
-	return c;
 }
 
 /*-------------------------------------------------------------------------

@@ -34,11 +34,11 @@
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../queue/queue.h"
-#include "../scan/scan.h"
 #include "../util/arguments.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
 #include "../util/wait_point.h"
+#include "lookup.h"
 
 PG_FUNCTION_INFO_V1(indextable_lookup_documents);
 PG_FUNCTION_INFO_V1(indextable_lookup_rows);

@@ -27,10 +27,11 @@
 
 #include "../entry/entry.h"
 #include "../indextable.h"
-#include "../planner/plan.h"
-#include "../scan/scan.h"
+#include "../match/match.h"
 #include "../util/fixed_settings.h"
+#include "../util/json_members.h"
 #include "../util/subxact.h"
+#include "lookup.h"
 
 #define CURSOR_VERSION	1
 

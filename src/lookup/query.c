@@ -26,10 +26,10 @@
 #include "../entry/scans.h"
 #include "../indextable.h"
 #include "../place/place.h"
-#include "../scan/scan.h"
 #include "../util/arguments.h"
 #include "../util/as_owner.h"
 #include "../util/sql.h"
+#include "lookup.h"
 
 PG_FUNCTION_INFO_V1(indextable_query);
 

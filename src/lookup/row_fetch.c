@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * fetch.c
+ * row_fetch.c
  *	  Fetches the fact rows of entries, and returns them or their documents.
  *
  * A row is fetched directly, by the primary key of its table.  Where row security
@@ -11,11 +11,9 @@
  */
 #include "postgres.h"
 
-#include "common/hashfn.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
-#include "utils/datum.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 
@@ -25,25 +23,9 @@
 #include "../foreign/foreign.h"
 #include "../indextable.h"
 #include "../place/place.h"
-#include "../scan/scan.h"
-#include "../util/memory.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
-
-struct SeenRows
-{
-	MemoryContext cxt;
-	IndexDef   *def;
-	HTAB	   *keys;			/* of SeenKey */
-};
-
-/* A primary key that was seen. */
-typedef struct SeenKey
-{
-	uint32		hash;			/* hash key: its hash, or the first number
-								 * after that which was free */
-	Datum	   *key;
-} SeenKey;
+#include "lookup.h"
 
 static void fetch_here(Lookup *lookup, Datum *key, ItemPointer place);
 static Oid	partition_on_other_server(Lookup *lookup, Datum *key);
@@ -55,7 +37,6 @@ static void put_rows(Lookup *lookup, List *rows);
 static bool matches(Lookup *lookup, TupleTableSlot *row);
 static void fetch_secured(Lookup *lookup, Datum *key);
 static void put_row(Lookup *lookup, TupleTableSlot *row);
-static bool same_key(SeenRows *seen, Datum *a, Datum *b);
 
 /*
  * lookup_fetch
@@ -127,16 +108,6 @@ partition_on_other_server(Lookup *lookup, Datum *key)
 	begin_reading(lookup);
 	return live_scan_is_elsewhere(&lookup->fact_rows, key) ?
 		RelationGetRelid(lookup->fact_rows.current->rel) : InvalidOid;
-}
-
-/* key_of_entry: gets the primary key of the row that an entry belongs to */
-void
-key_of_entry(IndexDef *def, TupleTableSlot *entry, Datum *key)
-{
-	bool		isnull;
-
-	for (int i = 0; i < def->fact->npk; i++)
-		key[i] = slot_getattr(entry, def->pk_attno[i], &isnull);
 }
 
 /* begin_foreign_batch: begins to gather the primary keys of rows on other servers */
@@ -416,74 +387,4 @@ put_row(Lookup *lookup, TupleTableSlot *row)
 			MemoryContextSwitchTo(old);
 		}
 	}
-}
-
-/*-------------------------------------------------------------------------
- * Remembers rows whose entries were found: where several elements of an array are searched
- * for, a row may have an entry for more than one of them.
- *
- * The entries of a row have the same bytes of its primary key, as they are written anew when
- * these change.
- *-------------------------------------------------------------------------
- */
-
-/* seen_rows_begin: begins to remember rows in a memory context, and forgets them with it */
-SeenRows *
-seen_rows_begin(IndexDef *def, MemoryContext cxt)
-{
-	SeenRows   *seen = MemoryContextAlloc(cxt, sizeof(SeenRows));
-
-	seen->cxt = cxt;
-	seen->def = def;
-	seen->keys = new_hash("indextable seen rows", 256, sizeof(uint32), sizeof(SeenKey), cxt);
-	return seen;
-}
-
-/* seen_row: returns whether an entry's row was seen before, and remembers it */
-bool
-seen_row(SeenRows *seen, TupleTableSlot *entry)
-{
-	FactDef    *fact = seen->def->fact;
-	MemoryContext old;
-	Datum		key[INDEX_MAX_KEYS];
-	uint32		hash = 0;
-	SeenKey    *row;
-	bool		found;
-
-	key_of_entry(seen->def, entry, key);
-	for (int i = 0; i < fact->npk; i++)
-	{
-		Form_pg_attribute att = TupleDescAttr(seen->def->desc, seen->def->pk_attno[i] - 1);
-
-		hash = hash_combine(hash, datum_image_hash(key[i], att->attbyval, att->attlen));
-	}
-	while (row = hash_search(seen->keys, &hash, HASH_ENTER, &found), found)
-	{
-		if (same_key(seen, row->key, key))
-			return true;
-		hash++;
-	}
-	old = MemoryContextSwitchTo(seen->cxt);
-	row->key = palloc(sizeof(Datum) * fact->npk);
-	for (int i = 0; i < fact->npk; i++)
-	{
-		Form_pg_attribute att = TupleDescAttr(seen->def->desc, seen->def->pk_attno[i] - 1);
-
-		row->key[i] = datumCopy(key[i], att->attbyval, att->attlen);
-	}
-	MemoryContextSwitchTo(old);
-	return false;
-}
-
-static bool
-same_key(SeenRows *seen, Datum *a, Datum *b)
-{
-	for (int i = 0; i < seen->def->fact->npk; i++)
-	{
-		Form_pg_attribute att = TupleDescAttr(seen->def->desc, seen->def->pk_attno[i] - 1);
-
-		if (!datum_image_eq(a[i], b[i], att->attbyval, att->attlen))
-			return false;
-	}
-	return true;
 }

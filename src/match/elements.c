@@ -30,7 +30,7 @@
 #include "utils/lsyscache.h"
 
 #include "../definition/definition.h"
-#include "../planner/plan.h"
+#include "match.h"
 
 /* What is replaced by any element. */
 typedef struct AnyElement

@@ -38,8 +38,8 @@
 #include "utils/syscache.h"
 
 #include "../definition/definition.h"
-#include "../planner/plan.h"
 #include "../util/relation.h"
+#include "match.h"
 
 /* Relation number of the table in its constraints. */
 #define VARNO	1

@@ -76,7 +76,7 @@
 
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
-#include "../planner/plan.h"
+#include "match.h"
 
 /* How a query casts the text of a field to its type. */
 struct FieldCast

@@ -22,8 +22,8 @@
 #include "utils/lsyscache.h"
 
 #include "../catalog/catalog.h"
-#include "../planner/plan.h"
 #include "../util/subxact.h"
+#include "match.h"
 
 /* The number of choices within each other, as CASE or coalesce(), that are looked into. */
 #define MAX_CHOICES		8

@@ -39,7 +39,7 @@
 #include "utils/lsyscache.h"
 
 #include "../catalog/catalog.h"
-#include "../planner/plan.h"
+#include "match.h"
 
 /* A key field that is looked for in a jsonpath. */
 typedef struct Sought

@@ -23,7 +23,7 @@
 #include "utils/typcache.h"
 
 #include "../entry/entry.h"
-#include "../planner/plan.h"
+#include "match.h"
 
 static Taken beyond(Field *field, StrategyNumber strategy, bool above, Datum *result);
 static Oid	cast_from(Node *expr);

@@ -23,7 +23,7 @@
 #include "utils/typcache.h"
 
 #include "../catalog/catalog.h"
-#include "../planner/plan.h"
+#include "match.h"
 
 static List *implied_by_operator(IndexDef *def, Oid operator, Oid collation, Node *expr, Node *value, bool array,
 								 Index varno);

@@ -19,7 +19,7 @@
 #include "utils/lsyscache.h"
 
 #include "../catalog/catalog.h"
-#include "../planner/plan.h"
+#include "match.h"
 
 static int	array_elements(ArrayType *array, Datum **elements, bool **nulls);
 static bool leads_to_value(Field *field, Node *json, PathStep *steps, int nsteps);
@@ -122,24 +122,6 @@ array_elements(ArrayType *array, Datum **elements, bool **nulls)
 	get_typlenbyvalalign(ARR_ELEMTYPE(array), &len, &byval, &align);
 	deconstruct_array(array, ARR_ELEMTYPE(array), len, byval, align, elements, nulls, &n);
 	return n;
-}
-
-/* next_member: goes on to the next member or element, the first one to begin with; returns false if there is none */
-bool
-next_member(JsonMembers *members)
-{
-	JsonbIteratorToken token;
-
-	do
-		token = JsonbIteratorNext(&members->it, &members->value, true);
-	while (token == WJB_BEGIN_OBJECT || token == WJB_BEGIN_ARRAY);
-	members->name = NULL;
-	if (token == WJB_KEY)
-	{
-		members->name = pnstrdup(members->value.val.string.val, members->value.val.string.len);
-		token = JsonbIteratorNext(&members->it, &members->value, true);
-	}
-	return token == WJB_VALUE || token == WJB_ELEM;
 }
 
 /* array_constants: returns the elements of a constant array that is not NULL, as constants (Const *) */

@@ -36,9 +36,9 @@
 #include "utils/typcache.h"
 
 #include "../place/place.h"
-#include "../scan/scan.h"
+#include "../reasons/reasons.h"
 #include "../util/compat.h"
-#include "plan.h"
+#include "planner.h"
 
 /* What is asked of the entries of a group. */
 typedef struct Loose

@@ -17,8 +17,7 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/tlist.h"
 
-#include "../scan/scan.h"
-#include "plan.h"
+#include "planner.h"
 
 /* No more searches than these are merged. */
 #define MAX_SEARCHES	4

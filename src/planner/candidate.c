@@ -30,7 +30,8 @@
 
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
-#include "plan.h"
+#include "../reasons/reasons.h"
+#include "planner.h"
 
 /* What is asked of each clause; see rejects_null(). */
 typedef struct Column

@@ -14,8 +14,7 @@
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 
-#include "../scan/scan.h"
-#include "plan.h"
+#include "planner.h"
 
 /*
  * clauses_of_arm

@@ -23,7 +23,7 @@
 
 #include "../scan/scan.h"
 #include "../util/compat.h"
-#include "plan.h"
+#include "planner.h"
 
 static bool searches_check(Candidate *c, RestrictInfo *rinfo, uint32 *told);
 static bool is_key_not_null(Candidate *c, Node *clause);

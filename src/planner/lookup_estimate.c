@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * read_support.c
+ * lookup_estimate.c
  *	  Tells the planner how many rows lookup() and query() return, and what that costs.
  *
  * It knows the column names and the values of a key that is constant when the query is
@@ -35,9 +35,11 @@
 
 #include "../catalog/catalog.h"
 #include "../entry/entry.h"
-#include "../scan/scan.h"
+#include "../lookup/lookup.h"
+#include "../statistics/statistics.h"
 #include "../util/fixed_settings.h"
-#include "plan.h"
+#include "../util/json_members.h"
+#include "planner.h"
 
 PG_FUNCTION_INFO_V1(indextable_read_support);
 

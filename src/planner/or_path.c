@@ -38,10 +38,9 @@
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
-#include "../scan/scan.h"
 #include "../util/compat.h"
 #include "../util/settings.h"
-#include "plan.h"
+#include "planner.h"
 
 /* The number of values of a field, and of arms of an OR that may have rows in common, that are searched for apart from each other. */
 #define MAX_ARMS	32

@@ -23,9 +23,10 @@
 #include "utils/lsyscache.h"
 
 #include "../place/place.h"
-#include "../scan/scan.h"
+#include "../reasons/reasons.h"
 #include "../util/settings.h"
-#include "plan.h"
+#include "../writes/writes.h"
+#include "planner.h"
 
 /* So many sets of other tables are tried for a table in a join. */
 #define MAX_OUTER_SETS	10

@@ -27,8 +27,9 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
+#include "../statistics/statistics.h"
 #include "../util/settings.h"
-#include "plan.h"
+#include "planner.h"
 
 /* What a descent of a btree costs for each of its levels; as in the server's btcostestimate(). */
 #define LEVEL_COST	(50.0 * cpu_operator_cost)

@@ -16,22 +16,19 @@
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
-#include "optimizer/planner.h"
 #include "parser/parsetree.h"
 #include "replication/logicalworker.h"
 #include "storage/lmgr.h"
-#include "utils/rls.h"
 
 #include "../definition/definition.h"
 #include "../place/place.h"
+#include "../reasons/reasons.h"
+#include "../scan/scan.h"
 #include "../util/settings.h"
 #include "../util/wait_point.h"
-#include "../util/while_set.h"
-#include "plan.h"
+#include "planner.h"
 
 int			cursor_options = 0;
-static bool without_index_tables = false;	/* it is a fallback */
-Opinions   *opinions = NULL;
 
 static List *conjuncts(Node *quals);
 static bool is_considered(RangeTblEntry *rte);
@@ -39,51 +36,6 @@ static bool lock_served(PlannerInfo *root, Index rti, bool totals, Served *serve
 static const char *unfit(PlannerInfo *root, RangeTblEntry *rte, bool tested_again);
 static bool is_tested_again(PlannerInfo *root, Index rti);
 static const char *why_not_planned_stale(PlannerInfo *root, RangeTblEntry *rte, IndexDef *def);
-
-/* query_of_table: returns a query of one table; what is to be checked of rights is yet to be set */
-Query *
-query_of_table(RangeTblEntry *rte, List *targets, Node *quals)
-{
-	Query	   *query = makeNode(Query);
-	RangeTblRef *ref = makeNode(RangeTblRef);
-
-	ref->rtindex = 1;
-	query->commandType = CMD_SELECT;
-	query->querySource = QSRC_ORIGINAL;
-	query->canSetTag = true;
-	query->rtable = list_make1(rte);
-	query->targetList = targets;
-	query->jointree = makeFromExpr(list_make1(ref), quals);
-	query->stmt_location = -1;
-	return query;
-}
-
-/* plan_natively: plans a query so that no index table serves it */
-PlannedStmt *
-plan_natively(Query *query, const char *text, ParamListInfo params)
-{
-	PlannedStmt *result;
-
-	WHILE_SET(without_index_tables, true, result = planner_compat(query, text, 0, params));
-	return result;
-}
-
-/* plan_without_index_tables: plans a fallback; rights are checked by the query around it */
-PlannedStmt *
-plan_without_index_tables(Query *query, ParamListInfo params)
-{
-	PlannedStmt *result = plan_natively(query, NULL, params);
-
-	plan_without_checks(result);
-	return result;
-}
-
-/* is_planned_natively: returns whether what is planned now is to do without index tables */
-bool
-is_planned_natively(void)
-{
-	return without_index_tables;
-}
 
 /* unfit: returns why nothing of a table in a query can be served, or NULL */
 static const char *
@@ -187,7 +139,7 @@ find_conditions(Node *node, Index varno, List **quals)
 static bool
 is_considered(RangeTblEntry *rte)
 {
-	return setting_planner != PLANNER_OFF && !without_index_tables && rte->rtekind == RTE_RELATION &&
+	return setting_planner != PLANNER_OFF && !is_planned_natively() && rte->rtekind == RTE_RELATION &&
 		rte->relid >= FirstNormalObjectId && !IsParallelWorker() && !IsLogicalWorker();
 }
 
@@ -279,30 +231,6 @@ lock_served(PlannerInfo *root, Index rti, bool totals, Served *served)
 }
 
 /*
- * why_not_stale
- *		Returns why a user, InvalidOid for the current one, may not read an asynchronous index table
- *		in place of its fact table, or NULL.
- *
- * Such an answer may be wrong for those who rely on it, and it is what the index table has, not what
- * the fact table has.  So it is given only to a user who wants it himself, and who may read the
- * index table: its owner decides about that.
- */
-const char *
-why_not_stale(Oid index_table, Oid user)
-{
-	if (!OidIsValid(user))
-		user = GetUserId();
-	if (!setting_stale_reads)
-		return "it is asynchronous, and indextable.stale_reads is off";
-	if (!stale_reads_set_by(user))
-		return "it is asynchronous, and indextable.stale_reads was set by another role";
-	if (pg_class_aclcheck(index_table, user, ACL_SELECT) != ACLCHECK_OK ||
-		check_enable_rls(index_table, user, true) == RLS_ENABLED)
-		return "it is asynchronous, and stale reads need the right to SELECT from it";
-	return NULL;
-}
-
-/*
  * why_not_planned_stale
  *		Returns why a table in a query may not be read by an asynchronous index table, or NULL.
  *
@@ -323,49 +251,4 @@ why_not_planned_stale(PlannerInfo *root, RangeTblEntry *rte, IndexDef *def)
 			return "it is asynchronous, and the query has row security or a security barrier";
 	}
 	return why_not_stale(def->relid, checked_as(root->parse, rte));
-}
-
-/* is_explained: returns whether anybody is told reasons */
-bool
-is_explained(void)
-{
-	return opinions != NULL;
-}
-
-/*
- * give_reason
- *		Notes how an index table is used for a query, or why it, or all of a fact table, are not
- *		used.  A query may name its fact table several times, and each index table may be tried in
- *		several ways: what comes closest to its use counts.
- */
-void
-give_reason(Oid fact, Oid index_table, const char *reason)
-{
-	MemoryContext old;
-	Opinion    *opinion;
-	bool		used;
-	ListCell   *cell;
-
-	if (opinions == NULL)
-		return;
-	used = strcmp(reason, REASON_SEARCHED) == 0 || strcmp(reason, REASON_WHOLE) == 0 || strcmp(reason, REASON_ADDED_UP) == 0;
-	foreach(cell, opinions->list)
-	{
-		opinion = lfirst(cell);
-		if (opinion->fact == fact && opinion->index_table == index_table)
-		{
-			if (!opinion->used && (used || strcmp(reason, REASON_COST) == 0 || strcmp(opinion->reason, REASON_NO_AGGREGATE) == 0))
-				opinion->reason = MemoryContextStrdup(opinions->cxt, reason);
-			opinion->used = opinion->used || used;
-			return;
-		}
-	}
-	old = MemoryContextSwitchTo(opinions->cxt);
-	opinion = palloc(sizeof(Opinion));
-	opinion->fact = fact;
-	opinion->index_table = index_table;
-	opinion->used = used;
-	opinion->reason = pstrdup(reason);
-	opinions->list = lappend(opinions->list, opinion);
-	MemoryContextSwitchTo(old);
 }

@@ -18,7 +18,7 @@
 #include "utils/lsyscache.h"
 
 #include "../util/compat.h"
-#include "plan.h"
+#include "planner.h"
 
 static bool may_raise(Node *node, void *context);
 static bool is_leaky(Oid function, void *context);

@@ -6,7 +6,7 @@
  *
  * Such a path has two queries in place of the table: one of the table of totals, in which
  * count(*) has become the sum of the numbers of rows, and one of the fact table, as it was.
- * Which of them is run is decided when the plan is executed (totals.c).  Both are planned
+ * Which of them is run is decided when the plan is executed (totals_node.c).  Both are planned
  * by the server, which so chooses by what entries are found, and how groups are made.
  *
  * A group of which all rows are gone may still have entries, whose sum is zero: GROUP BY leaves
@@ -27,9 +27,10 @@
 
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
+#include "../reasons/reasons.h"
 #include "../scan/scan.h"
 #include "../util/compat.h"
-#include "plan.h"
+#include "planner.h"
 
 /* What is asked of totals. */
 typedef struct Asked

@@ -32,8 +32,10 @@
 
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
+#include "../scan/scan.h"
 #include "../util/compat.h"
-#include "plan.h"
+#include "../util/json_members.h"
+#include "planner.h"
 
 /* What a document has in key fields. */
 typedef struct Equal

@@ -25,9 +25,10 @@
 #include "parser/parsetree.h"
 
 #include "../scan/scan.h"
+#include "../statistics/statistics.h"
 #include "../util/settings.h"
 #include "../util/while_set.h"
-#include "plan.h"
+#include "planner.h"
 
 /* With more rows to a partition than this it is better to read partitions one after the other. */
 #define ROWS_PER_PARTITION	10

@@ -20,15 +20,13 @@
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
-#include "utils/ruleutils.h"
 #include "utils/varlena.h"
 
 #include "../definition/definition.h"
 #include "../indextable.h"
-#include "../planner/plan.h"
-#include "../scan/scan.h"
 #include "../util/settings.h"
 #include "../util/while_set.h"
+#include "reasons.h"
 
 PG_FUNCTION_INFO_V1(indextable_explain);
 
@@ -41,8 +39,6 @@ static void plan_query(const char *sql);
 static bool is_preloaded(const char *setting);
 static char *command_to_preload(void);
 static Query *parse_query(const char *sql, int *options);
-static List *group_names(IndexTableScan *scan);
-static char *describe_conditions(IndexTableScan *scan, List *ancestors, ExplainState *es);
 
 /* indextable_explain: explain(query) returns fact_table, index_table, used, reason */
 Datum
@@ -221,95 +217,4 @@ parse_query(const char *sql, int *options)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("query must be SELECT, INSERT, UPDATE, DELETE, MERGE, VALUES, or DECLARE CURSOR")));
 	return linitial(queries);
-}
-
-/*-------------------------------------------------------------------------
- * Shows scans of index tables in EXPLAIN: which index table, by what it is searched, and with
- * ANALYZE how much was read.
- *-------------------------------------------------------------------------
- */
-
-/* explain_index_table: shows an index table, which may be gone */
-void
-explain_index_table(const char *label, Oid index_table, ExplainState *es)
-{
-	char	   *name = get_rel_name(index_table);
-
-	if (name != NULL && es->verbose)
-		name = quote_qualified_identifier(get_namespace_name(get_rel_namespace(index_table)), name);
-	ExplainPropertyText(label, name != NULL ? name : "?", es);
-}
-
-/* explain_scan: adds what is particular of a scan of an index table to its node in EXPLAIN */
-void
-explain_scan(CustomScanState *node, List *ancestors, ExplainState *es)
-{
-	IndexTableScan *scan = (IndexTableScan *) node;
-
-	if (OidIsValid(scan->plan.index_table))
-		explain_index_table(scan->plan.entries_only ? "Index Table Only" : "Index Table", scan->plan.index_table, es);
-	if (scan->plan.nconditions > 0)
-		ExplainPropertyText("Entry Cond", describe_conditions(scan, ancestors, es), es);
-	if (scan->plan.groups != NIL)
-		ExplainPropertyList("Loose Key", group_names(scan), es);
-	if (scan->plan.backward)
-		ExplainPropertyText("Scan Direction", "Backward", es);
-	if (scan->plan.async)
-		ExplainPropertyText("Staleness", "asynchronous", es);
-	if (!OidIsValid(scan->plan.index_table))
-		ExplainPropertyText("Fallback", "partitions are looked at when it is executed", es);
-	if (!es->analyze || !OidIsValid(scan->plan.index_table))
-		return;
-	if (scan->why != NULL)
-		ExplainPropertyText("Fallback", scan->why, es);
-
-	/*
-	 * Of conditions that the user chooses, these would tell how many rows
-	 * satisfy them that he may not see.
-	 */
-	if (scan->plan.secured)
-		return;
-	if ((scan->array_key >= 0 || scan->loose != NULL) && scan->def != NULL && !scan->css.ss.ps.plan->parallel_aware)
-		ExplainPropertyUInteger("Searches", NULL, scan->searches, es);
-	ExplainPropertyUInteger("Entries", NULL, scan->ended_entries + (scan->begun ? scan->entries.entries : 0), es);
-	ExplainPropertyUInteger("Heap Fetches", NULL, scan->ended_heap_fetches + (scan->begun ? scan->entries.heap_fetches : 0), es);
-	if (!scan->plan.entries_only)
-		ExplainPropertyUInteger("Rows Fetched", NULL, scan->rows_fetched, es);
-}
-
-/* group_names: lists the columns whose different values are searched for */
-static List *
-group_names(IndexTableScan *scan)
-{
-	List	   *result = NIL;
-
-	foreach_int(attno, scan->plan.groups)
-	{
-		char	   *column = get_attname(scan->plan.index_table, attno, true);
-
-		result = lappend(result, column != NULL ? column : "?");
-	}
-	return result;
-}
-
-static char *
-describe_conditions(IndexTableScan *scan, List *ancestors, ExplainState *es)
-{
-	Plan	   *plan = scan->css.ss.ps.plan;
-	List	   *context = set_deparse_context_plan(es->deparse_cxt, plan, ancestors);
-	StringInfoData buf;
-
-	initStringInfo(&buf);
-	for (int i = 0; i < scan->plan.nconditions; i++)
-	{
-		Condition  *condition = &scan->plan.conditions[i];
-		char	   *value = deparse_expression(list_nth(((CustomScan *) plan)->custom_exprs, i), context,
-											   es->verbose, false);
-		char	   *column = get_attname(scan->plan.index_table, condition->attno, true);
-
-		appendStringInfo(&buf, condition->array ? "%s(%s %s ANY (%s))" :
-						 condition->taking == TAKE_CONTAINED ? "%s(%s %s element of %s)" : "%s(%s %s %s)", i > 0 ? " AND " : "",
-						 column != NULL ? quote_identifier(column) : "?", get_opname(condition->operator), value);
-	}
-	return buf.data;
 }

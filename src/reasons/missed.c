@@ -46,8 +46,10 @@
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
 #include "../indextable.h"
-#include "../planner/plan.h"
+#include "../planner/planner.h"
 #include "../util/arguments.h"
+#include "../util/json_members.h"
+#include "reasons.h"
 
 PG_FUNCTION_INFO_V1(indextable_missed_conditions);
 

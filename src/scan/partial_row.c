@@ -24,7 +24,6 @@
 #include "utils/json.h"
 #include "utils/lsyscache.h"
 
-#include "../planner/plan.h"
 #include "scan.h"
 
 /* What becomes of a column of the entry. */

@@ -9,175 +9,15 @@
 #define INDEXTABLE_SCAN_H
 
 #include "executor/execdesc.h"
+#include "nodes/extensible.h"
+#include "nodes/params.h"
 #include "utils/tuplestore.h"
 
 #include "../entry/scans.h"
 #include "../indextable.h"
-#include "../planner/plan.h"
+#include "../match/match.h"
 
-/* key_set.c: reads from JSON the keys that are looked up, and keeps them sorted */
-
-/* Keys: values of the leading key columns, as many of each key. */
-typedef struct KeySet
-{
-	int			ncolumns;
-	int			n;				/* so many keys; 0: nothing can match */
-	Datum	   *values;			/* those of one key after those of another, in
-								 * the order of the index table, none twice */
-} KeySet;
-
-/* The values of key number i. */
-#define KEY_VALUES(set, i)	(&(set)->values[(i) * (set)->ncolumns])
-
-extern void key_set_read(IndexDef *def, Jsonb *json, bool all_allowed, KeySet *set);
-extern void key_set_restrict(IndexDef *def, JsonbValue *value, KeySet *set);
-extern bool key_set_has(IndexDef *def, KeySet *set, Datum *entry);
-extern int	key_set_find(IndexDef *def, KeySet *set, Datum *key);
-extern int	sort_key_values(Datum *keys, int n, int ncolumns, SortSupport sort);
-extern char *key_columns(IndexDef *def);
-extern const char *key_column_name(IndexDef *def, int i);
-extern int	find_key_column(IndexDef *def, const char *name);
-extern char *condition_example(const char *column, const char *op, JsonbValue *value);
-extern const char *operator_meant(const char *op);
-
-/* fetch.c: fetches the fact rows of entries, and returns them or their documents */
-
-/* A look-up in an index table, or a query that reads a page of it. */
-typedef struct Lookup
-{
-	IndexDef   *def;
-	FactDef    *factdef;		/* pinned */
-	Relation	fact;
-	Relation	index_table;
-	bool		rows;			/* returns whole rows, else documents */
-	bool		entries_only;	/* returns neither */
-	bool		shows_entries;	/* returns what is in entries, maybe beside
-								 * documents */
-	bool		copies;			/* returns the documents that the index table
-								 * has */
-	bool		secured;		/* the executor fetches rows: row security
-								 * applies to the fact table, or virtual
-								 * columns are returned */
-	bool		ambiguous;		/* several rows of one primary key may be seen */
-	bool		recheck;		/* a row may not have the key that is looked
-								 * up */
-	KeySet		keys;			/* the keys that are looked up */
-	Snapshot	snapshot;		/* sees the entries and the rows */
-	Snapshot	latest;			/* the same one if this look-up has registered
-								 * it, else NULL */
-
-	/* The result, or without store one document at a time. */
-	struct Tuplestorestate *store;
-	TupleDesc	desc;
-	MemoryContext cxt;			/* of the document */
-	Datum		document;
-	bool		found;
-
-	/* Fetching directly. */
-	bool		reading;		/* fact_rows has begun */
-	LiveScan	fact_rows;
-	bool		caught_up;		/* what is cached of the partitions is as new
-								 * as the snapshot */
-
-	/* Fetching through the executor. */
-	struct _SPI_plan *plan;		/* NULL: not prepared yet */
-
-	/* Fetching from other servers. */
-	struct ForeignBatch *gathering; /* NULL: no row on another server yet */
-	bool		gathered;		/* lookup_expect() is over: the rows have been
-								 * fetched */
-} Lookup;
-
-extern void lookup_expect(Lookup *lookup, TupleTableSlot *entry);
-extern bool lookup_document(Lookup *lookup, TupleTableSlot *entry, Datum *document);
-extern void lookup_end_documents(Lookup *lookup);
-extern void lookup_fetch(Lookup *lookup, TupleTableSlot *entry);
-extern void fetch_pending_rows(Lookup *lookup);
-extern void key_of_entry(IndexDef *def, TupleTableSlot *entry, Datum *key);
-
-/* Rows whose entries were found. */
-typedef struct SeenRows SeenRows;
-
-extern SeenRows *seen_rows_begin(IndexDef *def, MemoryContext cxt);
-extern bool seen_row(SeenRows *seen, TupleTableSlot *entry);
-
-/* lookup.c: opens the tables, and checks access */
-extern void lookup_open(Lookup *lookup, Oid index_table, int64 max_lag, int64 timeout);
-extern void lookup_check_access(Lookup *lookup);
-extern void lookup_close(Lookup *lookup);
-
-/* The arguments of query(), in their order; those of lookup() begin in the same way. */
-enum
-{
-	ARG_INDEX_TABLE,
-	ARG_KEY,
-	ARG_CONDITION,
-	ARG_DESCENDING,
-	ARG_PAGE_SIZE,
-	ARG_CURSOR,
-	ARG_DOCUMENT,
-	ARG_MAX_LAG,
-	ARG_TIMEOUT,
-	ARG_PREVIOUS
-};
-
-/* keyed_scan.c: scans a partition for rows whose primary keys are known */
-extern void add_keyed_path(PlannerInfo *root, RelOptInfo *rel, FactDef *fact, List *keys);
-extern Expr *key_condition(Index varno, Form_pg_attribute att, List *keys, int i);
-extern bool is_key_condition(Expr *clause);
-extern bool is_plan_for_any_partition(Query *statement);
-extern bool is_planned_again(CustomScan *owner);
-extern PlannedStmt *keep_plan(CustomScan *owner, Query *statement, FactDef *fact, Oid leaf, PlannedStmt *plan);
-extern PlannedStmt *kept_plan(CustomScan *owner, FactDef *fact, Oid leaf, List *keys);
-
-/*
- * page_range.c: reads which entries a query pages through, and makes and reads the cursors
- * that tell users as text where a page ends.
- */
-
-/* A lower or an upper bound of a column. */
-typedef struct Bound
-{
-	bool		given;
-	bool		inclusive;
-	Datum		value;
-} Bound;
-
-/* The entries that a query pages through. */
-typedef struct KeyRange
-{
-	KeySet		keys;			/* their leading key fields have one of these */
-	Bound		lower;			/* bounds of the key field after these */
-	Bound		upper;
-	char	   *prefix;			/* what the text of that field begins with, or
-								 * NULL */
-	bool		empty;			/* nothing can match, as a value is null */
-} KeyRange;
-
-/* What a cursor belongs to, as hashes: an index table, and a query of it. */
-typedef struct CursorIdentity
-{
-	uint64		index_table;
-	uint64		query;
-} CursorIdentity;
-
-extern void key_range(IndexDef *def, Jsonb *key, Jsonb *condition, KeyRange *range);
-extern void cursor_identity(IndexDef *def, KeyRange *range, bool descending, CursorIdentity *identity);
-extern int	cursor_from(KeyRange *range);
-extern Datum cursor_make(CursorIdentity *identity, IndexDef *def, int from, TupleTableSlot *entry);
-extern void cursor_read(const char *cursor, CursorIdentity *identity, IndexDef *def, int from,
-						Datum *values);
-
-/*
- * partial_row.c: makes rows of the fact table of entries, with those fields of the document
- * that they have.
- */
-extern Field *field_in_document(IndexDef *def, AttrNumber attno);
-extern bool fields_fit_together(Field *a, Field *b);
-extern struct PartialRow *partial_row_begin(IndexDef *def, List *columns);
-extern void partial_row_store(struct PartialRow *row, TupleTableSlot *entry, TupleTableSlot *slot);
-
-/* scan_plan.c: makes and reads the plans of scans of index tables */
+/* scan_plan.c: what plans of scans of index tables say */
 
 /* What the executor is told of a kind of scans. */
 typedef struct ScanType
@@ -189,7 +29,6 @@ typedef struct ScanType
 
 extern const ScanType index_table_scan;
 extern const ScanType totals_scan;
-extern const ScanType keyed_scan;
 
 /* What EXPLAIN calls the node. */
 #define SCAN_NAME	"IndexTable"
@@ -232,23 +71,22 @@ typedef struct ScanPlan
 								 * conditions' values */
 } ScanPlan;
 
-/* check_order.c: the order in which conditions are checked */
-extern List *clauses_of_arm(Candidate *c, List *clauses);
-extern List *in_safe_order(PlannerInfo *root, RelOptInfo *rel, List *clauses);
-extern List *in_server_order(PlannerInfo *root, List *clauses);
-extern Index security_level(PlannerInfo *root, RestrictInfo *rinfo, Cost *cost);
-
-/* scan_plan.c */
-extern CustomPath *make_scan_path(RelOptInfo *rel, Candidate *c);
-extern void add_scan_path(PlannerInfo *root, RelOptInfo *rel, Path *path);
 extern void return_stored_rows(ScanState *node);
 extern bool any_row_passes(ScanState *node, TupleTableSlot *slot);
-extern bool scan_wants_system_columns(RelOptInfo *rel, List *clauses);
-extern Node *replace_by_parameters(Node *node, Index varno, Index second, List **values);
-extern RangeTblEntry *relation_of_index_table(IndexDef *def);
 extern IndexDef *definition_of_scan(EState *estate, Oid fact, Oid index_table, bool async, FactDef **factdef);
 extern Node *create_scan_state(CustomScan *plan);
+extern List *write_scan_plan(ScanPlan *plan);
 extern void read_scan_plan(CustomScan *scan, ScanPlan *plan);
+extern const char *why_not_stale(Oid index_table, Oid user);
+
+/*
+ * partial_row.c: makes rows of the fact table of entries, with those fields of the document
+ * that they have.
+ */
+extern Field *field_in_document(IndexDef *def, AttrNumber attno);
+extern bool fields_fit_together(Field *a, Field *b);
+extern struct PartialRow *partial_row_begin(IndexDef *def, List *columns);
+extern void partial_row_store(struct PartialRow *row, TupleTableSlot *entry, TupleTableSlot *slot);
 
 /* Describes a scan of an index table that is executed, and offers its parts to each other */
 
@@ -331,13 +169,36 @@ extern void begin_fallback(IndexTableScan *scan);
 extern TupleTableSlot *next_of_fallback(IndexTableScan *scan);
 extern void end_fallback(IndexTableScan *scan);
 
+/* inner_query.c: a query in place of a part of another one */
+extern Query *query_of_table(RangeTblEntry *rte, List *targets, Node *quals);
+extern PlannedStmt *plan_natively(Query *query, const char *text, ParamListInfo params);
+extern bool is_planned_natively(void);
+extern PlannedStmt *plan_without_index_tables(Query *query, ParamListInfo params);
 extern PlannedStmt *plan_fallback(EState *estate, Query *fallback, ParamListInfo params);
-
-/* Of any query that is executed for another one. */
 extern ParamListInfo parameters_of_scan(CustomScanState *scan, List *values, int first);
 extern QueryDesc *begin_inner_query(PlannedStmt *plan, Snapshot snapshot, ParamListInfo params, QueryEnvironment *env);
 extern TupleTableSlot *next_of_inner_query(QueryDesc *query);
 extern void end_inner_query(QueryDesc *query);
 extern TupleTableSlot *return_columns(TupleTableSlot *slot, TupleTableSlot *row);
+
+/* scan_explain.c: shows scans of index tables in EXPLAIN */
+extern void explain_scan(CustomScanState *node, List *ancestors, ExplainState *es);
+extern void explain_index_table(const char *label, Oid index_table, ExplainState *es);
+
+/* totals_node.c: answers from totals, or the fact table */
+
+/* The name that EXPLAIN shows. */
+#define TOTALS_NAME		"IndexTableTotals"
+
+/* The members of custom_private. */
+enum
+{
+	TOTALS_TABLES,				/* OIDs: fact table, table of totals */
+	TOTALS_NEEDS,				/* integers: how many fields must be complete,
+								 * VALUE_BITS that rows must not have, and
+								 * whether it is of totals */
+	TOTALS_PLAN,				/* of the query of totals */
+	TOTALS_FALLBACK				/* the query of the fact table */
+};
 
 #endif							/* INDEXTABLE_SCAN_H */

@@ -37,7 +37,6 @@
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
 #include "../maintain/maintain.h"
-#include "../planner/plan.h"
 #include "../util/compat.h"
 #include "../util/settings.h"
 #include "scan.h"

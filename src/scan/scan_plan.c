@@ -1,182 +1,25 @@
 /*-------------------------------------------------------------------------
  *
  * scan_plan.c
- *	  Makes the plan of a scan of an index table from its path, and reads it when the plan is
- *	  executed.
- *
- * The index table becomes one of the plan's relations: it is locked whenever the plan is used,
- * and the plan is made anew when it changes.  Nobody's rights on it are checked, because the
- * query names the fact table.
- *
- * The plan carries a query for the same rows, which reads the fact table alone.  It is planned
- * only if entries cannot answer exactly when the plan is executed.
+ *	  Writes what a plan of a scan of an index table says, and reads it when the plan is executed.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "access/relation.h"
-#include "access/sysattr.h"
 #include "catalog/pg_type.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
-#include "nodes/nodeFuncs.h"
-#include "optimizer/clauses.h"
-#include "optimizer/optimizer.h"
-#include "optimizer/pathnode.h"
-#include "optimizer/tlist.h"
-#include "parser/parsetree.h"
+#include "utils/acl.h"
 #include "utils/inval.h"
-#include "utils/lsyscache.h"
-#include "utils/typcache.h"
+#include "utils/rls.h"
 
 #include "../definition/definition.h"
-#include "../planner/plan.h"
 #include "../util/compat.h"
+#include "../util/settings.h"
 #include "scan.h"
 
-/* What is replaced by parameters in a fallback. */
-typedef struct Replacing
-{
-	Index		varno;			/* the fact table's columns stay */
-	Index		second;			/* and so do those of this relation, or 0 */
-	List	   *values;			/* of the parameters */
-} Replacing;
-
-static Plan *make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
-					   List *children);
 static Const *bytes_of(const void *data, Size size);
-static List *needed_columns(RelOptInfo *rel, List *clauses);
-static Query *fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, List *columns,
-							 List **values);
-static List *fallback_columns(RangeTblEntry *rte, Index varno, List *columns);
-static void add_sort(Query *query, Candidate *c, RelOptInfo *rel);
-static Node *replace_values(Node *node, void *replacing);
-static Bitmapset *columns_of_scan(RelOptInfo *rel, List *clauses);
-
-static const CustomPathMethods path_methods = {.CustomName = SCAN_NAME,.PlanCustomPath = make_scan};
-
-/* make_scan_path: returns a path, without its costs */
-CustomPath *
-make_scan_path(RelOptInfo *rel, Candidate *c)
-{
-	CustomPath *path = makeNode(CustomPath);
-
-	path->path.pathtype = T_CustomScan;
-	path->path.parent = rel;
-	path->path.pathtarget = rel->reltarget;
-	path->path.rows = rel->rows;
-	path->path.pathkeys = c->pathkeys;
-	path->flags = CUSTOMPATH_SUPPORT_PROJECTION | CUSTOMPATH_SUPPORT_BACKWARD_SCAN;
-	path->methods = &path_methods;
-	path->custom_private = list_make1(c);
-	return path;
-}
-
-/*
- * add_scan_path
- *		Adds a path to those of a table.
- *
- * If the table is the only one of a query, and partitioned, the planner has to keep its paths:
- * it would make all of them again from those of the partitions, to compute the target list below
- * the Append.
- */
-void
-add_scan_path(PlannerInfo *root, RelOptInfo *rel, Path *path)
-{
-	if (path->parallel_workers > 0)
-		add_partial_path(rel, path);
-	else
-		add_path(rel, path);
-	if ((list_member_ptr(rel->pathlist, path) || list_member_ptr(rel->partial_pathlist, path)) &&
-		bms_membership(root->all_baserels) == BMS_SINGLETON)
-		rel->part_scheme = NULL;
-}
-
-static Plan *
-make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses, List *children)
-{
-	Candidate  *c = linitial(path->custom_private);
-	CustomScan *scan = makeNode(CustomScan);
-	ScanPlan	plan;
-	List	   *quals = NIL;
-	List	   *columns;
-	List	   *parameters = NIL;
-	Query	   *fallback;
-	ListCell   *cell;
-
-	memset(&plan, 0, sizeof(plan));
-	plan.fact = planner_rt_fetch(rel->relid, root)->relid;
-	plan.index_table = c->def == NULL ? InvalidOid : c->def->relid;
-	plan.entries_only = c->entries_only;
-	plan.backward = c->backward;
-	plan.async = c->def != NULL && c->def->async;
-	plan.reader = checked_as(root->parse, planner_rt_fetch(rel->relid, root));
-	plan.secured = root->qual_security_level > 0;
-	plan.stored_rows = c->stored_rows;
-	plan.not_null = c->not_null;
-	plan.unless = c->unless;
-	plan.distinct = c->distinct;
-	plan.partial_rows = c->partial_rows;
-	plan.first = c->first;
-	plan.last = c->last;
-	plan.nequal = c->nequal;
-	plan.conditions = palloc0(sizeof(Condition) * list_length(c->conditions));
-
-	clauses = c->clauses != NIL ? clauses_of_arm(c, clauses) : clauses;
-	/* What does not depend on the row is checked above the scan. */
-	foreach_ptr(RestrictInfo, rinfo, clauses)
-	{
-		if (rinfo->pseudoconstant)
-			clauses = foreach_delete_current(clauses, rinfo);
-	}
-	clauses = in_safe_order(root, rel, clauses);
-	foreach_ptr(Condition, condition, c->conditions)
-	{
-		Condition  *planned = &plan.conditions[plan.nconditions++];
-
-		scan->custom_exprs = lappend(scan->custom_exprs, condition->value);
-		*planned = *condition;
-		planned->value = NULL;
-		planned->rinfo = NULL;
-	}
-	foreach_ptr(RestrictInfo, rinfo, clauses)
-	{
-		if (!c->is_part && !is_checked_by_search(c, rinfo))
-			quals = lappend(quals, rinfo->clause);
-	}
-	columns = c->stored_rows || c->is_part ? NIL : needed_columns(rel, clauses);
-	fallback = c->is_part ? NULL : fallback_query(root, rel, c, clauses, columns, &parameters);
-	scan->custom_exprs = list_concat(scan->custom_exprs, parameters);
-	if (c->entries_only && !c->partial_rows)
-		scan->custom_scan_tlist = add_to_flat_tlist(NIL, c->exprs);
-	scan->scan.plan.targetlist = tlist;
-	scan->scan.plan.qual = quals;
-	scan->scan.scanrelid = rel->relid;
-	scan->flags = path->flags;
-	scan->methods = GetCustomScanMethods(SCAN_NAME, false);
-
-	/*
-	 * The parts of an AND are searched by this scan, above which is checked
-	 * what does not depend on the row.
-	 */
-	foreach(cell, children)
-	{
-		if (IsA(lfirst(cell), Result))
-			lfirst(cell) = outerPlan(lfirst(cell));
-	}
-	scan->custom_plans = children;
-	scan->custom_private = lappend(list_make5(bytes_of(&plan, offsetof(ScanPlan, conditions)),
-											  bytes_of(plan.conditions, sizeof(Condition) * plan.nconditions),
-											  c->groups, c->entries_only ? c->attnos : columns, c->sources),
-								   fallback);
-	if (c->def != NULL)
-	{
-		root->parse->rtable = lappend(root->parse->rtable, relation_of_index_table(c->def));
-		give_reason(c->def->fact->relid, c->def->relid, c->conditions != NIL ? REASON_SEARCHED : REASON_WHOLE);
-	}
-	show_real_costs(&path->path);
-	return &scan->scan.plan;
-}
 
 /* bytes_of: returns some bytes as a node that plans can have */
 static Const *
@@ -187,218 +30,6 @@ bytes_of(const void *data, Size size)
 	SET_VARSIZE(bytes, VARHDRSZ + size);
 	memcpy(VARDATA(bytes), data, size);
 	return makeConst(BYTEAOID, -1, InvalidOid, -1, PointerGetDatum(bytes), false, false);
-}
-
-/*
- * columns_of_scan
- *		Returns the columns of the fact table that a scan has to return, or to check, offset as
- *		by pull_varattnos().
- */
-static Bitmapset *
-columns_of_scan(RelOptInfo *rel, List *clauses)
-{
-	Bitmapset  *attnos = NULL;
-
-	pull_varattnos((Node *) rel->reltarget->exprs, rel->relid, &attnos);
-	foreach_ptr(RestrictInfo, rinfo, clauses)
-		pull_varattnos((Node *) rinfo->clause, rel->relid, &attnos);
-	return attnos;
-}
-
-/* scan_wants_system_columns: returns whether a scan that checks these clauses needs system columns */
-bool
-scan_wants_system_columns(RelOptInfo *rel, List *clauses)
-{
-	int			first = bms_next_member(columns_of_scan(rel, clauses), -1);
-
-	return first >= 0 && first < -FirstLowInvalidHeapAttributeNumber;
-}
-
-/* needed_columns: lists the same columns by their numbers, 0 for all of them */
-static List *
-needed_columns(RelOptInfo *rel, List *clauses)
-{
-	Bitmapset  *attnos = columns_of_scan(rel, clauses);
-	List	   *result = NIL;
-	int			i = -1;
-
-	while ((i = bms_next_member(attnos, i)) >= 0)
-		result = lappend_int(result, i + FirstLowInvalidHeapAttributeNumber);
-	return result;
-}
-
-/*
- * fallback_query
- *		Returns a query for the rows that a scan returns, in its order, as the scan returns them.
- *		What is not the fact table's becomes a parameter.
- *
- * The scan checks its clauses for the rows of a fallback, too, and some are left to it: see
- * is_left_to_scan().  The policies are those of the role that the plan was made for, and keep
- * their levels.  Where one of them is left to the scan, so is all that comes after it; but for
- * that nothing is that the search checks, as the scan does not (see policy_in_scan).
- */
-static Query *
-fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, List *columns, List **values)
-{
-	RangeTblEntry *rte = copyObject(planner_rt_fetch(rel->relid, root));
-	Query	   *query = query_of_table(rte, NIL, NULL);
-	int			nlevels = list_length(rte->securityQuals);
-	List	  **quals = palloc0((nlevels + 1) * sizeof(List *));
-	int			last = nlevels;
-
-	rte->inh = rte->relkind == RELKIND_PARTITIONED_TABLE;
-	rte->self_reference = false;	/* see unexpanded_partitions.c */
-	forget_permissions(query, rte, root->parse);
-	if (c->entries_only && !c->partial_rows)
-		query->targetList = add_to_flat_tlist(NIL, c->exprs);
-	else if (c->stored_rows)
-		query->targetList = list_make1(makeTargetEntry((Expr *) makeVar(rel->relid, SelfItemPointerAttributeNumber, TIDOID, -1,
-																		InvalidOid, 0), 1, "ctid", false));
-	else
-		query->targetList = fallback_columns(rte, rel->relid, columns);
-	foreach_ptr(RestrictInfo, rinfo, clauses)
-	{
-		Node	   *clause = (Node *) rinfo->clause;
-		int			level = Min((int) security_level(root, rinfo, NULL), nlevels);
-
-		if (is_left_to_scan(clause))
-			last = (int) rinfo->security_level < nlevels ? Min(last, level) : last;
-		else if (level <= last)
-			quals[level] = lappend(quals[level], clause);
-	}
-	rte->securityQuals = NIL;
-	for (int i = 0; i < nlevels; i++)
-		rte->securityQuals = lappend(rte->securityQuals,
-									 replace_by_parameters((Node *) make_ands_explicit(quals[i]), rel->relid, 0, values));
-	add_sort(query, c, rel);
-	query->jointree->quals = replace_by_parameters((Node *) make_ands_explicit(quals[nlevels]), rel->relid, 0, values);
-	query->targetList = (List *) replace_by_parameters((Node *) query->targetList, rel->relid, 0, values);
-	return query;
-}
-
-/* fallback_columns: returns a target list of all columns of a table, with NULL for those that are not needed */
-static List *
-fallback_columns(RangeTblEntry *rte, Index varno, List *columns)
-{
-	Relation	fact = relation_open(rte->relid, NoLock);
-	TupleDesc	desc = RelationGetDescr(fact);
-	List	   *result = NIL;
-
-	for (int i = 0; i < desc->natts; i++)
-	{
-		Form_pg_attribute att = TupleDescAttr(desc, i);
-		Expr	   *expr;
-
-		if (!att->attisdropped && (list_member_int(columns, i + 1) || list_member_int(columns, 0)))
-			expr = (Expr *) makeVar(varno, i + 1, att->atttypid, att->atttypmod, att->attcollation, 0);
-		else
-			expr = (Expr *) makeNullConst(INT4OID, -1, InvalidOid);
-		result = lappend(result, makeTargetEntry(expr, i + 1, NULL, false));
-	}
-	relation_close(fact, NoLock);
-	return result;
-}
-
-/* add_sort: has a fallback return rows in the order of a scan */
-static void
-add_sort(Query *query, Candidate *c, RelOptInfo *rel)
-{
-	int			position = c->order_from;
-
-	foreach_ptr(PathKey, key, c->pathkeys)
-	{
-		SortGroupClause *sort = makeNode(SortGroupClause);
-		TargetEntry *tle;
-		bool		last;
-		Node	   *expr = sort_expression(c, rel, key, position, &last);
-		Oid			intype = lookup_type_cache(exprType(expr), TYPECACHE_BTREE_OPFAMILY)->btree_opintype;
-
-		tle = makeTargetEntry(copyObject((Expr *) expr), list_length(query->targetList) + 1, NULL, true);
-		tle->ressortgroupref = position + 1;
-		query->targetList = lappend(query->targetList, tle);
-		sort->tleSortGroupRef = position + 1;
-		sort->eqop = get_opfamily_member(key->pk_opfamily, intype, intype, BTEqualStrategyNumber);
-		sort->sortop = get_opfamily_member(key->pk_opfamily, intype, intype,
-										   pathkey_descends(key) ? BTGreaterStrategyNumber : BTLessStrategyNumber);
-		set_sort_reversed(sort, pathkey_descends(key));
-		sort->nulls_first = key->pk_nulls_first;
-		query->sortClause = lappend(query->sortClause, sort);
-		position++;
-	}
-}
-
-/*
- * replace_by_parameters
- *		Gives the columns of the fact table in an expression, and those of a second relation unless
- *		that is 0, the numbers 1 and 2, and has everything else that is not known there be a
- *		parameter, whose value is added to values.
- */
-Node *
-replace_by_parameters(Node *node, Index varno, Index second, List **values)
-{
-	Replacing	replacing = {.varno = varno,.second = second,.values = *values};
-
-	node = replace_values(node, &replacing);
-	*values = replacing.values;
-	return node;
-}
-
-/*
- * replace_values
- *		Makes the fact table the only relation of an expression, and everything that is known
- *		before the fact table is read a parameter.
- */
-static Node *
-replace_values(Node *node, void *context)
-{
-	Replacing  *replacing = context;
-	Bitmapset  *attnos = NULL;
-
-	if (node == NULL)
-		return NULL;
-	if (IsA(node, Var) && (((Var *) node)->varno == (int) replacing->varno || ((Var *) node)->varno == (int) replacing->second))
-	{
-		Var		   *var = copyObject((Var *) node);
-
-		var->varno = var->varno == (int) replacing->varno ? 1 : 2;
-		var->varnosyn = 0;
-		var->varattnosyn = 0;
-		return (Node *) var;
-	}
-	/* What is computed of the fact row, as it is where the table is scanned. */
-	if (IsA(node, PlaceHolderVar))
-		pull_varattnos(node, replacing->varno, &attnos);
-	if (attnos != NULL)
-		return replace_values((Node *) ((PlaceHolderVar *) node)->phexpr, replacing);
-	if (IsA(node, Var) || IsA(node, Param) || IsA(node, PlaceHolderVar))
-	{
-		Param	   *param = makeNode(Param);
-
-		replacing->values = lappend(replacing->values, node);
-		param->paramkind = PARAM_EXTERN;
-		param->paramid = list_length(replacing->values);
-		param->paramtype = exprType(node);
-		param->paramtypmod = exprTypmod(node);
-		param->paramcollid = exprCollation(node);
-		param->location = -1;
-		return (Node *) param;
-	}
-	return expression_tree_mutator(node, replace_values, context);
-}
-
-/* relation_of_index_table: returns an index table as a relation of a query, which is not in its FROM clause */
-RangeTblEntry *
-relation_of_index_table(IndexDef *def)
-{
-	RangeTblEntry *rte = makeNode(RangeTblEntry);
-
-	rte->rtekind = RTE_RELATION;
-	rte->relid = def->relid;
-	rte->relkind = def->parts != NULL ? RELKIND_PARTITIONED_TABLE : RELKIND_RELATION;
-	rte->rellockmode = AccessShareLock;
-	rte->eref = makeAlias(def->name, NIL);
-	rte->inFromCl = false;
-	return rte;
 }
 
 /* create_scan_state: makes the state of a scan, for its type to fill */
@@ -412,7 +43,17 @@ create_scan_state(CustomScan *plan)
 	return (Node *) state;
 }
 
-/* read_scan_plan: reads what make_scan() has put into a plan */
+/* write_scan_plan: returns what read_scan_plan() reads, as custom_private of a plan */
+List *
+write_scan_plan(ScanPlan *plan)
+{
+	return lappend(list_make5(bytes_of(plan, offsetof(ScanPlan, conditions)),
+							  bytes_of(plan->conditions, sizeof(Condition) * plan->nconditions),
+							  plan->groups, plan->columns, plan->sources),
+				   plan->fallback);
+}
+
+/* read_scan_plan: reads what write_scan_plan() has put into a plan */
 void
 read_scan_plan(CustomScan *scan, ScanPlan *plan)
 {
@@ -476,4 +117,28 @@ bool
 any_row_passes(ScanState *node, TupleTableSlot *slot)
 {
 	return true;
+}
+
+/*
+ * why_not_stale
+ *		Returns why a user, InvalidOid for the current one, may not read an asynchronous index table
+ *		in place of its fact table, or NULL.
+ *
+ * Such an answer may be wrong for those who rely on it, and it is what the index table has, not what
+ * the fact table has.  So it is given only to a user who wants it himself, and who may read the
+ * index table: its owner decides about that.
+ */
+const char *
+why_not_stale(Oid index_table, Oid user)
+{
+	if (!OidIsValid(user))
+		user = GetUserId();
+	if (!setting_stale_reads)
+		return "it is asynchronous, and indextable.stale_reads is off";
+	if (!stale_reads_set_by(user))
+		return "it is asynchronous, and indextable.stale_reads was set by another role";
+	if (pg_class_aclcheck(index_table, user, ACL_SELECT) != ACLCHECK_OK ||
+		check_enable_rls(index_table, user, true) == RLS_ENABLED)
+		return "it is asynchronous, and stale reads need the right to SELECT from it";
+	return NULL;
 }

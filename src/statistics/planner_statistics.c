@@ -28,11 +28,13 @@
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/selfuncs.h"
 
 #include "../definition/definition.h"
 #include "../indextable.h"
-#include "../planner/plan.h"
+#include "../match/match.h"
 #include "../util/settings.h"
+#include "statistics.h"
 
 /*
  * The number that the index has which there is not.  It is that of an index that every

@@ -28,9 +28,10 @@
 
 #include "../definition/definition.h"
 #include "../indextable.h"
-#include "../planner/plan.h"
+#include "../match/match.h"
 #include "../util/inherit.h"
 #include "../util/relation.h"
+#include "statistics.h"
 
 /* Index tables with entries for fewer of the rows lend only what is certain. */
 #define MIN_SHARE	0.5

@@ -44,10 +44,12 @@
 #include "../indextable.h"
 #include "../maintain/maintain.h"
 #include "../place/place.h"
-#include "../planner/plan.h"
+#include "../planner/planner.h"
+#include "../reasons/reasons.h"
 #include "../scan/scan.h"
 #include "../util/settings.h"
 #include "../util/while_set.h"
+#include "writes.h"
 
 /* With more rows, the statement is planned for all partitions. */
 #define MAX_ROWS	1000

@@ -34,11 +34,12 @@
 #include "../definition/definition.h"
 #include "../entry/scans.h"
 #include "../indextable.h"
-#include "../planner/plan.h"
+#include "../planner/planner.h"
 #include "../scan/scan.h"
 #include "../util/compat.h"
 #include "../util/memory.h"
 #include "../util/relation.h"
+#include "writes.h"
 
 /* What EXPLAIN calls the node. */
 #define KEYED_SCAN_NAME	"IndexTableRows"

@@ -1,0 +1,163 @@
+/*-------------------------------------------------------------------------
+ *
+ * match.h
+ *	  Offers what an expression of a query says about a field: the comparisons by which entries can be
+ *	  searched, and their values.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_MATCH_H
+#define INDEXTABLE_MATCH_H
+
+#include "access/stratnum.h"
+#include "nodes/pathnodes.h"
+#include "utils/jsonb.h"
+#include "utils/numeric.h"
+#include "utils/snapshot.h"
+
+#include "../indextable.h"
+
+/* What came of a value that entries are to be searched by. */
+typedef enum Taken
+{
+	TAKEN,
+	TAKEN_NONE,					/* no entry can satisfy the condition */
+	TAKEN_UNKNOWN				/* there is nothing to search for */
+} Taken;
+
+/* What a condition compares with. */
+typedef enum Taking
+{
+	TAKE_AS_IS,					/* a value to search for */
+	TAKE_NUMBER,				/* a number, of any type */
+	TAKE_TEXT,					/* the text of the field */
+	TAKE_JSON,					/* the value of the field, as jsonb */
+	TAKE_CONTAINED				/* jsonb that a document contains */
+} Taking;
+
+/*
+ * A comparison of a column of the index with a value.  Plans have it, too; there the value is the
+ * expression of the same number in custom_exprs.
+ */
+typedef struct Condition
+{
+	int			position;		/* of the column in the index, from 0 */
+	AttrNumber	attno;			/* and in the index table */
+	StrategyNumber strategy;
+	Oid			operator;
+	Oid			subtype;		/* the type that entries are searched by */
+	Expr	   *value;
+	bool		array;			/* = ANY (value) */
+	Taking		taking;			/* what value is ... */
+	int			detail;			/* ... and more of it: see take_value() */
+	Oid			from;			/* the type of value, or of its elements */
+	bool		lossy;			/* rows that it finds have to be checked */
+	bool		implied;		/* the condition is spelled otherwise */
+	bool		sparse;			/* rows without an entry may satisfy the
+								 * condition, too */
+	uint32		unless;			/* VALUE_BITS: entries tell which rows satisfy
+								 * it, unless rows have such values */
+	int			together;		/* so many of a condition tell as much as it,
+								 * though each is lossy; else 0 */
+	int			nth;			/* which of these, from 0 */
+	RestrictInfo *rinfo;		/* NULL: the clause was not one yet */
+} Condition;
+
+/* implied.c: comparisons that follow from any condition */
+extern List *implied_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Index varno, bool *unknown);
+extern List *implied_by_elements(PlannerInfo *root, IndexDef *def, List *clauses, Index varno, bool *unknown);
+
+/* search_condition.c: the comparisons that an index table can be searched by */
+
+/* mark_lossy: has rows that a comparison finds be checked, whatever others find */
+static inline void
+mark_lossy(Condition *condition)
+{
+	condition->lossy = true;
+	condition->together = 0;
+}
+
+extern List *compared_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Index varno, bool *unknown);
+extern bool is_searchable(IndexDef *def, Oid operator, Oid collation, Node *expr, Index varno);
+extern Condition *json_comparison(IndexDef *def, int position, StrategyNumber strategy, JsonbValue *scalar);
+extern List *operands(Node *clause);
+extern List *bounds_of_pattern(Node *clause, Oid function, Oid collation);
+extern Condition *boolean_condition(IndexDef *def, Node *expr, bool value, Index varno);
+
+/* elements.c: conditions on elements of arrays as conditions on documents */
+extern List *subplan_clauses(PlannerInfo *root, SubPlan *subplan, Node *compared);
+extern Node *with_elements(Node *node, List *rtable, Index varno, bool *failed);
+extern Node *with_any_element(Node *clause, bool *may_be_member);
+extern Node *column_of_function(RangeTblEntry *rte, AttrNumber attno);
+extern List *choices_of(Node *node);
+extern Node *replace_node(Node *node, void *nodes);
+extern Node *whole_array_of(Node *arg);
+extern List *lateral_clauses(PlannerInfo *root, Index varno);
+
+/* json_path.c: those that follow from one in jsonpath */
+extern Node *without_sql_json(Node *clause);
+extern List *json_path_conditions(IndexDef *def, Node *clause, Index varno);
+
+/* field_match.c: tells which field of an index table an expression of a query is */
+
+/* By what an expression goes on from a value in a document. */
+typedef enum StepKind
+{
+	STEP_NAME,					/* a member, or an element of this number */
+	STEP_MEMBER,				/* a member only */
+	STEP_ELEMENTS				/* each element */
+} StepKind;
+
+typedef bool (*StepVisitor) (void *arg, StepKind kind, const char *name, int len);
+
+extern AttrNumber column_of_expression(IndexDef *def, Node *expr, Index varno);
+extern uint32 values_read_otherwise(IndexDef *def, AttrNumber attno);
+extern bool expression_is_field(IndexDef *def, Field *field, Node *expr, Index varno);
+extern bool expression_is_element(IndexDef *def, Field *field, Node *expr, Index varno);
+extern bool depends_on_json_path(Node *node, void *context);
+extern bool expression_resembles_field(IndexDef *def, Field *field, Node *expr, Index varno);
+extern bool expression_is_path(AttrNumber doc, PathStep *steps, int nsteps, Node *expr, Index varno, bool as_text);
+extern Var *follow_path(Node *expr, StepVisitor visit, void *arg);
+extern bool is_value_after(IndexDef *def, Field *field, int nsteps, Node *expr, Index varno);
+extern bool is_text_of_field(IndexDef *def, Field *field, Node *expr, Index varno);
+extern Field *field_of_column(IndexDef *def, AttrNumber attno);
+extern Node *bare_value(Node *expr);
+extern Oid	function_of(Node *expr, List **args);
+extern Node *without_casts(Node *expr);
+extern Node *below_conversion(Node *expr);
+
+/* search_value.c: what entries are searched by, made of what a condition compares with */
+
+extern List *array_constants(Const *constant);
+extern Taken take_value(Field *field, Condition *condition, Datum value, Datum *result);
+extern Taken take_values(Field *field, Condition *condition, Datum array, Datum **values, int *n);
+extern bool contains_value(PlannerInfo *root, Field *field, int nsteps, Node *json);
+extern bool only_string(const char *text, int len);
+extern List *constant_values(Node *array, int max);
+extern Node *without_length(Node *expr, Node *value);
+extern int	index_position_of(IndexDef *def, Node *operand, Index varno);
+extern int	position_of_text(IndexDef *def, Node **expr, Node *value, Index varno);
+extern int	count_only_texts(IndexDef *def, Field *field, Node *value, uint32 *unless);
+
+/* scalar_value.c: what entries are searched by for a number, or a scalar in JSON */
+
+extern bool is_integer_type(Oid type);
+extern bool is_number_type(Oid type);
+extern bool is_plain_type(Oid type);
+extern bool is_castable_field(Field *field);
+extern Taken take_scalar(Field *field, StrategyNumber strategy, JsonbValue *scalar, Datum *result);
+extern Taken take_float(Field *field, int bits, StrategyNumber strategy, double value, Datum *result);
+extern Taken take_bound(StrategyNumber strategy, double value, Datum *result);
+extern Taken take_numeric(Field *field, StrategyNumber strategy, Numeric value, Datum *result);
+extern bool number_of_field(IndexDef *def, Field *field, Node *expr, Index varno, int *bits, bool *lossy);
+extern bool double_of_field(IndexDef *def, Field *field, Node *expr, Index varno, bool *lossy);
+extern bool is_json_cast(IndexDef *def, Field *field, Node *expr, Index varno);
+extern bool is_number_cast(IndexDef *def, Field *field, Node *expr, Index varno, bool *rounded, bool *lossy);
+extern StrategyNumber number_strategy(Oid operator);
+
+/* fact_checks.c: tells what constraints of a fact table say of the documents in it */
+extern bool check_says_not_null(IndexDef *def, Field *field);
+extern bool check_says_array(IndexDef *def, Field *field);
+extern bool snapshot_precedes_checks(Snapshot snapshot);
+
+#endif							/* INDEXTABLE_MATCH_H */

@@ -1,0 +1,199 @@
+/*-------------------------------------------------------------------------
+ *
+ * planner.h
+ *	  Offers to the planner which index tables may answer a query, how they are searched for it,
+ *	  and what that costs.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_PLANNER_H
+#define INDEXTABLE_PLANNER_H
+
+#include "catalog/pg_attribute.h"
+#include "nodes/params.h"
+#include "nodes/pathnodes.h"
+#include "nodes/plannodes.h"
+#include "utils/selfuncs.h"
+
+#include "../indextable.h"
+#include "../match/match.h"
+
+/* query_table.c: tells which index tables may serve a table in a query */
+
+/* A fact table in a query, and the index tables that may serve it. */
+typedef struct Served
+{
+	FactDef    *fact;			/* pinned as long as the query is planned */
+	bool		tested_again;	/* its rows are locked or written, and the
+								 * executor may test newer versions of them */
+	List	   *defs;			/* of IndexDef *, whose tables are locked */
+	bool		system_columns; /* the query asks for some of the rows */
+} Served;
+
+extern int	cursor_options;		/* of the query that is planned */
+
+extern bool may_be_served(PlannerInfo *root, Index rti);
+extern bool find_served(PlannerInfo *root, Index rti, bool totals, Served *served);
+extern bool find_conditions(Node *from, Index varno, List **quals);
+extern bool is_positionable(PlannerInfo *root, bool partitioned);
+
+/* candidate.c: what an index table can do for a query of its fact table */
+
+/* An index table that can find the rows of a query. */
+typedef struct Candidate
+{
+	IndexDef   *def;
+	Index		varno;			/* the fact table in the query */
+	List	   *filter;			/* of the index table, over this relation */
+	List	   *conditions;		/* of Condition *, by position */
+	List	   *clauses;		/* what a scan of one arm of an OR has to
+								 * check; else NIL, and the planner says it */
+	Node	   *split;			/* the clause whose arm that is, or NULL */
+	List	   *known;			/* what all rows that are asked for satisfy */
+	bool		unknown;		/* there may be more when parameters are known */
+	bool		secured;		/* row security or a security barrier applies */
+	bool		policy_in_scan; /* only the scan can check all of what applies */
+	const char *refuted;		/* why there are no more, or NULL */
+	int			nequal;			/* so many leading columns are compared by = */
+	int			order_from;		/* entries come in the order of the columns
+								 * from this one on */
+	int			not_null;		/* so many leading key fields are known not to
+								 * be NULL in the rows that are asked for */
+	uint32		unless;			/* VALUE_BITS: it serves unless rows have such */
+	bool		distinct;		/* several entries of a row may be found */
+	List	   *pathkeys;		/* that the order gives */
+	bool		backward;
+	bool		entries_only;	/* no fact row is needed */
+	bool		partial_rows;	/* then it returns rows of the fact table that
+								 * are made of entries; see partial_row.c */
+	bool		stored_rows;	/* rows are returned as they are stored, with
+								 * their places and other system columns */
+	bool		tested_again;	/* as in Served */
+	List	   *groups;			/* columns of the index from order_from on,
+								 * whose different values are all that is
+								 * asked for; see aggregate_path.c */
+	bool		first;			/* of each group the first entry is returned */
+	bool		last;			/* and, or only, the last one */
+	bool		is_part;		/* rows are those that others find, too; see
+								 * and_path.c */
+	List	   *parts;			/* these others, Candidate * */
+	List	   *exprs;			/* what the scan returns then, Node *, */
+	List	   *attnos;			/* the columns that have it, */
+	List	   *sources;		/* and with parts whose: 0 for its own, or the
+								 * number of the part, from 1 */
+
+	/* See path_cost.c. */
+	double		entries;		/* that are read in one scan */
+	double		tuples;			/* that the index table has */
+	double		pages;			/* of its index */
+} Candidate;
+
+extern Candidate *consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Index varno, List *used, const char **why);
+extern bool is_used(Condition *condition, List *used);
+extern bool are_of_query(List *conditions);
+extern Candidate *consider_totals(IndexDef *def, List *clauses, Index varno);
+extern AttrNumber column_of_candidate(Candidate *c, Node *expr);
+extern bool has_column_value(Candidate *c, Node *expr, AttrNumber attno);
+extern bool is_left_to_scan(Node *clause);
+extern void set_order(PlannerInfo *root, RelOptInfo *rel, Candidate *c);
+extern Node *sort_expression(Candidate *c, RelOptInfo *rel, PathKey *key, int position, bool *last);
+extern bool is_complete_enough(Candidate *c, const char **why);
+
+/* coverage.c: tells whether entries have all that a query needs of fact rows */
+extern bool cover_scan(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses);
+extern PathTarget *target_of_entries(PlannerInfo *root, RelOptInfo *rel, Candidate *c);
+extern PathTarget *target_of_expressions(PlannerInfo *root, RelOptInfo *rel, List *exprs);
+extern bool cover_aggregates(PlannerInfo *root, Candidate *c, List *clauses, PathTarget *target);
+extern bool is_checked_by_search(Candidate *c, RestrictInfo *rinfo);
+
+/* check_order.c: the order in which conditions are checked */
+extern List *clauses_of_arm(Candidate *c, List *clauses);
+extern List *in_safe_order(PlannerInfo *root, RelOptInfo *rel, List *clauses);
+extern List *in_server_order(PlannerInfo *root, List *clauses);
+extern Index security_level(PlannerInfo *root, RestrictInfo *rinfo, Cost *cost);
+
+/* path_cost.c: estimates how many entries a scan of an index table reads, and what it costs */
+extern void estimate_index_size(Candidate *c);
+extern double estimate_share(PlannerInfo *root, Candidate *c, List *used);
+extern void estimate_entries(PlannerInfo *root, RelOptInfo *rel, Candidate *c);
+extern void estimate_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, double loops, Path *path);
+extern double parallel_divisor(int workers);
+extern void finish_path(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, double loops, Path *path);
+extern void prefer_if_forced(Path *path);
+extern void show_real_costs(Path *path);
+extern void note_sequential_scan(RelOptInfo *rel, Oid relid);
+extern Cost estimate_searches(PlannerInfo *root, double tuples, double searches, double entries, bool entries_only);
+extern void column_statistics(Oid index_table, Form_pg_attribute att, bool partitioned, double tuples,
+							  VariableStatData *column);
+extern void estimate_and(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *reading, double entries, Path *path);
+extern double equal_share(VariableStatData *column, Oid operator, Oid collation, Node *value);
+
+/* path.c: gives the planner paths that read index tables, of several kinds */
+extern void path_init(void);
+extern const char *unfit_clauses(List *clauses);
+extern Path *partial_path(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, Path *whole);
+
+/* scan_path.c: makes the plans of scans of index tables from their paths */
+extern CustomPath *make_scan_path(RelOptInfo *rel, Candidate *c);
+extern void add_scan_path(PlannerInfo *root, RelOptInfo *rel, Path *path);
+extern bool scan_wants_system_columns(RelOptInfo *rel, List *clauses);
+extern Node *replace_by_parameters(Node *node, Index varno, Index second, List **values);
+extern RangeTblEntry *relation_of_index_table(IndexDef *def);
+
+/*
+ * or_path.c: for conditions that are joined by OR, and values whose entries are to come in
+ * another order.
+ */
+extern void add_or_paths(PlannerInfo *root, RelOptInfo *rel, Served *served);
+extern double estimate_or_entries(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses);
+
+/* and_path.c: which search several index tables, or one for several elements */
+extern void add_and_paths(PlannerInfo *root, RelOptInfo *rel, Served *served, List *searches);
+
+/* unexpanded_partitions.c: for tables whose partitions are not looked at */
+extern void unexpanded_init(void);
+extern PlannedStmt *plan_unexpanded(Query *query, ParamListInfo params);
+extern bool is_unexpanded(RelOptInfo *rel);
+extern void forget_dummy_path(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte);
+extern void add_last_resort(PlannerInfo *root, RelOptInfo *rel);
+
+/* aggregate_path.c: for aggregates, DISTINCT, and ends of groups */
+extern void aggregate_path_init(void);
+
+/* totals_path.c: gives the planner paths that answer aggregates from tables of totals */
+extern void add_totals_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped, UpperRelationKind stage);
+
+/*
+ * totals_replace.c: replaces what a query asks of the rows of a fact table by what groups of
+ * totals have.
+ */
+
+/* What is replaced in a query of totals. */
+typedef struct Replaced
+{
+	Candidate  *c;				/* the table of totals or of elements, and the
+								 * fact table */
+	bool		by_entry;		/* an entry stands for one row of the query */
+	bool		by_element;		/* the query has a row for each element */
+	List	   *equal;			/* comparisons of columns of totals that stand
+								 * for conditions on documents */
+	bool		sums;			/* a sum is used */
+	bool		fold;			/* the query reads groups, not entries */
+	bool		failed;			/* totals do not have all that is needed */
+} Replaced;
+
+extern Node *replace_by_totals(Node *node, void *context);
+extern Node *has_rows(IndexDef *def, Index varno);
+extern Expr *then_check(Expr *first, Expr *second);
+extern void fold_groups(Query *query, IndexDef *def, List *quals, bool fence);
+
+/* totals_guard.c: keeps groups without rows from expressions that may raise an error */
+extern bool shows_groups(Node *node, void *context);
+extern List *take_safe_conditions(Query *query);
+
+/* What a query of totals asks by parts of documents. */
+extern bool find_unnested(PlannerInfo *root, RelOptInfo *input, RelOptInfo **rel, RelOptInfo **elements);
+extern bool unnests_elements(IndexDef *def, RangeTblEntry *rte, Index varno);
+extern List *equal_keys(IndexDef *def, Node *clause, Index varno, uint32 *unless);
+
+#endif							/* INDEXTABLE_PLANNER_H */

@@ -1,0 +1,64 @@
+/*-------------------------------------------------------------------------
+ *
+ * reasons.h
+ *	  Offers why index tables are not used for a query, and what no index table has served.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_REASONS_H
+#define INDEXTABLE_REASONS_H
+
+#include "nodes/pathnodes.h"
+
+#include "../indextable.h"
+#include "../util/memory.h"
+
+/* Why an index table is not used. */
+#define REASON_UNKNOWN "the fields of a document that is a parameter are known only in a custom plan"
+#define REASON_INCOMPLETE "some rows may have no entry, which the conditions do not rule out"
+#define REASON_COST	"another plan is estimated to cost less"
+
+/* The same, of those that nothing in the query is about; see nearest_condition(). */
+#define REASON_NO_ELEMENTS	"no condition selects elements of its multi-valued field"
+#define REASON_NO_CONDITION	"no condition is on its first key field" REASON_NOT_WHOLE
+#define REASON_NOT_WHOLE	", nor is the query sorted by it, and entries lack something that is asked for"
+
+/* The same, of a table of totals. */
+#define REASON_NO_AGGREGATE	"the query asks for no aggregates of its fact table alone"
+
+/* How an index table is used. */
+#define REASON_SEARCHED	"searched"
+#define REASON_WHOLE	"read as a whole"
+#define REASON_ADDED_UP	"its totals are added up"
+
+/* What was thought of an index table, or of all those of a fact table. */
+typedef struct Opinion
+{
+	Oid			fact;
+	Oid			index_table;	/* InvalidOid: all */
+	bool		used;
+	const char *reason;			/* why not, or how */
+} Opinion;
+
+typedef struct Opinions
+{
+	List	   *list;			/* of Opinion *, ... */
+	MemoryContext cxt;			/* ... in this */
+} Opinions;
+
+extern Opinions *opinions;		/* what is thought is noted there; or NULL */
+extern bool is_explained(void);
+extern void give_reason(Oid fact, Oid index_table, const char *reason);
+
+/*
+ * missed.c: counts the conditions on fields of documents for which the planner has found no
+ * index table, and finds the nearest one there is.
+ */
+extern const SharedPart missed_shared;
+extern bool missed_is_kept(void);
+extern void count_missed_fields(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte);
+extern const char *nearest_condition(RelOptInfo *rel, IndexDef *def);
+extern void missed_forget(Oid fact);
+extern bool may_see_missed(Oid fact);
+
+#endif							/* INDEXTABLE_REASONS_H */

@@ -1,0 +1,141 @@
+/*-------------------------------------------------------------------------
+ *
+ * inner_query.c
+ *	  Makes, plans and executes a query in place of a part of another one, with the same snapshot.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "rewrite/rewriteHandler.h"
+#include "tcop/dest.h"
+
+#include "../util/compat.h"
+#include "../util/while_set.h"
+#include "scan.h"
+
+static bool without_index_tables = false;	/* it is a fallback */
+
+/* query_of_table: returns a query of one table; what is to be checked of rights is yet to be set */
+Query *
+query_of_table(RangeTblEntry *rte, List *targets, Node *quals)
+{
+	Query	   *query = makeNode(Query);
+	RangeTblRef *ref = makeNode(RangeTblRef);
+
+	ref->rtindex = 1;
+	query->commandType = CMD_SELECT;
+	query->querySource = QSRC_ORIGINAL;
+	query->canSetTag = true;
+	query->rtable = list_make1(rte);
+	query->targetList = targets;
+	query->jointree = makeFromExpr(list_make1(ref), quals);
+	query->stmt_location = -1;
+	return query;
+}
+
+/* plan_natively: plans a query so that no index table serves it */
+PlannedStmt *
+plan_natively(Query *query, const char *text, ParamListInfo params)
+{
+	PlannedStmt *result;
+
+	WHILE_SET(without_index_tables, true, result = planner_compat(query, text, 0, params));
+	return result;
+}
+
+/* is_planned_natively: returns whether what is planned now is to do without index tables */
+bool
+is_planned_natively(void)
+{
+	return without_index_tables;
+}
+
+/* plan_without_index_tables: plans a fallback; rights are checked by the query around it */
+PlannedStmt *
+plan_without_index_tables(Query *query, ParamListInfo params)
+{
+	PlannedStmt *result = plan_natively(query, NULL, params);
+
+	plan_without_checks(result);
+	return result;
+}
+
+/* plan_fallback: plans a query that does without index tables, for as long as the query around it is executed */
+PlannedStmt *
+plan_fallback(EState *estate, Query *fallback, ParamListInfo params)
+{
+	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
+	Query	   *query = copyObject(fallback);
+	PlannedStmt *result;
+
+	AcquireRewriteLocks(query, true, false);
+	result = plan_without_index_tables(query, params);
+	MemoryContextSwitchTo(old);
+	return result;
+}
+
+/* parameters_of_scan: returns the values that the expressions of a scan have now, but for the first ones, as parameters of another query */
+ParamListInfo
+parameters_of_scan(CustomScanState *scan, List *values, int first)
+{
+	int			n = list_length(values) - first;
+	ParamListInfo params = makeParamList(n);
+
+	for (int i = 0; i < n; i++)
+	{
+		params->params[i].ptype = exprType(list_nth(((CustomScan *) scan->ss.ps.plan)->custom_exprs, first + i));
+		params->params[i].pflags = PARAM_FLAG_CONST;
+		params->params[i].value = ExecEvalExpr((ExprState *) list_nth(values, first + i), scan->ss.ps.ps_ExprContext,
+											   &params->params[i].isnull);
+	}
+	return params;
+}
+
+/* begin_inner_query: starts a query that is executed for another one, with its snapshot, in the current memory context */
+QueryDesc *
+begin_inner_query(PlannedStmt *plan, Snapshot snapshot, ParamListInfo params, QueryEnvironment *env)
+{
+	QueryDesc  *query = CreateQueryDesc(plan, "", snapshot, InvalidSnapshot, None_Receiver, params, env, 0);
+
+	ExecutorStart(query, 0);
+	return query;
+}
+
+/* next_of_inner_query: returns its next row, or an empty slot */
+TupleTableSlot *
+next_of_inner_query(QueryDesc *query)
+{
+	MemoryContext old = MemoryContextSwitchTo(query->estate->es_query_cxt);
+	TupleTableSlot *row = ExecProcNode(query->planstate);
+
+	MemoryContextSwitchTo(old);
+	return row;
+}
+
+void
+end_inner_query(QueryDesc *query)
+{
+	ExecutorFinish(query);
+	ExecutorEnd(query);
+	FreeQueryDesc(query);
+}
+
+/*
+ * return_columns
+ *		Returns the columns of another row in the slot of a scan, which is empty.  A scan of entries
+ *		alone that nothing is wanted of has a row of no columns.
+ */
+TupleTableSlot *
+return_columns(TupleTableSlot *slot, TupleTableSlot *row)
+{
+	int			n = Min(slot->tts_tupleDescriptor->natts, row->tts_tupleDescriptor->natts);
+
+	slot_getallattrs(row);
+	memcpy(slot->tts_values, row->tts_values, n * sizeof(Datum));
+	memcpy(slot->tts_isnull, row->tts_isnull, n * sizeof(bool));
+	return ExecStoreVirtualTuple(slot);
+}

@@ -1,0 +1,28 @@
+/*-------------------------------------------------------------------------
+ *
+ * statistics.h
+ *	  Offers what is known of the columns of index tables, for expressions over their fact tables.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_STATISTICS_H
+#define INDEXTABLE_STATISTICS_H
+
+#include "access/htup.h"
+#include "nodes/pathnodes.h"
+
+#include "../indextable.h"
+
+/* planner_statistics.c: lends the statistics of index tables to queries of their fact tables */
+extern void planner_statistics_init(void);
+extern void lend_index(PlannerInfo *root, RelOptInfo *rel);
+
+/*
+ * statistics_source.c: the columns of index tables whose statistics are those of expressions
+ * over a fact table.
+ */
+extern List *lenders_of(FactDef *fact, Node *expr, Index varno);
+extern HeapTuple lent_statistics(List *lenders);
+extern double table_rows(Oid relid);
+
+#endif							/* INDEXTABLE_STATISTICS_H */
