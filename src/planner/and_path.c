@@ -15,6 +15,7 @@
 #include "postgres.h"
 
 #include "optimizer/optimizer.h"
+#include "optimizer/paths.h"
 #include "optimizer/tlist.h"
 
 #include "planner.h"
@@ -22,7 +23,7 @@
 /* No more searches than these are merged. */
 #define MAX_SEARCHES	4
 
-static void add_and_path(PlannerInfo *root, RelOptInfo *rel, List *candidates, int first);
+static void add_and_path(PlannerInfo *root, RelOptInfo *rel, Served *served, List *candidates, int first);
 static CustomPath *merging_path(PlannerInfo *root, RelOptInfo *rel, List *searches, double rows);
 static List *in_one_order(PlannerInfo *root, RelOptInfo *rel, Served *served, List *searches);
 static bool is_in_one_order(Candidate *c);
@@ -38,7 +39,7 @@ add_and_paths(PlannerInfo *root, RelOptInfo *rel, Served *served, List *found)
 	List	   *candidates = in_one_order(root, rel, served, found);
 
 	for (int i = 0; i < list_length(candidates) - 1 && i < MAX_SEARCHES; i++)
-		add_and_path(root, rel, candidates, i);
+		add_and_path(root, rel, served, candidates, i);
 }
 
 /*
@@ -47,7 +48,7 @@ add_and_paths(PlannerInfo *root, RelOptInfo *rel, Served *served, List *found)
  *		each of them saves more than it costs.
  */
 static void
-add_and_path(PlannerInfo *root, RelOptInfo *rel, List *candidates, int first)
+add_and_path(PlannerInfo *root, RelOptInfo *rel, Served *served, List *candidates, int first)
 {
 	Candidate  *driving = list_nth(candidates, first);
 	List	   *searches = list_make1(driving);
@@ -74,7 +75,7 @@ add_and_path(PlannerInfo *root, RelOptInfo *rel, List *candidates, int first)
 		entries *= share;
 		best = path;
 	}
-	if (best != NULL)
+	if (best != NULL && (!served->sorted_natively || pathkeys_contained_in(root->sort_pathkeys, best->path.pathkeys)))
 		add_scan_path(root, rel, &best->path);
 }
 

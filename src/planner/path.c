@@ -35,6 +35,7 @@ static set_rel_pathlist_hook_type previous_hook = NULL;
 
 static void add_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte);
 static bool add_paths_of_table(PlannerInfo *root, RelOptInfo *rel, Served *served, bool one_row);
+static bool is_sorted_natively(PlannerInfo *root, RelOptInfo *rel);
 static bool has_placeholder(Node *node, void *context);
 static bool add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, Relids outer, List **searches);
 static bool has_lateral_condition(Candidate *c);
@@ -100,6 +101,7 @@ add_paths_of_table(PlannerInfo *root, RelOptInfo *rel, Served *served, bool one_
 		return true;
 	}
 	served->system_columns = scan_wants_system_columns(rel, rel->baserestrictinfo);
+	served->sorted_natively = is_sorted_natively(root, rel);
 	one_row = one_row && setting_planner == PLANNER_ON && !is_explained();
 	foreach_ptr(IndexDef, def, served->defs)
 	{
@@ -114,6 +116,40 @@ add_paths_of_table(PlannerInfo *root, RelOptInfo *rel, Served *served, bool one_
 	add_or_paths(root, rel, served);
 	add_and_paths(root, rel, served, searches);
 	return found;
+}
+
+/*
+ * is_sorted_natively
+ *		Returns whether a native path that needs no sort is the cheapest for a cursor with ORDER BY.
+ *
+ * WHERE CURRENT OF finds the row of the cursor below no sort, so it works with that path, and has to
+ * work with ours.  What is chosen natively is not known for sure where it is sorted incrementally.
+ */
+static bool
+is_sorted_natively(PlannerInfo *root, RelOptInfo *rel)
+{
+	double		fraction = root->tuple_fraction >= 1 ? root->tuple_fraction / Max(rel->rows, 1) : root->tuple_fraction;
+	Path	   *sorted = NULL;
+	Path	   *cheapest = NULL;
+
+	if (root->sort_pathkeys == NIL || root->parse->rowMarks != NIL || !is_positionable(root, false))
+		return false;
+	for (PlannerInfo *outer = root->parent_root; outer != NULL; outer = outer->parent_root)
+		if (bms_membership(outer->all_baserels) != BMS_SINGLETON)
+			return false;
+	foreach_ptr(Path, path, rel->pathlist)
+	{
+		if (path->param_info != NULL || IsA(path, CustomPath))
+			continue;
+		if (cheapest == NULL || compare_path_costs(path, cheapest, TOTAL_COST) < 0)
+			cheapest = path;
+		if (pathkeys_contained_in(root->sort_pathkeys, path->pathkeys) &&
+			(sorted == NULL || compare_fractional_path_costs(path, sorted, fraction) < 0))
+			sorted = path;
+	}
+	return sorted != NULL &&
+		compare_fractional_path_costs(sorted, (Path *) create_sort_path(root, rel, cheapest, root->sort_pathkeys, root->limit_tuples),
+									  fraction) <= 0;
 }
 
 /* unfit_clauses: returns why no scan can evaluate the clauses, or NULL */
@@ -204,6 +240,11 @@ add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, R
 		path->path.pathtarget = target_of_entries(root, rel, c);
 	finish_path(root, rel, c, clauses, outer == NULL ? 1 : outer_rows(root, outer), &path->path);
 	partial = param == NULL ? partial_path(root, rel, c, clauses, &path->path) : NULL;
+	if (served->sorted_natively && !pathkeys_contained_in(root->sort_pathkeys, path->path.pathkeys))
+	{
+		why = "WHERE CURRENT OF would not find the row of the cursor below a sort";
+		goto unused;
+	}
 	add_scan_path(root, rel, &path->path);
 	if (partial != NULL)
 		add_scan_path(root, rel, partial);

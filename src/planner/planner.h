@@ -28,6 +28,7 @@ typedef struct Served
 								 * executor may test newer versions of them */
 	List	   *defs;			/* of IndexDef *, whose tables are locked */
 	bool		system_columns; /* the query asks for some of the rows */
+	bool		sorted_natively;	/* see is_sorted_natively() */
 } Served;
 
 extern int	cursor_options;		/* of the query that is planned */

@@ -98,6 +98,30 @@ BEGIN
 EXCEPTION WHEN invalid_cursor_state THEN RAISE WARNING '%', regexp_replace(SQLERRM, 'portal [0-9]+', 'portal');
 END $$;
 SELECT count(*) FROM plain WHERE note = 'current';
+-- with ORDER BY, as far as natively: the first is sorted by no plan, and the last by all of them
+CREATE TABLE positioned (id int PRIMARY KEY, note text, doc jsonb);
+INSERT INTO positioned SELECT i, NULL, jsonb_build_object('k', 'k' || i % 300, 'pad', repeat('z', 500)) FROM generate_series(1, 10000) i;
+SELECT indextable.create('positioned_k', 'positioned', '{k}') \gset
+VACUUM ANALYZE positioned, positioned_k;
+CREATE FUNCTION pg_temp.positioned(planner text, query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	plan text := '';
+	line text;
+	result text;
+BEGIN
+	PERFORM set_config('indextable.planner', planner, true);
+	EXECUTE 'DECLARE positioned CURSOR FOR ' || query;
+	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) DECLARE positioned CURSOR FOR ' || query LOOP plan := plan || line; END LOOP;
+	EXECUTE 'MOVE 2 FROM positioned';
+	EXECUTE 'UPDATE positioned SET note = ''current'' WHERE CURRENT OF positioned RETURNING id' INTO result;
+	EXECUTE 'CLOSE positioned';
+	RETURN result || CASE WHEN plan LIKE '%Index Table%' THEN ' by index table' ELSE '' END;
+EXCEPTION WHEN invalid_cursor_state THEN
+	RETURN SQLSTATE || CASE WHEN plan LIKE '%Index Table%' THEN ' by index table' ELSE '' END;
+END $$;
+SELECT condition, planner, pg_temp.positioned(planner, 'SELECT id, doc FROM positioned WHERE ' || condition) FROM
+	unnest(ARRAY[$$doc ->> 'k' = 'k98' ORDER BY id$$, $$doc ->> 'k' >= 'k98' ORDER BY id$$, $$doc ->> 'k' IN ('k98', 'k99') ORDER BY id LIMIT 10$$,
+		$$doc ->> 'k' > 'k98' ORDER BY doc ->> 'pad', id$$]) condition, unnest('{off,on,force}'::text[]) planner;
 SET indextable.planner = off;
 
 -- ---- collations
