@@ -216,7 +216,7 @@ part_of(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
 	result = make_scan_path(rel, part);
 	result->path.pathtarget = create_empty_pathtarget();
 	result->path.rows = part->entries;
-	estimate_cost(root, rel, part, NIL, 1, &result->path);
+	estimate_cost(root, rel, part, NIL, NIL, 1, &result->path);
 	prefer_if_forced(&result->path);
 	return result;
 }

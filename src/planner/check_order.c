@@ -10,11 +10,18 @@
  */
 #include "postgres.h"
 
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
 
 #include "planner.h"
+
+static Node *as_leaks(Node *node, void *secured);
+static bool is_plain_pattern(OpExpr *match);
 
 /*
  * clauses_of_arm
@@ -122,4 +129,49 @@ security_level(PlannerInfo *root, RestrictInfo *rinfo, Cost *cost)
 	if (cost != NULL)
 		*cost = eval.per_tuple;
 	return rinfo->leakproof && eval.per_tuple <= 10 * cpu_operator_cost ? 0 : rinfo->security_level;
+}
+
+/*
+ * cannot_raise_error
+ *		Returns whether a condition raises no error, whatever values its columns and parameters have.
+ *		Where it is secured, a condition that is not leakproof may raise one.
+ */
+bool
+cannot_raise_error(Node *clause, bool secured)
+{
+	return !contain_leaked_vars(as_leaks(clause, &secured));
+}
+
+/* as_leaks: returns an expression that contain_leaked_vars() takes for one that leaks if the given one may raise an error */
+static Node *
+as_leaks(Node *node, void *secured)
+{
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, Param))
+		return (Node *) makeVar(INDEX_VAR, 1, exprType(node), exprTypmod(node), exprCollation(node), 0);
+	if (IsA(node, OpExpr) && !*(bool *) secured && is_plain_pattern((OpExpr *) node))
+		return as_leaks(linitial(((OpExpr *) node)->args), secured);
+	return expression_tree_mutator(node, as_leaks, secured);
+}
+
+/* is_plain_pattern: returns whether an expression is LIKE or ILIKE with a constant pattern, which is an error for no text */
+static bool
+is_plain_pattern(OpExpr *match)
+{
+	Const	   *pattern;
+	struct varlena *text;
+	int			len;
+
+	set_opfuncid(match);
+	if (match->opfuncid != F_TEXTLIKE && match->opfuncid != F_TEXTNLIKE && match->opfuncid != F_TEXTICLIKE &&
+		match->opfuncid != F_TEXTICNLIKE)
+		return false;
+	pattern = lsecond(match->args);
+	if (!IsA(pattern, Const) || pattern->constisnull || !OidIsValid(match->inputcollid) ||
+		!get_collation_isdeterministic(match->inputcollid))
+		return false;
+	text = PG_DETOAST_DATUM_PACKED(pattern->constvalue);
+	len = VARSIZE_ANY_EXHDR(text);
+	return len == 0 || VARDATA_ANY(text)[len - 1] != '\\';
 }

@@ -15,6 +15,7 @@
  */
 #include "postgres.h"
 
+#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
@@ -25,7 +26,16 @@
 #include "../util/compat.h"
 #include "planner.h"
 
+/* What an expression is made of for entries. */
+typedef struct OverEntry
+{
+	Candidate  *c;
+	bool		failed;			/* the entry lacks something */
+} OverEntry;
+
+static bool found_by_search(Candidate *c, RestrictInfo *rinfo);
 static bool searches_check(Candidate *c, RestrictInfo *rinfo, uint32 *told);
+static Node *over_entry(Node *node, void *over);
 static bool is_key_not_null(Candidate *c, Node *clause);
 static bool clauses_covered(Candidate *c, List *clauses);
 static bool row_covered(PlannerInfo *root, RelOptInfo *rel, Candidate *c);
@@ -48,10 +58,17 @@ static bool is_postponed(PlannerInfo *root, TargetEntry *tle);
 bool
 is_checked_by_search(Candidate *c, RestrictInfo *rinfo)
 {
-	uint32		told = 0;
-
 	if (c->def == NULL || c->tested_again || c->policy_in_scan || (c->def->async && !c->entries_only))
 		return false;
+	return found_by_search(c, rinfo);
+}
+
+/* found_by_search: returns whether the entries that are found are of rows that satisfy a clause */
+static bool
+found_by_search(Candidate *c, RestrictInfo *rinfo)
+{
+	uint32		told = 0;
+
 	if (searches_check(c, rinfo, &told))
 		return true;
 	foreach_ptr(Candidate, part, c->parts)
@@ -83,6 +100,71 @@ searches_check(Candidate *c, RestrictInfo *rinfo, uint32 *told)
 	/* Entries are of rows that satisfy the filter. */
 	return c->filter != NIL && !contain_mutable_functions((Node *) rinfo->clause) &&
 		predicate_implied_by(list_make1(rinfo->clause), c->filter, false);
+}
+
+/*
+ * checks_of_entries
+ *		Lists those of a scan's clauses, which come in the order in which they are checked, that are
+ *		checked for entries, before their rows are fetched.  Sets *exprs, unless it is NULL, to
+ *		expressions over an entry, whose columns are those of INDEX_VAR.
+ *
+ * An entry has the value of a field, so that its clause cannot fail in a cast any more.  A clause
+ * that may still raise an error is checked for entries only if all before it are: it must not be
+ * evaluated for a row that another one leaves out.
+ *
+ * Asynchronous entries may be older than their rows.
+ */
+List *
+checks_of_entries(Candidate *c, List *clauses, List **exprs)
+{
+	List	   *result = NIL;
+	bool		all = true;
+
+	if (c->def == NULL || c->entries_only || c->is_part || c->policy_in_scan || c->def->async)
+		return NIL;
+	foreach_ptr(RestrictInfo, rinfo, clauses)
+	{
+		Node	   *clause = (Node *) rinfo->clause;
+		OverEntry	over = {.c = c};
+		Node	   *expr;
+
+		if (rinfo->pseudoconstant || found_by_search(c, rinfo))
+			continue;
+		expr = is_left_to_scan(clause) ? NULL : over_entry(clause, &over);
+		if (expr == NULL || over.failed || !(all || cannot_raise_error(expr, c->secured)))
+		{
+			all = false;
+			continue;
+		}
+		result = lappend(result, rinfo);
+		if (exprs != NULL)
+			*exprs = lappend(*exprs, expr);
+	}
+	return result;
+}
+
+/* over_entry: returns an expression with the columns of the entry in place of what they have the value of */
+static Node *
+over_entry(Node *node, void *context)
+{
+	OverEntry  *over = context;
+	Candidate  *c = over->c;
+	AttrNumber	attno;
+
+	if (node == NULL || over->failed)
+		return NULL;
+	attno = column_of_candidate(c, node);
+	if (attno != 0)
+	{
+		Form_pg_attribute att = TupleDescAttr(c->def->desc, attno - 1);
+		Node	   *column = (Node *) makeVar(INDEX_VAR, attno, att->atttypid, exprTypmod(node), exprCollation(node), 0);
+
+		if (exprType(node) == att->atttypid)
+			return column;
+		return (Node *) makeRelabelType((Expr *) column, exprType(node), exprTypmod(node), exprCollation(node), COERCE_IMPLICIT_CAST);
+	}
+	over->failed = IsA(node, PlaceHolderVar) || (IsA(node, Var) && ((Var *) node)->varno == (int) c->varno);
+	return over->failed ? NULL : expression_tree_mutator(node, over_entry, over);
 }
 
 /*

@@ -62,8 +62,9 @@ static double range_share(PlannerInfo *root, Candidate *c, Condition *condition)
 static double column_share(PlannerInfo *root, Candidate *c, Condition *condition);
 static double index_pages(Oid index);
 static double height(double pages);
+static double fetched_rows(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *checks, List *clauses, Path *path);
 static Cost fetched_page_cost(RelOptInfo *rel, double loops);
-static Cost pages_cost(PlannerInfo *root, Candidate *c, double searches, double loops, double fact_pages, Cost page_cost);
+static Cost pages_cost(PlannerInfo *root, Candidate *c, double rows, double searches, double loops, double fact_pages, Cost page_cost);
 static double distinct_keys(Candidate *c);
 static Cost document_cost(RelOptInfo *rel, Candidate *c, List *clauses, double *seen);
 static bool uses_document(RelOptInfo *rel, FactDef *fact, List *clauses, bool asked_for);
@@ -242,19 +243,22 @@ height(double pages)
 
 /*
  * estimate_cost
- *		Sets the costs of a path, one of so many scans of the same index table, that checks these
- *		clauses for each row.  What entries have costs nothing to compute.
+ *		Sets the costs of a path, one of so many scans of the same index table, that checks some
+ *		clauses for each entry, before its row is fetched, and others for each row.  What entries
+ *		have costs nothing to compute.
  */
 void
-estimate_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, double loops, Path *path)
+estimate_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *checks, List *clauses, double loops, Path *path)
 {
 	double		searches = c->groups != NIL ? c->entries : 1;
 	double		pages;
 	double		descent = LEVEL_COST * (height(c->pages) + 1);
 	double		seen;
 	QualCost	quals;
+	QualCost	of_entries;
 	Cost		run;
 	Cost		reading;
+	double		rows = fetched_rows(root, rel, c, checks, clauses, path);
 	double		processes = parallel_divisor(path->parallel_workers);
 
 	foreach_ptr(Condition, condition, c->conditions)
@@ -266,32 +270,54 @@ estimate_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, d
 	pages = ceil(c->entries * c->pages / Max(c->tuples, 1));
 	pages = Max(pages, Min(searches, c->entries));
 	cost_qual_eval(&quals, clauses, root);
+	cost_qual_eval(&of_entries, checks, root);
 	run = searches * descent;
 	if (loops > 1)
 		run += index_pages_fetched(pages * loops, c->pages, c->pages, root) / loops * random_page_cost;
 	else
 		run += random_page_cost * Min(pages, searches) + seq_page_cost * Max(pages - searches, 0);
-	run += c->entries * (cpu_index_tuple_cost + cpu_operator_cost + cpu_tuple_cost + quals.per_tuple) / processes;
+	run += c->entries * (cpu_index_tuple_cost + cpu_operator_cost + of_entries.per_tuple) / processes;
+	run += rows * (cpu_tuple_cost + quals.per_tuple) / processes;
 	if (!c->entries_only)
 	{
 		/*
 		 * Nothing is known of the pages of a partitioned table whose
 		 * partitions were not looked at.
 		 */
-		double		rows = c->def == NULL ? c->tuples : Max(table_rows(c->def->fact->relid), rel->tuples);
-		double		fact_pages = rel->pages > 0 ? rel->pages : Max((rows > 0 ? rows : c->tuples) / 20, 1);
+		double		all_rows = c->def == NULL ? c->tuples : Max(table_rows(c->def->fact->relid), rel->tuples);
+		double		fact_pages = rel->pages > 0 ? rel->pages : Max((all_rows > 0 ? all_rows : c->tuples) / 20, 1);
 
-		run += pages_cost(root, c, searches, loops, fact_pages, fetched_page_cost(rel, loops));
-		run += c->entries * FETCH_COST;
+		run += pages_cost(root, c, rows, searches, loops, fact_pages, fetched_page_cost(rel, loops));
+		run += rows * FETCH_COST;
 		if (c->def == NULL || c->def->hint_attno == 0)
-			run += c->entries * LEVEL_COST * (height(fact_pages) + 1);
+			run += rows * LEVEL_COST * (height(fact_pages) + 1);
 	}
 	if (c->partial_rows)
 		run += c->entries * list_length(c->attnos) * PART_COST;
 	reading = document_cost(rel, c, clauses, &seen);
-	path->startup_cost = quals.startup + descent;
-	path->total_cost = (path->startup_cost + run + c->entries * reading / processes) * seen;
+	path->startup_cost = of_entries.startup + quals.startup + descent;
+	path->total_cost = (path->startup_cost + run + rows * reading / processes) * seen;
 	path->startup_cost *= seen;
+}
+
+/* fetched_rows: returns how many rows are fetched, or returned by entries alone, of the entries that pass some checks */
+static double
+fetched_rows(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *checks, List *clauses, Path *path)
+{
+	List	   *others = list_copy(checks);
+
+	/*
+	 * What is known of a field where it is searched by may not be known where
+	 * it is checked: a search is better than to check all entries.
+	 */
+	if (checks == NIL || c->conditions == NIL)
+		return c->entries;
+	if (clauses == NIL)
+		return Min(path->rows, c->entries);
+	/* The number of entries goes by the clauses that are searched by. */
+	foreach_ptr(Condition, condition, c->conditions)
+		others = list_delete_ptr(others, condition->rinfo);
+	return clamp_row_est(c->entries * clauselist_selectivity(root, others, rel->relid, JOIN_INNER, NULL));
 }
 
 /* parallel_divisor: returns how many processes read, as the server's costsize.c reckons: the leader has to wait for the others */
@@ -308,13 +334,17 @@ void
 finish_path(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, double loops, Path *path)
 {
 	List	   *unchecked = NIL;
+	List	   *checks = NIL;
 
 	foreach_ptr(RestrictInfo, rinfo, clauses)
 	{
 		if (!is_checked_by_search(c, rinfo))
 			unchecked = lappend(unchecked, rinfo);
 	}
-	estimate_cost(root, rel, c, unchecked, loops, path);
+	if (unchecked != NIL && !c->entries_only)
+		checks = checks_of_entries(c, in_safe_order(root, rel, in_server_order(root, unchecked)), NULL);
+	unchecked = c->tested_again ? unchecked : list_difference_ptr(unchecked, checks);
+	estimate_cost(root, rel, c, checks, unchecked, loops, path);
 	prefer_if_forced(path);
 }
 
@@ -475,7 +505,7 @@ fetched_page_cost(RelOptInfo *rel, double loops)
 
 /*
  * pages_cost
- *		Returns what it costs to read the pages of the rows that entries lead to, of a fact table
+ *		Returns what it costs to read the pages of some rows, to which entries lead, of a fact table
  *		with so many pages, if one of them costs this in no order.
  *
  * The entries of one key come in the order of the primary key.  If rows are stored in that
@@ -484,9 +514,9 @@ fetched_page_cost(RelOptInfo *rel, double loops)
  * is the one in which rows are stored, the rows of a range of keys are beside each other.
  */
 static Cost
-pages_cost(PlannerInfo *root, Candidate *c, double searches, double loops, double fact_pages, Cost page_cost)
+pages_cost(PlannerInfo *root, Candidate *c, double rows, double searches, double loops, double fact_pages, Cost page_cost)
 {
-	double		fetched = index_pages_fetched(c->entries * Max(loops, 1), fact_pages, Max(c->pages, fact_pages), root) / Max(loops, 1);
+	double		fetched = index_pages_fetched(rows * Max(loops, 1), fact_pages, Max(c->pages, fact_pages), root) / Max(loops, 1);
 	double		order_of_rows = 0;
 	double		order_of_keys = 0;
 	double		run;			/* entries of one key */
@@ -503,9 +533,9 @@ pages_cost(PlannerInfo *root, Candidate *c, double searches, double loops, doubl
 		if (fact->npk > 1)
 			order_of_rows *= 0.75;	/* as the server does for an index */
 	}
-	run = c->entries / Max(searches, distinct_keys(c));
+	run = rows / Max(searches, distinct_keys(c));
 	run_pages = 2 * fact_pages * run / (2 * fact_pages + run);
-	together = page_cost + seq_page_cost * Max(ceil(c->entries * fact_pages / Max(c->tuples, 1)) - 1, 0);
+	together = page_cost + seq_page_cost * Max(ceil(rows * fact_pages / Max(c->tuples, 1)) - 1, 0);
 	page_cost -= (page_cost - seq_page_cost) * sqrt(Min(run_pages / fact_pages, 1)) * order_of_rows * order_of_rows;
 	return fetched * page_cost + order_of_keys * order_of_keys * Min(together - fetched * page_cost, 0);
 }
@@ -565,6 +595,6 @@ estimate_searches(PlannerInfo *root, double tuples, double searches, double entr
 
 	searches = Max(searches, 1);
 	c.entries = entries / searches;
-	estimate_cost(root, rel, &c, NIL, 1, &path);
+	estimate_cost(root, rel, &c, NIL, NIL, 1, &path);
 	return path.total_cost * searches;
 }

@@ -106,18 +106,20 @@ extern PathTarget *target_of_entries(PlannerInfo *root, RelOptInfo *rel, Candida
 extern PathTarget *target_of_expressions(PlannerInfo *root, RelOptInfo *rel, List *exprs);
 extern bool cover_aggregates(PlannerInfo *root, Candidate *c, List *clauses, PathTarget *target);
 extern bool is_checked_by_search(Candidate *c, RestrictInfo *rinfo);
+extern List *checks_of_entries(Candidate *c, List *clauses, List **exprs);
 
 /* check_order.c: the order in which conditions are checked */
 extern List *clauses_of_arm(Candidate *c, List *clauses);
 extern List *in_safe_order(PlannerInfo *root, RelOptInfo *rel, List *clauses);
 extern List *in_server_order(PlannerInfo *root, List *clauses);
 extern Index security_level(PlannerInfo *root, RestrictInfo *rinfo, Cost *cost);
+extern bool cannot_raise_error(Node *clause, bool secured);
 
 /* path_cost.c: estimates how many entries a scan of an index table reads, and what it costs */
 extern void estimate_index_size(Candidate *c);
 extern double estimate_share(PlannerInfo *root, Candidate *c, List *used);
 extern void estimate_entries(PlannerInfo *root, RelOptInfo *rel, Candidate *c);
-extern void estimate_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, double loops, Path *path);
+extern void estimate_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *checks, List *clauses, double loops, Path *path);
 extern double parallel_divisor(int workers);
 extern void finish_path(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, double loops, Path *path);
 extern void prefer_if_forced(Path *path);

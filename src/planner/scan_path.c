@@ -96,6 +96,8 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	CustomScan *scan = makeNode(CustomScan);
 	ScanPlan	plan;
 	List	   *quals = NIL;
+	List	   *checks = NIL;
+	List	   *checked;
 	List	   *columns;
 	List	   *parameters = NIL;
 	Query	   *fallback;
@@ -111,7 +113,6 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	plan.secured = root->qual_security_level > 0;
 	plan.stored_rows = c->stored_rows;
 	plan.not_null = c->not_null;
-	plan.unless = c->unless;
 	plan.distinct = c->distinct;
 	plan.partial_rows = c->partial_rows;
 	plan.first = c->first;
@@ -136,14 +137,19 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 		planned->value = NULL;
 		planned->rinfo = NULL;
 	}
+	checked = checks_of_entries(c, clauses, &checks);
 	foreach_ptr(RestrictInfo, rinfo, clauses)
 	{
-		if (!c->is_part && !is_checked_by_search(c, rinfo))
+		if (!c->is_part && !is_checked_by_search(c, rinfo) && (c->tested_again || !list_member_ptr(checked, rinfo)))
 			quals = lappend(quals, rinfo->clause);
 	}
 	columns = c->stored_rows || c->is_part ? NIL : needed_columns(rel, clauses);
 	fallback = c->is_part ? NULL : fallback_query(root, rel, c, clauses, columns, &parameters);
 	scan->custom_exprs = list_concat(scan->custom_exprs, parameters);
+	plan.unless = c->unless;
+	plan.has_checks = checks != NIL;
+	if (plan.has_checks)
+		scan->custom_exprs = lappend(scan->custom_exprs, checks);
 	if (c->entries_only && !c->partial_rows)
 		scan->custom_scan_tlist = add_to_flat_tlist(NIL, c->exprs);
 	scan->scan.plan.targetlist = tlist;

@@ -54,6 +54,9 @@ typedef struct ScanPlan
 	bool		first;
 	bool		last;
 	int			nequal;			/* so many leading columns are compared by = */
+	bool		has_checks;		/* the last of custom_exprs lists conditions
+								 * that are checked for entries, before rows
+								 * are fetched */
 	int			nconditions;
 
 	/* Stored one by one. */
@@ -95,7 +98,10 @@ typedef struct IndexTableScan
 {
 	CustomScanState css;		/* first: it is all that the executor knows */
 	ScanPlan	plan;
-	List	   *values;			/* of ExprState *, by custom_exprs */
+	List	   *values;			/* of ExprState *, by custom_exprs, but for
+								 * the checks of entries */
+	ExprState  *checks;			/* of entries, before rows are fetched, or
+								 * NULL */
 	Relation	fact_table;
 	FactDef    *fact;			/* pinned, or NULL */
 	IndexDef   *def;			/* NULL: entries cannot answer */

@@ -9,6 +9,8 @@
 #include "postgres.h"
 
 #include "commands/explain.h"
+#include "nodes/makefuncs.h"
+#include "rewrite/rewriteManip.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/ruleutils.h"
@@ -16,6 +18,7 @@
 #include "scan.h"
 
 static List *group_names(IndexTableScan *scan);
+static char *describe_checks(IndexTableScan *scan, List *ancestors, ExplainState *es);
 static char *describe_conditions(IndexTableScan *scan, List *ancestors, ExplainState *es);
 
 /* explain_index_table: shows an index table, which may be gone */
@@ -39,6 +42,8 @@ explain_scan(CustomScanState *node, List *ancestors, ExplainState *es)
 		explain_index_table(scan->plan.entries_only ? "Index Table Only" : "Index Table", scan->plan.index_table, es);
 	if (scan->plan.nconditions > 0)
 		ExplainPropertyText("Entry Cond", describe_conditions(scan, ancestors, es), es);
+	if (scan->plan.has_checks)
+		ExplainPropertyText("Entry Filter", describe_checks(scan, ancestors, es), es);
 	if (scan->plan.groups != NIL)
 		ExplainPropertyList("Loose Key", group_names(scan), es);
 	if (scan->plan.backward)
@@ -79,6 +84,23 @@ group_names(IndexTableScan *scan)
 		result = lappend(result, column != NULL ? column : "?");
 	}
 	return result;
+}
+
+/* describe_checks: returns the conditions that are checked for entries, with the names of their columns */
+static char *
+describe_checks(IndexTableScan *scan, List *ancestors, ExplainState *es)
+{
+	Plan	   *plan = scan->css.ss.ps.plan;
+	Node	   *checks = (Node *) make_ands_explicit(copyObject(llast(((CustomScan *) plan)->custom_exprs)));
+	int			varno = 0;
+
+	foreach_ptr(RangeTblEntry, rte, es->rtable)
+	{
+		if (rte->rtekind == RTE_RELATION && rte->relid == scan->plan.index_table)
+			varno = foreach_current_index(rte) + 1;
+	}
+	ChangeVarNodes(checks, INDEX_VAR, varno, 0);
+	return deparse_expression(checks, set_deparse_context_plan(es->deparse_cxt, plan, ancestors), es->verbose, false);
 }
 
 static char *

@@ -11,6 +11,7 @@
 #include "access/parallel.h"
 #include "access/relation.h"
 #include "miscadmin.h"
+#include "optimizer/optimizer.h"
 #include "port/atomics.h"
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
@@ -51,6 +52,7 @@ static int	nkeys_of_scan(IndexTableScan *scan);
 static void loose_start(IndexTableScan *scan);
 static TupleTableSlot *loose_next(IndexTableScan *scan);
 static TupleTableSlot *search(IndexTableScan *scan, bool backward);
+static Bitmapset *add_checked_columns(IndexTableScan *scan, Bitmapset *wanted);
 static void search_all(IndexTableScan *scan, int from);
 static void note_group(IndexTableScan *scan, TupleTableSlot *entry);
 
@@ -343,6 +345,18 @@ stop_sharing(IndexTableScan *scan)
 	scan->shared = NULL;
 }
 
+/* add_checked_columns: adds the columns that are checked for entries to those that are wanted of them */
+static Bitmapset *
+add_checked_columns(IndexTableScan *scan, Bitmapset *wanted)
+{
+	foreach_ptr(Var, var, pull_vars_of_level(llast(((CustomScan *) scan->css.ss.ps.plan)->custom_exprs), 0))
+	{
+		if (var->varno == INDEX_VAR)
+			wanted = bms_add_member(wanted, var->varattno);
+	}
+	return wanted;
+}
+
 /* start_search: starts a search with the values that are set */
 void
 start_search(IndexTableScan *scan)
@@ -369,7 +383,11 @@ start_search(IndexTableScan *scan)
 				scan->partial = partial_row_begin(scan->def, scan->plan.columns);
 		}
 		else
+		{
 			wanted = columns_to_fetch_by(scan->def);
+			if (scan->plan.has_checks)
+				wanted = add_checked_columns(scan, wanted);
+		}
 		foreach_int(attno, scan->plan.groups)
 			wanted = bms_add_member(wanted, attno);
 		entry_scan_want(&scan->entries, wanted);

@@ -46,6 +46,7 @@ static void open_index_table(IndexTableScan *scan);
 static TupleTableSlot *exec_scan(CustomScanState *node);
 static TupleTableSlot *next_tuple(ScanState *node);
 static TupleTableSlot *find_row(IndexTableScan *scan);
+static bool passes_checks(IndexTableScan *scan, TupleTableSlot *entry);
 static void start_scan(IndexTableScan *scan);
 static void and_go_on(IndexTableScan *part);
 static bool and_contains(IndexTableScan *scan, TupleTableSlot *entry);
@@ -103,7 +104,11 @@ begin_scan(CustomScanState *node, EState *estate, int eflags)
 		node->ss.ss_currentRelation = NULL;
 	if (eflags & EXEC_FLAG_BACKWARD)
 		keep_begin(scan);
-	scan->values = ExecInitExprList(plan->custom_exprs, &node->ss.ps);
+	scan->values = ExecInitExprList(list_truncate(list_copy(plan->custom_exprs),
+												  list_length(plan->custom_exprs) - scan->plan.has_checks), &node->ss.ps);
+	/* The columns are those of entries, of which the node knows nothing. */
+	if (scan->plan.has_checks)
+		scan->checks = ExecInitQual(llast(plan->custom_exprs), NULL);
 	/* They are in order, and 0 stands for all. */
 	if (!scan->plan.entries_only && scan->plan.columns != NIL)
 		scan->last_column = linitial_int(scan->plan.columns) == 0 ?
@@ -176,7 +181,7 @@ find_row(IndexTableScan *scan)
 		return next_of_fallback(scan);
 	while ((entry = next_entry(scan)) != NULL)
 	{
-		if (scan->css.custom_ps == NIL || and_contains(scan, entry))
+		if ((scan->css.custom_ps == NIL || and_contains(scan, entry)) && passes_checks(scan, entry))
 		{
 			result = scan->plan.entries_only ? return_entry(scan, entry) : fetch_row(scan, entry);
 			if (result != NULL)
@@ -185,6 +190,21 @@ find_row(IndexTableScan *scan)
 		CHECK_FOR_INTERRUPTS();
 	}
 	return ExecClearTuple(scan->css.ss.ss_ScanTupleSlot);
+}
+
+/* passes_checks: returns whether an entry satisfies the conditions that are checked before its row is fetched */
+static bool
+passes_checks(IndexTableScan *scan, TupleTableSlot *entry)
+{
+	ExprContext *econtext = scan->css.ss.ps.ps_ExprContext;
+
+	if (scan->checks == NULL)
+		return true;
+	econtext->ecxt_scantuple = entry;
+	if (ExecQual(scan->checks, econtext))
+		return true;
+	ResetExprContext(econtext);
+	return false;
 }
 
 static void

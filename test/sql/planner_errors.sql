@@ -11,7 +11,7 @@ SET search_path = planner_errors;
 -- deleted, and their groups have entries still.
 CREATE TABLE t (id int PRIMARY KEY, doc jsonb NOT NULL);
 SELECT indextable.create('t_a', 't', '{a}'), indextable.create('t_b', 't', '{b}'), indextable.create('t_tag', 't', '{tags[*]}'),
-	indextable.create('t_kind', 't', '{kind}', include => '{n,i::int}'),
+	indextable.create('t_kind', 't', '{kind}', include => '{n,i::int}'), indextable.create('t_bn', 't', '{b,n}', include => '{i::int}'),
 	indextable.create('t_all', 't', '{k,i::int,kind,n}', totals => '{count(*), sum(i::int)}'),
 	indextable.create('t_k', 't', '{k}', totals => '{count(*), sum(i::int), count(n)}'),
 	indextable.create('t_tags', 't', '{tags[*]}', totals => '{count(*)}') \gset
@@ -49,6 +49,12 @@ INSERT INTO shapes VALUES
 	($$SELECT id FROM t WHERE %1$s AND (doc ->> 'a' = 'a3' OR doc ->> 'b' = 'b7')$$),
 	($$SELECT count(*) FROM t WHERE %1$s AND (doc ->> 'a' = 'a3' AND %1$s OR doc ->> 'b' = 'b7')$$),
 	($$SELECT count(*) FROM t WHERE doc ->> 'a' = 'a3' OR doc ->> 'b' = 'b7' AND (%1$s)$$),
+	-- entries have what some of the conditions need, and not what others do
+	($$SELECT doc FROM t WHERE %1$s AND doc ->> 'b' IN ('b7', 'b8')$$), ($$SELECT doc FROM t WHERE %1$s AND doc ->> 'b' >= 'b1'$$),
+	($$SELECT doc FROM t WHERE doc ->> 'kind' >= 'a' AND upper(doc ->> 'b') <> 'B7' AND %1$s$$),
+	($$SELECT doc FROM t WHERE doc ->> 'b' >= 'b1' AND doc ->> 'kind' LIKE 'n%%' AND %1$s FOR UPDATE$$),
+	($$SELECT doc FROM t WHERE doc ->> 'b' >= 'b1' AND doc ->> 'n' NOT LIKE '%%e' AND %1$s$$),
+	($$SELECT doc FROM t WHERE doc ->> 'b' >= 'b1' AND doc ->> 'n' ~ '^\d+$' AND %1$s ORDER BY doc ->> 'b', id LIMIT 9$$),
 	($$SELECT id FROM t WHERE %1$s AND doc -> 'tags' ? 'x1'$$), ($$SELECT id FROM t WHERE %1$s AND doc ->> 'a' = 'a3' AND doc -> 'tags' ? 'x1'$$),
 	($$SELECT doc ->> 'n' FROM t WHERE %1$s AND doc ->> 'kind' = 'number'$$), ($$SELECT DISTINCT doc ->> 'k' FROM t WHERE %1$s$$),
 	('SELECT count(*) FROM t WHERE %1$s'), ($$SELECT doc ->> 'k', count(*) FROM t WHERE %1$s GROUP BY 1$$),
