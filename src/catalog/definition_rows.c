@@ -233,7 +233,10 @@ value_named(Datum name, const char *const *names)
 	for (int i = 0; names[i] != NULL; i++)
 		if (strcmp(value, names[i]) == 0)
 			return i;
-	elog(ERROR, "unexpected value in the catalog: %s", value);
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+			 errmsg("unexpected value in the catalog: \"%s\"", value),
+			 errhint("Restore what was done to the table " IT_INTERNAL ".definition.")));
 }
 
 /* read_definition: reads a row of the table definition; for catalog_rows() */

@@ -209,21 +209,27 @@ string_array(List *strings, Oid type)
 						   construct_array(elems, n, NAMEOID, NAMEDATALEN, false, TYPALIGN_CHAR));
 }
 
-/* array_strings: lists the elements of an array of text or names as strings; the opposite of string_array() */
+/*
+ * array_strings
+ *		Lists the elements of an array of text or names as strings; the opposite of
+ *		string_array().  A null, of which that makes none, is as empty as what no field and no
+ *		column can be: whoever uses it refuses it, and whoever drops the index table does not.
+ */
 List *
 array_strings(Datum array, Oid type)
 {
 	ArrayType  *elements = DatumGetArrayTypeP(array);
 	Datum	   *elems;
+	bool	   *nulls;
 	int			n;
 	List	   *result = NIL;
 
 	if (type == TEXTOID)
-		deconstruct_array(elements, TEXTOID, -1, false, TYPALIGN_INT, &elems, NULL, &n);
+		deconstruct_array(elements, TEXTOID, -1, false, TYPALIGN_INT, &elems, &nulls, &n);
 	else
-		deconstruct_array(elements, NAMEOID, NAMEDATALEN, false, TYPALIGN_CHAR, &elems, NULL, &n);
+		deconstruct_array(elements, NAMEOID, NAMEDATALEN, false, TYPALIGN_CHAR, &elems, &nulls, &n);
 	for (int i = 0; i < n; i++)
-		result = lappend(result, type == TEXTOID ? TextDatumGetCString(elems[i]) :
+		result = lappend(result, nulls[i] ? pstrdup("") : type == TEXTOID ? TextDatumGetCString(elems[i]) :
 						 pstrdup(NameStr(*DatumGetName(elems[i]))));
 	return result;
 }

@@ -59,6 +59,8 @@ extern void describe_index_table(Oid index_table, bool is_made);
  */
 extern RowExpression *expression_parse(Relation fact, const char *text, Oid type, int32 typmod,
 									   const char **column_names, bool given);
+extern RowExpression *compile_stored(IndexDef *def, Relation fact, const char *what, const char *text, Oid type,
+									 const char **column_names);
 extern RowExpression *expression_compile(Relation fact, const char *text, Oid type, int32 typmod,
 										 const char **column_names, bool given);
 extern bool expression_calls_users_code(RowExpression *expr);

@@ -72,6 +72,7 @@ static bool eval_apart(RowExpression *expr, TupleTableSlot *row, Datum *result);
 static Node *replace_vars(Node *node, void *context);
 static Node *parse_over_fact(Relation fact, const char *text, Oid type, int32 typmod,
 							 const char **column_names);
+static void stored_context(void *arg);
 static void check_columns(Relation fact, Node *expr);
 static bool calls_users_code(Node *node, void *context);
 static bool collect_code(Node *node, void *context);
@@ -149,6 +150,46 @@ expression_compile(Relation fact, const char *text, Oid type, int32 typmod, cons
 	}
 	END_AS_OWNER();
 	return result;
+}
+
+/* An expression of a definition, for an error context callback. */
+typedef struct StoredText
+{
+	const char *what;
+	const char *text;
+	Oid			index_table;
+} StoredText;
+
+/*
+ * compile_stored
+ *		Compiles a filter or an expression of a definition.  If the index table exists, an error
+ *		tells that it is of this text, which had none when the index table was created.
+ */
+RowExpression *
+compile_stored(IndexDef *def, Relation fact, const char *what, const char *text, Oid type,
+			   const char **column_names)
+{
+	StoredText	stored = {what, text, def->relid};
+	ErrorContextCallback callback = {.previous = error_context_stack,.callback = stored_context,.arg = &stored};
+	RowExpression *result;
+
+	if (OidIsValid(def->relid))
+		error_context_stack = &callback;
+	result = expression_compile(fact, text, type, -1, column_names, false);
+	error_context_stack = callback.previous;
+	return result;
+}
+
+/* stored_context: adds to an error which expression of which index table it is of; an error context callback */
+static void
+stored_context(void *arg)
+{
+	StoredText *stored = arg;
+
+	errcontext("%s \"%s\" of index table \"%s\"", stored->what, stored->text, get_rel_name(stored->index_table));
+	if (geterrcode() != ERRCODE_QUERY_CANCELED)
+		errhint("Undo the change of the objects that the %s uses, or run DROP TABLE %s;", stored->what,
+				quoted_relation(stored->index_table));
 }
 
 /* expression_calls_users_code: returns whether evaluating an expression runs functions that are not the server's own */

@@ -73,7 +73,7 @@ resolve_field(Field *field, IndexDef *def, Relation fact, Form_pg_attribute colu
 	else if (spec->expression != NULL)
 	{
 		field->fact_attno = EXPRESSION_ATTNO;
-		field->convert = expression_compile(fact, spec->expression, InvalidOid, -1, column_names, false);
+		field->convert = compile_stored(def, fact, "field", spec->expression, InvalidOid, column_names);
 		field->type = exprType(expression_node(field->convert));
 		field->typmod = exprTypmod(expression_node(field->convert));
 		field->collation = exprCollation(expression_node(field->convert));

@@ -27,8 +27,7 @@
 #include "../util/sql.h"
 #include "definition.h"
 
-static RowExpression *compile_filter(DefinitionRow *row, Relation fact, const char **column_names);
-static void filter_context(void *arg);
+static void refuse_damaged(DefinitionRow *row, IndexDef *def);
 static bool same_equality(Oid a, Oid b);
 static AttrNumber *live_columns(TupleDesc desc, int *n);
 static Bitmapset *definition_columns(IndexDef *def);
@@ -205,7 +204,10 @@ make_index_def(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel
 		def->doc_attno = ++attno;
 
 	if (row->filter != NULL)
-		def->filter = compile_filter(row, fact, column_names);
+		def->filter = compile_stored(def, fact, "filter", row->filter, BOOLOID, column_names);
+
+	if (OidIsValid(row->index_table))
+		refuse_damaged(row, def);
 
 	def->used = definition_columns(def);
 	if (def->async)
@@ -218,32 +220,51 @@ make_index_def(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel
 }
 
 /*
- * compile_filter
- *		Compiles the filter of a definition.  If the index table exists, an error tells that
- *		it is of this filter, which had none when the index table was created.
+ * refuse_damaged
+ *		Raises an error if the definition of an index table that exists is one that create() and
+ *		alter() do not write.
+ *
+ * Its expressions were parsed and checked as those that create() is given.  What does not fit the
+ * columns of the index table is found by definition_complete().
+ *
+ * Of tables that are not adopted, everybody can make triggers of ours on his own.  So both must have
+ * the same owner then: what the owner of one has written is not put into the table of another.
  */
-static RowExpression *
-compile_filter(DefinitionRow *row, Relation fact, const char **column_names)
-{
-	ErrorContextCallback callback = {.previous = error_context_stack,.callback = filter_context,.arg = row};
-	RowExpression *filter;
-
-	if (OidIsValid(row->index_table))
-		error_context_stack = &callback;
-	filter = expression_compile(fact, row->filter, BOOLOID, -1, column_names, false);
-	error_context_stack = callback.previous;
-	return filter;
-}
-
-/* filter_context: adds to an error whose filter it is of; an error context callback */
 static void
-filter_context(void *arg)
+refuse_damaged(DefinitionRow *row, IndexDef *def)
 {
-	DefinitionRow *row = arg;
+	DefinitionRow *replaced = OidIsValid(row->replaces) ? stored_definition(row->replaces) : NULL;
+	Oid			owner = table_owner(row->index_table);
+	const char *why = NULL;
 
-	errcontext("filter \"%s\" of index table \"%s\"", row->filter, get_rel_name(row->index_table));
-	if (geterrcode() != ERRCODE_QUERY_CANCELED)
-		errhint("Undo the change of the objects that the filter uses, or run DROP TABLE %s;", quoted_relation(row->index_table));
+	if (is_async(row) && def->is_unique)
+		why = "It is asynchronous, and unique.";
+	if (is_totals(def) && (def->async || def->is_unique))
+		why = "It is of totals, and asynchronous or unique.";
+	if (replaced != NULL && replaced->fact_table != row->fact_table)
+		why = "It is to replace an index table of another fact table.";
+	for (int i = 0; i < def->nkeys + def->nincludes; i++)
+	{
+		if (def->fields[i].spec->multi && i != def->multi_field)
+			why = "More than one key field, or an included field, is multi-valued.";
+		if (def->fields[i].is_hint && i < def->nkeys)
+			why = "A key field is the place of a row.";
+	}
+	if (OidIsValid(owner) && owner != def->fact->owner && !is_adopted(row->index_table, def->fact->relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index table \"%s\" does not belong to the owner of table \"%s\"",
+						get_rel_name(row->index_table), def->fact->name),
+				 errdetail("A restore has brought both, and not under the same owner."),
+				 errhint("Give the index table the owner of the other table, or run DROP TABLE %s;",
+						 quoted_relation(row->index_table))));
+	if (why != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+				 errmsg("definition of index table \"%s\" is damaged", get_rel_name(row->index_table)),
+				 errdetail("%s Only a row that was written into the catalog by hand has such a definition.", why),
+				 errhint("Run DROP TABLE %s; and create it again with indextable.create().",
+						 quoted_relation(row->index_table))));
 }
 
 /* same_equality: returns whether two collations agree on which texts are equal */

@@ -225,14 +225,16 @@ present_specs(Field *fields, int n, Relation fact, bool names_changed)
  * sync_index_table_owner
  *		Gives an index table and its partitions the owner of the fact table, or, if change
  *		is false, raises an error if one of them has another owner.  Returns whether it has
- *		changed an owner.  Of tables that another node governs, that node changes it.
+ *		changed an owner.  Of tables that another node governs, that node changes it.  A table
+ *		that is not adopted may be anybody's, and keeps its owner.
  */
 bool
 sync_index_table_owner(Oid index_table, Relation fact, bool change)
 {
 	bool		changed = false;
 
-	if (get_rel_name(index_table) == NULL || place_is_governed_elsewhere(index_table))
+	if (get_rel_name(index_table) == NULL || place_is_governed_elsewhere(index_table) ||
+		(change && !is_adopted(index_table, RelationGetRelid(fact))))
 		return false;
 	foreach_oid(table, list_with_partitions(index_table))
 	{

@@ -129,7 +129,11 @@ adopt(Oid fact_table, bool wait)
 	foreach_ptr(DefinitionRow, stored, catalog_read_definitions(fact_table, InvalidOid))
 	{
 		Oid			index_table = stored->index_table;
+		Oid			owner = table_owner(index_table);
 
+		/* refuse_damaged() says why not */
+		if (OidIsValid(owner) && owner != fact->rd_rel->relowner && !is_adopted(index_table, fact_table))
+			continue;
 		if (stored->fact_oid != fact_table)
 		{
 			catalog_update(stored, fact);

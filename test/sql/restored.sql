@@ -195,6 +195,76 @@ SELECT * FROM indextable.verify('f');
 TABLE f_a;
 TABLE f_z;
 
+-- ---- definitions that create() does not write, as a superuser may, or a dump that was edited
+CREATE FUNCTION fickle(text) RETURNS text LANGUAGE sql STABLE AS 'SELECT current_user || $1';
+CREATE AGGREGATE joined(text) (sfunc = textcat, stype = text);
+CREATE TABLE d (id int PRIMARY KEY, doc jsonb, town text);
+SELECT indextable.create('d_k', 'd', '{k,"(lower(town)) AS lt"}', include => '{v,w}', filter => 'id > 0'),
+	indextable.create('d_u', 'd', '{u}', is_unique => true), indextable.create('d_a', 'd', '{a}', maintenance => 'async'),
+	indextable.create('d_t', 'd', '{k}', totals => '{count(*),sum(n::int)}') \gset
+INSERT INTO d VALUES (1, '{"k": "a", "u": "b", "n": 1}', 'Rome');
+-- damaged(): what a writer is told of a definition with such a value, after which it is as before
+CREATE FUNCTION damaged(index_table regclass, damage text, OUT told text, OUT hint text) LANGUAGE plpgsql AS $$
+BEGIN
+	EXECUTE format('UPDATE indextable_internal.definition SET %s WHERE index_table = %L::regclass', damage, index_table);
+	GRANT SELECT ON restored.d TO regress_restored; -- has the session load the definition
+	INSERT INTO restored.d VALUES (2, '{"k": "c", "u": "d", "n": 2}', 'Oslo');
+	told := 'accepted';
+	RAISE SQLSTATE 'ROLLB';
+EXCEPTION WHEN SQLSTATE 'ROLLB' THEN NULL;
+WHEN others THEN
+	GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
+	told := SQLSTATE || ' ' || SQLERRM;
+END $$;
+CREATE TABLE damages (n serial, index_table regclass, damage text);
+INSERT INTO damages (index_table, damage) VALUES
+	-- a filter, and an expression, of more, of another kind, or of anything but the row
+	('d_k', $$filter = 'true; DROP TABLE restored.told'$$), ('d_k', $$filter = 'true) OR (true'$$), ('d_k', $$filter = ''$$),
+	('d_k', $$filter = 'true FROM restored.told'$$), ('d_k', $$filter = 'true AS t'$$), ('d_k', $$filter = '*'$$), ('d_k', $$filter = 'town'$$),
+	('d_k', $$filter = 'EXISTS (SELECT FROM restored.told)'$$), ('d_k', $$filter = 'max(id) > 0'$$),
+	('d_k', $$filter = 'restored.joined(town) IS NULL'$$), ('d_k', $$filter = 'row_number() OVER () > 0'$$),
+	('d_k', $$filter = 'generate_series(1, 2) > 0'$$), ('d_k', $$filter = '$1'$$), ('d_k', $$filter = 'told.comment IS NULL'$$),
+	('d_k', $$filter = 'd IS NULL'$$), ('d_k', $$filter = 'restored.fickle(town) IS NULL'$$), ('d_k', $$filter = 'DEFAULT'$$),
+	('d_k', $$key[2] = '(lower(town)), (1) AS lt'$$), ('d_k', $$key[2] = '(lower((SELECT comment FROM restored.told))) AS lt'$$),
+	('d_k', $$key[2] = '(restored.joined(town)) AS lt'$$), ('d_k', $$key[2] = '(restored.fickle(town)) AS lt'$$), ('d_k', $$key[2] = '($1) AS lt'$$),
+	('d_k', $$key[2] = '(regexp_split_to_table(town, '','')) AS lt'$$), ('d_k', $$key[2] = '(length(town)) AS lt'$$), ('d_k', $$key[2] = NULL$$),
+	('d_k', $$include[1] = '(count(*)) AS v'$$),
+	-- what does not go together
+	('d_k', $$key = '{k[*],l[*]}'$$), ('d_k', $$include = '{v,w[*]}'$$), ('d_k', $$replaces = 'restored.g_k'$$),
+	('d_u', $$maintenance = 'async'$$), ('d_a', $$is_unique = true$$), ('d_t', $$maintenance = 'async'$$), ('d_t', $$state = 'building'$$), ('d_t', $$is_unique = true$$),
+	-- tables
+	('d_k', $$document = 'town'$$), ('d_k', $$primary_key = '{doc}'$$), ('d_k', $$primary_key = '{NULL}'$$), ('d_k', $$fact_columns = '{doc,id,town}'$$), ('d_k', $$strategy = 'totals'$$);
+CREATE TABLE g (id int PRIMARY KEY, doc jsonb);
+SELECT indextable.create('g_k', 'g', '{k}') \gset
+SELECT d.index_table, d.damage, x.told, x.hint FROM damages d, damaged(d.index_table, d.damage) x ORDER BY n \g (format=unaligned)
+-- it can be dropped, whatever it is
+UPDATE indextable_internal.definition SET filter = 'true FROM restored.told', key = '{NULL,k}' WHERE index_table = 'd_k'::regclass;
+UPDATE indextable_internal.definition SET include = '{n[*]}', maintenance = 'async' WHERE index_table = 'd_t'::regclass;
+DROP TABLE d_k;
+SELECT indextable.drop('d_t') \gset
+INSERT INTO d VALUES (3, '{"u": "e", "a": "e"}');
+SELECT indextable.drain('d'), (SELECT count(*) FROM indextable.verify('d'));
+DROP TABLE g;
+
+-- a table that has our triggers, and another owner than the fact table, is no index table of it
+CREATE TABLE g (id int PRIMARY KEY, doc jsonb);
+CALL restore('g_k', 'g', NULL);
+ALTER TABLE g_k OWNER TO regress_restored;
+INSERT INTO indextable_internal.fact VALUES ('g');
+INSERT INTO indextable_internal.definition VALUES ('g_k', 'g', 1, '{id,doc}', '{id}', 'doc', '{k}', NULL, NULL, 'normalized', 'transactional', false, 'error', 'active');
+INSERT INTO g VALUES (1, '{"k": "a"}');
+TABLE g_k;
+CALL indextable.repair('g_k');
+CALL indextable.repair('g');
+SELECT relowner::regrole FROM pg_class WHERE oid = 'g_k'::regclass;
+ALTER TABLE g OWNER TO regress_restored;
+SET client_min_messages = error;
+CALL indextable.repair('g_k');
+RESET client_min_messages;
+INSERT INTO g VALUES (1, '{"k": "a"}');
+SELECT * FROM indextable.verify('g');
+TABLE g_k;
+
 SET client_min_messages = warning;
 DROP SCHEMA restored CASCADE;
 DROP ROLE regress_restored;
