@@ -51,12 +51,12 @@ _PG_init(void)
 {
 	define_gucs();
 	planner_statistics_init();
+	query_table_init();
 	unexpanded_init();
 	path_init();
 	aggregate_path_init();
 	RegisterCustomScanMethods(&index_table_scan.methods);
 	RegisterCustomScanMethods(&totals_scan.methods);
-	RegisterCustomScanMethods(&keyed_scan.methods);
 	queue_init();
 	batch_init();
 	at_commit_init();

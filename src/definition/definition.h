@@ -291,6 +291,9 @@ extern bool index_calls_users_code(IndexDef *def);
 extern List *definition_code(IndexDef *def);
 extern TupleDesc queue_columns(FactDef *def, Relation fact);
 
+/* table_rows.c: how many rows tables have */
+extern double table_rows(Oid relid);
+
 /* totals.c: what tables of totals are like: which aggregates they keep, and their columns */
 extern List *summed_fields(List *totals, List **summed);
 extern List *totals_of_fields(DefinitionRow *row);

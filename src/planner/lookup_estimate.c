@@ -34,9 +34,9 @@
 #include "utils/typcache.h"
 
 #include "../catalog/catalog.h"
+#include "../definition/definition.h"
 #include "../entry/entry.h"
 #include "../lookup/lookup.h"
-#include "../statistics/statistics.h"
 #include "../util/fixed_settings.h"
 #include "../util/json_members.h"
 #include "planner.h"

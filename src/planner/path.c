@@ -25,7 +25,6 @@
 #include "../place/place.h"
 #include "../reasons/reasons.h"
 #include "../util/settings.h"
-#include "../writes/writes.h"
 #include "planner.h"
 
 /* So many sets of other tables are tried for a table in a join. */
@@ -62,7 +61,6 @@ add_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 
 	if (previous_hook)
 		previous_hook(root, rel, rti, rte);
-	replace_paths(root, rel, rte);
 	if (rel->reloptkind != RELOPT_BASEREL || (!alone && IS_DUMMY_REL(rel)))
 		return;
 	if (alone)
@@ -74,7 +72,7 @@ add_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 			note_sequential_scan(rel, rte->relid);
 		found |= add_paths_of_table(root, rel, &served, found);
 	}
-	if (!found)
+	if (!found && may_be_served(root, rel->relid))
 		count_missed_fields(root, rel, rte);
 	if (alone)
 		add_last_resort(root, rel);

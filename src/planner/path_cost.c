@@ -27,7 +27,7 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
-#include "../statistics/statistics.h"
+#include "../definition/definition.h"
 #include "../util/settings.h"
 #include "planner.h"
 
@@ -58,8 +58,6 @@ typedef struct Documents
 	FactDef    *fact;
 } Documents;
 
-static double range_share(PlannerInfo *root, Candidate *c, Condition *condition);
-static double column_share(PlannerInfo *root, Candidate *c, Condition *condition);
 static double index_pages(Oid index);
 static double height(double pages);
 static double fetched_rows(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *checks, List *clauses, Path *path);
@@ -108,85 +106,6 @@ estimate_share(PlannerInfo *root, Candidate *c, List *used)
 			result *= column_share(root, c, list_nth(c->conditions, i));
 	}
 	return result;
-}
-
-/* column_share: returns the share of the entries with which a comparison for equality is true, by the column's statistics */
-static double
-column_share(PlannerInfo *root, Candidate *c, Condition *condition)
-{
-	Form_pg_attribute att = TupleDescAttr(c->def->desc, condition->attno - 1);
-	VariableStatData column;
-	Node	   *value = estimate_expression_value(root, (Node *) condition->value);
-	double		result = 0;
-
-	column_statistics(c->def->relid, att, c->def->parts != NULL, c->tuples, &column);
-	column.acl_ok = !c->secured;
-	column.isunique = c->def->is_unique && c->def->nkeys == 1 && condition->position == 0;
-	if (condition->taking == TAKE_AS_IS && !condition->array)
-		result = equal_share(&column, condition->operator, att->attcollation, value);
-	else if (condition->taking == TAKE_AS_IS && IsA(value, Const) && !((Const *) value)->constisnull)
-	{
-		foreach_ptr(Node, constant, array_constants((Const *) value))
-			result += equal_share(&column, condition->operator, att->attcollation, constant);
-	}
-	else
-		result = (condition->array ? estimate_array_length_compat(root, (Node *) condition->value) : 1) *
-			equal_share(&column, condition->operator, att->attcollation, NULL);
-	ReleaseVariableStats(column);
-	return Min(result, 1);
-}
-
-/* range_share: returns the share of the entries with which a comparison for more or less is true, likewise */
-static double
-range_share(PlannerInfo *root, Candidate *c, Condition *condition)
-{
-	Form_pg_attribute att = TupleDescAttr(c->def->desc, condition->attno - 1);
-	Const	   *value = (Const *) estimate_expression_value(root, (Node *) condition->value);
-	bool		greater = condition->strategy > BTEqualStrategyNumber;
-	bool		equal = condition->strategy == BTGreaterEqualStrategyNumber || condition->strategy == BTLessEqualStrategyNumber;
-	VariableStatData column;
-	FmgrInfo	function;
-	double		common = 0;
-	double		in_common;
-	double		in_others;
-	double		nulls;
-
-	if (condition->taking != TAKE_AS_IS || !IsA(value, Const) || value->constisnull)
-		return DEFAULT_INEQ_SEL;
-	column_statistics(c->def->relid, att, c->def->parts != NULL, c->tuples, &column);
-	column.acl_ok = !c->secured;
-	fmgr_info(get_opcode(condition->operator), &function);
-	in_common = mcv_selectivity(&column, &function, att->attcollation, value->constvalue, true, &common);
-	in_others = ineq_histogram_selectivity(root, &column, condition->operator, &function, greater, equal, att->attcollation,
-										   value->constvalue, value->consttype);
-	nulls = HeapTupleIsValid(column.statsTuple) ? ((Form_pg_statistic) GETSTRUCT(column.statsTuple))->stanullfrac : 0;
-	ReleaseVariableStats(column);
-	return Max(in_common + (in_others < 0 ? DEFAULT_INEQ_SEL : in_others) * (1 - nulls - common), 0);
-}
-
-/* column_statistics: sets *column to what is known of a column of an index table that has so many entries; to be released */
-void
-column_statistics(Oid index_table, Form_pg_attribute att, bool partitioned, double tuples, VariableStatData *column)
-{
-	memset(column, 0, sizeof(VariableStatData));
-	column->rel = makeNode(RelOptInfo);
-	column->rel->tuples = tuples;
-	column->vartype = column->atttype = att->atttypid;
-	column->atttypmod = att->atttypmod;
-	column->acl_ok = true;
-	column->statsTuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(index_table), Int16GetDatum(att->attnum),
-										 BoolGetDatum(partitioned));
-	column->freefunc = ReleaseSysCache;
-}
-
-/* equal_share: returns the share of the entries whose column is equal to a value; NULL: any value */
-double
-equal_share(VariableStatData *column, Oid operator, Oid collation, Node *value)
-{
-	if (value != NULL && IsA(value, Const))
-		return var_eq_const(column, operator, collation, ((Const *) value)->constvalue,
-							((Const *) value)->constisnull, true, false);
-	return var_eq_non_const(column, operator, collation, value, true, false);
 }
 
 /*

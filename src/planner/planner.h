@@ -33,6 +33,7 @@ typedef struct Served
 
 extern int	cursor_options;		/* of the query that is planned */
 
+extern void query_table_init(void);
 extern bool may_be_served(PlannerInfo *root, Index rti);
 extern bool find_served(PlannerInfo *root, Index rti, bool totals, Served *served);
 extern bool find_conditions(Node *from, Index varno, List **quals);
@@ -126,9 +127,13 @@ extern void prefer_if_forced(Path *path);
 extern void show_real_costs(Path *path);
 extern void note_sequential_scan(RelOptInfo *rel, Oid relid);
 extern Cost estimate_searches(PlannerInfo *root, double tuples, double searches, double entries, bool entries_only);
+extern void estimate_and(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *reading, double entries, Path *path);
+
+/* column_share.c: shares of entries, by the statistics of a column */
+extern double column_share(PlannerInfo *root, Candidate *c, Condition *condition);
+extern double range_share(PlannerInfo *root, Candidate *c, Condition *condition);
 extern void column_statistics(Oid index_table, Form_pg_attribute att, bool partitioned, double tuples,
 							  VariableStatData *column);
-extern void estimate_and(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *reading, double entries, Path *path);
 extern double equal_share(VariableStatData *column, Oid operator, Oid collation, Node *value);
 
 /* path.c: gives the planner paths that read index tables, of several kinds */

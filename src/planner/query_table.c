@@ -16,6 +16,7 @@
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/planner.h"
 #include "parser/parsetree.h"
 #include "replication/logicalworker.h"
 #include "storage/lmgr.h"
@@ -26,16 +27,38 @@
 #include "../scan/scan.h"
 #include "../util/settings.h"
 #include "../util/wait_point.h"
+#include "../util/while_set.h"
 #include "planner.h"
 
 int			cursor_options = 0;
 
+static planner_hook_type previous_planner = NULL;
+
+static PlannedStmt *plan_with_options(PLANNER_HOOK_PARAMETERS);
 static List *conjuncts(Node *quals);
 static bool is_considered(RangeTblEntry *rte);
 static bool lock_served(PlannerInfo *root, Index rti, bool totals, Served *served);
 static const char *unfit(PlannerInfo *root, RangeTblEntry *rte, bool tested_again);
 static bool is_tested_again(PlannerInfo *root, Index rti);
 static const char *why_not_planned_stale(PlannerInfo *root, RangeTblEntry *rte, IndexDef *def);
+
+void
+query_table_init(void)
+{
+	previous_planner = planner_hook;
+	planner_hook = plan_with_options;
+}
+
+/* plan_with_options: plans a statement, and has it known meanwhile with what options */
+static PlannedStmt *
+plan_with_options(PLANNER_HOOK_PARAMETERS)
+{
+	PlannedStmt *result;
+
+	WHILE_SET(cursor_options, cursorOptions,
+			  result = previous_planner ? previous_planner(PLANNER_HOOK_ARGUMENTS) : standard_planner(PLANNER_HOOK_ARGUMENTS));
+	return result;
+}
 
 /* unfit: returns why nothing of a table in a query can be served, or NULL */
 static const char *

@@ -24,8 +24,8 @@
 #include "optimizer/plancat.h"
 #include "parser/parsetree.h"
 
+#include "../definition/definition.h"
 #include "../scan/scan.h"
-#include "../statistics/statistics.h"
 #include "../util/settings.h"
 #include "../util/while_set.h"
 #include "planner.h"
@@ -87,7 +87,6 @@ consider_not_expanding(RELATION_HOOK_PARAMETERS)
 
 	if (previous_hook)
 		previous_hook(RELATION_HOOK_ARGUMENTS);
-	lend_index(root, rel);
 	if (table->rtekind != RTE_RELATION || table->relkind != RELKIND_PARTITIONED_TABLE)
 		return;
 

@@ -46,7 +46,7 @@
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
 #include "../indextable.h"
-#include "../planner/planner.h"
+#include "../match/match.h"
 #include "../util/arguments.h"
 #include "../util/json_members.h"
 #include "reasons.h"
@@ -151,14 +151,14 @@ static Place *place_of_condition(Place *set, uint32 hash, MissedCondition *condi
 /*
  * count_missed_fields
  *		Counts the fields in the conditions on a table of a query; the caller has found none by
- *		which an index table can be searched.
+ *		which an index table can be searched, and asks only where one could serve.
  */
 void
 count_missed_fields(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 {
 	MissedQuery query = {.relid = rte->relid,.varno = rel->relid};
 
-	if ((rel->baserestrictinfo == NIL && !rel->has_eclass_joins) || !may_be_served(root, rel->relid))
+	if (rel->baserestrictinfo == NIL && !rel->has_eclass_joins)
 		return;
 	query.fact = soft_definition(rte->relid);
 	foreach_ptr(RestrictInfo, rinfo, rel->baserestrictinfo)

@@ -71,6 +71,7 @@ typedef struct Search
 	LentIndex  *index;			/* NULL: nothing was found */
 } Search;
 
+static relation_hook_type previous_relation_hook = NULL;
 static get_index_stats_hook_type previous_stats_hook = NULL;
 
 static LentIndex *index_of_partition(LentIndex *above, AppendRelInfo *child);
@@ -81,6 +82,7 @@ static Node *over_column(Node *node, void *context);
 static void add_column(LentIndex *index, Lent *lent, Node *expr);
 static void never_scanned(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup_cost,
 						  Cost *total_cost, Selectivity *selectivity, double *correlation, double *pages);
+static void lend_index(RELATION_HOOK_PARAMETERS);
 static bool lend_statistics(PlannerInfo *root, Oid index, AttrNumber attno, VariableStatData *vardata);
 static void keep_tuple(HeapTuple tuple);
 static void share_selectivities(PlannerInfo *root, RelOptInfo *rel);
@@ -96,6 +98,8 @@ planner_statistics_init(void)
 {
 	previous_stats_hook = get_index_stats_hook;
 	get_index_stats_hook = lend_statistics;
+	previous_relation_hook = relation_hook;
+	relation_hook = lend_index;
 }
 
 /*
@@ -109,13 +113,15 @@ planner_statistics_init(void)
  * have.  Such rows are not counted here: the planner asks once for all rows together, and then
  * for the table itself, which is served.
  */
-void
-lend_index(PlannerInfo *root, RelOptInfo *rel)
+static void
+lend_index(RELATION_HOOK_PARAMETERS)
 {
 	RangeTblEntry *table = planner_rt_fetch(rel->relid, root);
 	AppendRelInfo *child = root->append_rel_array == NULL ? NULL : root->append_rel_array[rel->relid];
 	LentIndex  *index = NULL;
 
+	if (previous_relation_hook)
+		previous_relation_hook(RELATION_HOOK_ARGUMENTS);
 	/* CLUSTER and CREATE INDEX ask, too, with a query that has nothing in it. */
 	if (setting_planner == PLANNER_OFF || table->rtekind != RTE_RELATION || root->parse->jointree == NULL ||
 		(table->inh && table->relkind != RELKIND_PARTITIONED_TABLE))

@@ -15,7 +15,6 @@
 
 /* planner_statistics.c: lends the statistics of index tables to queries of their fact tables */
 extern void planner_statistics_init(void);
-extern void lend_index(PlannerInfo *root, RelOptInfo *rel);
 
 /*
  * statistics_source.c: the columns of index tables whose statistics are those of expressions
@@ -23,6 +22,5 @@ extern void lend_index(PlannerInfo *root, RelOptInfo *rel);
  */
 extern List *lenders_of(FactDef *fact, Node *expr, Index varno);
 extern HeapTuple lent_statistics(List *lenders);
-extern double table_rows(Oid relid);
 
 #endif							/* INDEXTABLE_STATISTICS_H */

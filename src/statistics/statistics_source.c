@@ -6,9 +6,6 @@
  *
  * Nothing depends on the result but estimates.  Nothing is locked for it.
  *
- * How many rows tables have is cached, as a partitioned table has to be counted by partition.
- * ANALYZE sends news of a table when it changes the number of its rows.
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -29,7 +26,6 @@
 #include "../definition/definition.h"
 #include "../indextable.h"
 #include "../match/match.h"
-#include "../util/inherit.h"
 #include "../util/relation.h"
 #include "statistics.h"
 
@@ -58,27 +54,12 @@ typedef struct Lender
 	double		entries;
 } Lender;
 
-/* A table whose rows were counted, or a partition of one, or both. */
-typedef struct Count
-{
-	Oid			relid;			/* hash key */
-	double		rows;			/* -1: not counted */
-	Oid			counted_in;		/* it is a partition of this table, or
-								 * InvalidOid */
-} Count;
-
-static HTAB *counts = NULL;
-
 static void add_lender(List **lenders, FactDef *fact, IndexDef *def, int i, Oid cast_to);
 static HeapTuple statistics_of(Lender *lender);
 static bool are_of_type(HeapTuple statistics, Oid type);
 static HeapTuple adapt(HeapTuple statistics, Lender *lender);
 static Datum values_as_type(AttStatsSlot *slot, Oid type);
 static int	compare_lenders(const ListCell *a, const ListCell *b);
-static Count *enter_count(Oid relid);
-static void forget_count(Oid relid);
-
-static ChangeListener listener = {.any_relation = forget_count};
 
 /*
  * lenders_of
@@ -322,76 +303,4 @@ compare_lenders(const ListCell *a, const ListCell *b)
 	if (x->entries != y->entries)
 		return x->entries > y->entries ? -1 : 1;
 	return x->index_table < y->index_table ? -1 : x->index_table > y->index_table ? 1 : 0;
-}
-
-/*
- * table_rows
- *		Returns how many rows a table had according to its last VACUUM or ANALYZE; 0 if that is
- *		not known.  Those of a partitioned table are counted by partition, because autovacuum
- *		does not look at the table itself.
- *
- * Each of the tables is entered before its row of pg_class is read, so that news of it are
- * heard, and news of a partition are news for the table.
- */
-double
-table_rows(Oid relid)
-{
-	Count	   *count;
-	double		result = 0;
-
-	if (counts == NULL)
-	{
-		listen_to_changes(&listener);
-		counts = hash_by_oid("indextable rows counted", 64, sizeof(Count), NULL);
-	}
-	count = hash_search(counts, &relid, HASH_FIND, NULL);
-	if (count != NULL && count->rows >= 0)
-		return count->rows;
-	(void) enter_count(relid);	/* unknown until all are counted */
-	foreach_oid(table, list_with_partitions(relid))
-	{
-		HeapTuple	tuple;
-
-		if (table != relid)
-			enter_count(table)->counted_in = relid;
-		tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(table));
-		if (!HeapTupleIsValid(tuple))
-			continue;
-		if (((Form_pg_class) GETSTRUCT(tuple))->relkind != RELKIND_PARTITIONED_TABLE)
-			result += Max(((Form_pg_class) GETSTRUCT(tuple))->reltuples, 0);
-		ReleaseSysCache(tuple);
-	}
-
-	/*
-	 * If there was news meanwhile, it is not there any more, and is not
-	 * cached.
-	 */
-	count = hash_search(counts, &relid, HASH_FIND, NULL);
-	if (count != NULL)
-		count->rows = result;
-	return result;
-}
-
-static Count *
-enter_count(Oid relid)
-{
-	bool		found;
-	Count	   *count = hash_search(counts, &relid, HASH_ENTER, &found);
-
-	if (!found)
-	{
-		count->rows = -1;
-		count->counted_in = InvalidOid;
-	}
-	return count;
-}
-
-/* forget_count: forgets how many rows a table has that has changed, or all tables, if relid is InvalidOid */
-static void
-forget_count(Oid relid)
-{
-	Count	   *count = hash_forget(counts, relid);
-
-	if (count != NULL && OidIsValid(count->counted_in))
-		(void) hash_forget(counts, count->counted_in);
 }

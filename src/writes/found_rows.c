@@ -69,6 +69,7 @@ typedef struct Found
 
 static planner_hook_type previous_planner = NULL;
 static ExecutorStart_hook_type previous_start = NULL;
+static set_rel_pathlist_hook_type previous_paths = NULL;
 static Found *found = NULL;
 
 static PlannedStmt *plan_statement(PLANNER_HOOK_PARAMETERS);
@@ -85,6 +86,7 @@ static Oid	only_leaf(Found *rows);
 static bool find_rows(QueryDesc *query, PlannedStmt *search, Found *rows);
 static bool add_row(Found *rows, FactDef *fact, Relation rel, TupleTableSlot *row);
 static void add_key_conditions(Found *rows);
+static void replace_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte);
 static void begin_nothing(CustomScanState *node, EState *estate, int eflags);
 static TupleTableSlot *return_nothing(CustomScanState *node);
 static void end_nothing(CustomScanState *node);
@@ -108,14 +110,16 @@ found_rows_init(void)
 	planner_hook = plan_statement;
 	previous_start = ExecutorStart_hook;
 	ExecutorStart_hook = executor_start;
+	previous_paths = set_rel_pathlist_hook;
+	set_rel_pathlist_hook = replace_paths;
 	RegisterCustomScanMethods(&late_type.methods);
+	RegisterCustomScanMethods(&keyed_scan.methods);
 }
 
-/* plan_statement: plans a statement for later, or as it would be, and then it is known meanwhile with what options */
+/* plan_statement: plans a statement for later, or as it would be */
 static PlannedStmt *
 plan_statement(PLANNER_HOOK_PARAMETERS)
 {
-	PlannedStmt *result;
 	bool		served = setting_planner != PLANNER_OFF && !is_planned_natively() && (cursorOptions & CURSOR_OPT_FAST_PLAN) == 0;
 
 	foreach_int(varno, served ? targets_of(parse) : NIL)
@@ -129,9 +133,7 @@ plan_statement(PLANNER_HOOK_PARAMETERS)
 		give_reason(rt_fetch(varno, parse->rtable)->relid, InvalidOid,
 					"the query locks or writes rows of a partitioned table, of which no index table finds few");
 	}
-	WHILE_SET(cursor_options, cursorOptions,
-			  result = previous_planner ? previous_planner(PLANNER_HOOK_ARGUMENTS) : standard_planner(PLANNER_HOOK_ARGUMENTS));
-	return result;
+	return previous_planner ? previous_planner(PLANNER_HOOK_ARGUMENTS) : standard_planner(PLANNER_HOOK_ARGUMENTS);
 }
 
 /* targets_of: returns the numbers of the tables whose rows a statement writes or locks */
@@ -468,14 +470,16 @@ add_key_conditions(Found *rows)
  * The conditions on keys are taken away, as a native plan does not check them for newer versions
  * of the rows.  They are also what tells the statement from others that are planned meanwhile.
  */
-void
-replace_paths(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
+static void
+replace_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 {
 	List	   *conditions = NIL;
 	List	   *keys = NIL;
 	ListCell   *cell;
 	ListCell   *leaf;
 
+	if (previous_paths)
+		previous_paths(root, rel, rti, rte);
 	if (found == NULL || rel->reloptkind != RELOPT_OTHER_MEMBER_REL || IS_DUMMY_REL(rel) ||
 		rte->rtekind != RTE_RELATION || rte->relkind != RELKIND_RELATION)
 		return;

@@ -15,7 +15,6 @@
 #include "../scan/scan.h"
 
 /* found_rows.c: the rows of statements that write or lock those of a partitioned fact table */
-extern void replace_paths(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte);
 extern void found_rows_init(void);
 
 /* keyed_scan.c: scans a partition for rows whose primary keys are known */
