@@ -330,7 +330,8 @@ extern bool tree_is_older(Oid relid, Snapshot snapshot);
 extern bool was_rewritten(Oid relid, Oid root, Snapshot snapshot);
 extern void refuse_rewritten(Relation rel, Oid root, Snapshot snapshot);
 extern List *lock_leaves_to_read(Oid relid, Snapshot snapshot);
-extern void refuse_truncated(Oid relid, Snapshot snapshot, CommandId begun);
+extern bool lock_changed_tree(Oid relid, Snapshot snapshot);
+extern void refuse_truncated(Oid relid, Snapshot snapshot, CommandId begun, bool locked);
 extern void note_read_by_entries(Oid relid);
 extern void check_read_by_entries(List *rtable, Snapshot snapshot);
 

@@ -78,7 +78,7 @@ static void read_changed(Tree *tree);
 static bool read_table(Tree *tree, Oid relid);
 static List *read_partitions(Tree *tree, Oid parent);
 static bool is_deleted(HeapTuple tuple);
-static char *emptied_table(Oid relid, Snapshot snapshot, CommandId begun);
+static char *emptied_table(Oid relid, Snapshot snapshot, CommandId begun, bool locked);
 static bool has_happened(TransactionId xid);
 static void add_xid(Tree *tree, TransactionId xid);
 static bool lost_rows(Oid relid, Snapshot snapshot);
@@ -410,6 +410,22 @@ lock_leaves_to_read(Oid relid, Snapshot snapshot)
 }
 
 /*
+ * lock_changed_tree
+ *		Locks the partitions of a table for a query that starts, if something was done to them that
+ *		its snapshot does not know of; returns whether it was.
+ *
+ * The query will read rows then, and sees natively what was done before it locks the partitions.
+ */
+bool
+lock_changed_tree(Oid relid, Snapshot snapshot)
+{
+	if (snapshot->snapshot_type != SNAPSHOT_MVCC || tree_is_older(relid, snapshot))
+		return false;
+	(void) tree_of(relid, NULL, AccessShareLock, true);
+	return true;
+}
+
+/*
  * refuse_truncated
  *		Raises an error if a partition of a table was emptied since a query's snapshot was taken, or
  *		written anew without counting its rows.
@@ -418,23 +434,23 @@ lock_leaves_to_read(Oid relid, Snapshot snapshot)
  * READ transaction sees natively, too, what others have done since its snapshot was taken.  What
  * our own transaction does to a partition, also DROP TABLE, while a query of it reads that natively,
  * the server refuses at once, since the query has opened the partition: begun is the command id as
- * of its start.
+ * of its start.  With locked, others have done nothing since then: see lock_changed_tree().
  */
 void
-refuse_truncated(Oid relid, Snapshot snapshot, CommandId begun)
+refuse_truncated(Oid relid, Snapshot snapshot, CommandId begun, bool locked)
 {
 	if (snapshot->snapshot_type != SNAPSHOT_MVCC || tree_is_older(relid, snapshot))
 		return;
 	foreach_oid(partition, tree_of(relid, snapshot, NoLock, true))
 	{
-		char	   *emptied = emptied_table(partition, snapshot, begun);
+		char	   *emptied = emptied_table(partition, snapshot, begun, locked);
 
 		if (emptied != NULL)
 			ereport(ERROR,
 					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 					 errmsg("partition \"%s\" was truncated after the query had begun", emptied),
 					 errhint("Run the query again.")));
-		if (!IsolationUsesXactSnapshot() && was_rewritten(partition, relid, snapshot))
+		if (!locked && !IsolationUsesXactSnapshot() && was_rewritten(partition, relid, snapshot))
 			ereport(ERROR,
 					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 					 errmsg("partition \"%s\" was rewritten after the query had begun", get_rel_name(partition)),
@@ -444,7 +460,7 @@ refuse_truncated(Oid relid, Snapshot snapshot, CommandId begun)
 
 /* emptied_table: returns the name of a table if refuse_truncated() refuses it, or NULL */
 static char *
-emptied_table(Oid relid, Snapshot snapshot, CommandId begun)
+emptied_table(Oid relid, Snapshot snapshot, CommandId begun, bool locked)
 {
 	HeapTuple	current = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
 	TransactionId xid = InvalidTransactionId;
@@ -462,7 +478,7 @@ emptied_table(Oid relid, Snapshot snapshot, CommandId begun)
 			((Form_pg_class) GETSTRUCT(current))->relkind == RELKIND_RELATION;
 		ReleaseSysCache(current);
 	}
-	if (!ours && (!unknown || IsolationUsesXactSnapshot() || !TransactionIdIsNormal(xid) || !XidInMVCCSnapshot(xid, snapshot)))
+	if (!ours && (locked || !unknown || IsolationUsesXactSnapshot() || !TransactionIdIsNormal(xid) || !XidInMVCCSnapshot(xid, snapshot)))
 		return NULL;
 	scan = catalog_scan_begin(RelationRelationId, ClassOidIndexId, Anum_pg_class_oid, relid, snapshot);
 	seen = catalog_scan_next(&scan);

@@ -107,6 +107,7 @@ typedef struct IndexTableScan
 	IndexDef   *def;			/* NULL: entries cannot answer */
 	Relation	index_table;
 	CommandId	begun_at;		/* the command id of the start */
+	bool		locked;			/* the partitions have been locked since then */
 	bool		in_step;		/* the snapshot sees the entries of just the
 								 * rows that it sees */
 	bool		complete;		/* no row that matters lacks its entry */

@@ -138,6 +138,7 @@ open_index_table(IndexTableScan *scan)
 	scan->def = definition_of_scan(estate, scan->plan.fact, scan->plan.index_table, scan->plan.async, &scan->fact);
 	if (scan->def == NULL)
 		return;
+	scan->locked = scan->fact->partitioned && !scan->plan.async && lock_changed_tree(scan->fact->relid, estate->es_snapshot);
 	if (scan->plan.async)
 		scan->refused = why_not_stale(scan->def->relid, scan->plan.reader);
 	scan->index_table = relation_open(scan->def->relid, AccessShareLock);
@@ -362,7 +363,7 @@ static void
 check_not_truncated(IndexTableScan *scan)
 {
 	if (scan->fact != NULL && scan->fact->partitioned && !scan->plan.async)
-		refuse_truncated(scan->fact->relid, scan->css.ss.ps.state->es_snapshot, scan->begun_at);
+		refuse_truncated(scan->fact->relid, scan->css.ss.ps.state->es_snapshot, scan->begun_at, scan->locked);
 }
 
 /* and_go_on: has a part be at its next entry, and EXPLAIN ANALYZE count it */

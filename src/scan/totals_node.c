@@ -25,6 +25,7 @@ typedef struct TotalsScan
 	FactDef    *fact;			/* pinned, or NULL */
 	IndexDef   *def;			/* NULL: totals cannot answer */
 	CommandId	begun_at;		/* the command id of the start */
+	bool		locked;			/* the partitions have been locked since then */
 	const char *why;			/* they could not, or NULL */
 	PlannedStmt *fallback;		/* the plan of the query of the fact table, or
 								 * NULL */
@@ -70,6 +71,7 @@ begin_totals(CustomScanState *node, EState *estate, int eflags)
 		return;
 	scan->begun_at = GetCurrentCommandId(false);
 	scan->def = definition_of_scan(estate, linitial_oid(tables(scan)), lsecond_oid(tables(scan)), false, &scan->fact);
+	scan->locked = scan->fact != NULL && scan->fact->partitioned && lock_changed_tree(scan->fact->relid, estate->es_snapshot);
 }
 
 static TupleTableSlot *
@@ -106,7 +108,7 @@ start_query(TotalsScan *scan)
 	if (scan->why != NULL)
 	{
 		if (scan->fact != NULL && scan->fact->partitioned)
-			refuse_truncated(scan->fact->relid, estate->es_snapshot, scan->begun_at);
+			refuse_truncated(scan->fact->relid, estate->es_snapshot, scan->begun_at, scan->locked);
 		if (scan->fallback == NULL)
 			scan->fallback = plan_fallback(estate, list_nth(plan->custom_private, TOTALS_FALLBACK), NULL);
 		stmt = scan->fallback;

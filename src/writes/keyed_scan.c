@@ -408,7 +408,7 @@ next_row(ScanState *node)
 			node->ss_ScanTupleSlot->tts_tableOid = RelationGetRelid(node->ss_currentRelation);
 			return node->ss_ScanTupleSlot;
 		}
-		refuse_truncated(scan->fact->relid, node->ps.state->es_snapshot, scan->begun_at);
+		refuse_truncated(scan->fact->relid, node->ps.state->es_snapshot, scan->begun_at, false);
 		CHECK_FOR_INTERRUPTS();
 	}
 	return ExecClearTuple(node->ss_ScanTupleSlot);
