@@ -79,6 +79,36 @@ AS 'MODULE_PATHNAME', 'indextable_missed_conditions';
 COMMENT ON FUNCTION indextable_internal.missed_conditions() IS
 'What the view indextable.missed shows: of tables of the caller, or for roles in pg_read_all_stats of all';
 
+CREATE OR REPLACE VIEW indextable.progress AS
+SELECT coalesce(b.shown, w.index_table)::regclass AS index_table,
+       coalesce(b.fact_table, w.fact_table) AS fact_table,
+       coalesce(b.command, w.command) AS command,
+       coalesce(w.phase, b.phase) AS phase,
+       b.rows_done,
+       greatest(b.rows_total::bigint, b.rows_done) AS rows_total,
+       b.rows_done / nullif(extract(epoch FROM b.updated_at - b.started_at), 0)::float8 AS rate,
+       (b.updated_at - b.started_at) * (greatest(b.rows_total / b.rows_done, 1) - 1) AS remaining,
+       b.started_at,
+       b.updated_at,
+       w.pid,
+       pg_catalog.pg_blocking_pids(w.pid) AS blocked_by
+FROM (SELECT b.*, d.fact_table, coalesce(d.replaces, b.index_table)::oid AS shown,
+             CASE WHEN d.replaces IS NULL THEN 'build' ELSE 'rebuild' END AS command
+      FROM indextable_internal.build b
+      JOIN indextable_internal.definition d ON d.index_table = b.index_table) b
+FULL JOIN (SELECT p.pid, p.relid::regclass AS fact_table, nullif(p.param7, 0)::oid AS index_table,
+                  (ARRAY['create', 'create_feed', 'alter', 'build', 'rebuild'])[p.param20] AS command,
+                  CASE p.param10 WHEN 1 THEN 'waiting for locks' ELSE 'waiting for old snapshots' END AS phase
+           FROM pg_catalog.pg_stat_get_progress_info('CREATE INDEX') p
+           WHERE p.param20 > 0 AND p.datid = (SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database())) w
+    ON w.index_table = b.shown AND w.command = b.command;
+COMMENT ON VIEW indextable.progress IS 'Index tables that are being built, and how far they are; and commands that wait for a lock on a fact table';
+COMMENT ON COLUMN indextable.progress.index_table IS 'the index table; NULL: it is to be created';
+COMMENT ON COLUMN indextable.progress.fact_table  IS 'its fact table';
+COMMENT ON COLUMN indextable.progress.command     IS 'build or rebuild; while they wait, create, create_feed or alter, too';
+COMMENT ON COLUMN indextable.progress.pid         IS 'the process of the command while it waits; shown to those who may see the statistics of its role, as pg_monitor may. Else NULL';
+COMMENT ON COLUMN indextable.progress.blocked_by  IS 'processes for whose end it waits at this moment, as pg_blocking_pids() counts: 0 is a prepared transaction';
+
 CREATE VIEW indextable.missed AS
 SELECT * FROM indextable_internal.missed_conditions();
 COMMENT ON VIEW indextable.missed IS 'Conditions on fields of documents for which plain queries have found no index table, counted since the server was started if the library is preloaded: of tables of yours; roles in pg_read_all_stats, such as pg_monitor, see those of others, too. Counting begins anew for a table when an index table is created over it';

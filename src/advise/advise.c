@@ -385,7 +385,7 @@ new_request(List *key, List *include, char *filter)
 static Relation
 open_judged(Oid relid, DefinitionRow *row, const char *document)
 {
-	Relation	fact = open_fact(relid, AccessShareLock);
+	Relation	fact = open_fact(relid, AccessShareLock, NOT_WAITING);
 
 	place_check_fact(fact, false);
 	check_reader(fact, row);

@@ -59,8 +59,8 @@ static void check_totals_args(FunctionCallInfo fcinfo, Oid index_table);
 static void alter(FunctionCallInfo fcinfo, bool locked);
 static bool has_partitioning_args(FunctionCallInfo fcinfo);
 static bool read_new_partitioning(FunctionCallInfo fcinfo, DefinitionRow *pending, DefinitionRow *row);
-static void lock_after_drain(Oid fact);
-static void drain_and_lock(Oid fact);
+static void lock_after_drain(LockWait *wait);
+static void drain_and_lock(LockWait *wait);
 static DefinitionRow *lock_definition(Oid index_table);
 static void require_state(DefinitionRow *stored);
 static bool read_new_definition(FunctionCallInfo fcinfo, DefinitionRow *stored, DefinitionRow *row, Relation fact);
@@ -161,9 +161,10 @@ alter(FunctionCallInfo fcinfo, bool locked)
 	Relation	fact;
 	bool		asks_for_contents;
 	bool		contents_change;
+	LockWait	wait = {.command = WAITING_ALTER,.table = catalog_fact_of(index_table),.index = index_table};
 
 	if (!locked)
-		lock_after_drain(catalog_fact_of(index_table));
+		lock_after_drain(&wait);
 	stored = lock_definition(index_table);
 	require_state(stored);
 	fact = relation_open(stored->fact_table, NoLock);
@@ -294,18 +295,18 @@ read_new_partitioning(FunctionCallInfo fcinfo, DefinitionRow *pending, Definitio
  * we wait for it.  Then what is queued is applied under the lock.
  */
 static void
-lock_after_drain(Oid fact)
+lock_after_drain(LockWait *wait)
 {
 	ErrorData  *error;
 
-	LockRelationOid(fact, ShareUpdateExclusiveLock);
-	CATCHING_ERRORS(error, drain_and_lock(fact));
+	LockRelationOid(wait->table, ShareUpdateExclusiveLock);
+	CATCHING_ERRORS(error, drain_and_lock(wait));
 	if (error == NULL)
 		return;
 	if (error->sqlerrcode != ERRCODE_T_R_DEADLOCK_DETECTED)
 		ReThrowError(error);
 	FreeErrorData(error);
-	lock_tree(fact, ShareRowExclusiveLock);
+	lock_tree(wait->table, ShareRowExclusiveLock);
 }
 
 /*
@@ -316,11 +317,11 @@ lock_after_drain(Oid fact)
  * what they showed then.
  */
 static void
-drain_and_lock(Oid fact)
+drain_and_lock(LockWait *wait)
 {
-	if (foreign_leaves(fact) == NIL)
-		drain_queue(fact, FEW_CHANGES);
-	lock_tree_in_turns(fact, ShareRowExclusiveLock);
+	if (foreign_leaves(wait->table) == NIL)
+		drain_queue(wait->table, FEW_CHANGES);
+	lock_politely(wait, ShareRowExclusiveLock);
 }
 
 /*

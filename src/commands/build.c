@@ -27,6 +27,7 @@
 #include "postgres.h"
 
 #include "access/relation.h"
+#include "commands/progress.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "pgstat.h"
@@ -44,6 +45,7 @@
 #include "../queue/queue.h"
 #include "../util/arguments.h"
 #include "../util/lock.h"
+#include "../util/lock_wait.h"
 #include "../util/relation.h"
 #include "../util/settings.h"
 #include "../util/sql.h"
@@ -76,8 +78,8 @@ static void drain_in_batches(Build *b, int few);
 static void look(Build *b, bool worked);
 static void rest(Build *b, bool reading);
 static Build *check_build_request(FunctionCallInfo fcinfo, const char *function, DefinitionRow **stored);
-static bool lock_to_finish(Build *b);
-static bool lock_without_delaying_others(Oid relid);
+static void release_and_wait(LockWait *wait, Oid relid, LOCKMODE mode);
+static bool lock_to_finish(Build *b, TableLock *awaited);
 static void finish_build(Build *b);
 pg_noreturn static void report_rejections(Oid shown);
 
@@ -195,7 +197,7 @@ rebuild_totals(Oid index_table)
 static void
 set_damage_aside(Build *b)
 {
-	int64		pause = MIN_REST;
+	LockWait	wait = {.command = WAITING_REBUILD,.table = b->fact_table,.index = b->shown};
 	ErrorData  *error;
 	FactDef    *def;
 
@@ -204,14 +206,8 @@ set_damage_aside(Build *b)
 	error = run_catching_errors(drain_once, b);
 	if (error != NULL && ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_OPERATOR_INTERVENTION)
 		ReThrowError(error);
-	while (error != NULL && is_damage(error) && !lock_without_delaying_others(b->fact_table))
-	{
-		PopActiveSnapshot();
-		SPI_commit();
-		sleep_interruptibly(pause);
-		pause = Min(pause * 2, MAX_REST);
-		PushActiveSnapshot(GetTransactionSnapshot());
-	}
+	while (error != NULL && is_damage(error) && !lock_without_delaying_others(b->fact_table, ShareRowExclusiveLock))
+		release_and_wait(&wait, b->fact_table, ShareRowExclusiveLock);
 	if (error != NULL && is_damage(error))
 	{
 		def = get_definition(b->shown)->fact;
@@ -251,19 +247,13 @@ drain_once(void *arg)
 static void
 prepare_rebuild(Build *b)
 {
-	int64		pause = MIN_REST;
+	LockWait	wait = {.command = WAITING_REBUILD,.table = b->fact_table,.index = b->shown};
 	bool		ready;
 
 	SPI_commit();
 	PushActiveSnapshot(GetTransactionSnapshot());
-	while (!(ready = find_unfinished_replacement(b)) && !lock_without_delaying_others(b->fact_table))
-	{
-		PopActiveSnapshot();
-		SPI_commit();
-		sleep_interruptibly(pause);
-		pause = Min(pause * 2, MAX_REST);
-		PushActiveSnapshot(GetTransactionSnapshot());
-	}
+	while (!(ready = find_unfinished_replacement(b)) && !lock_without_delaying_others(b->fact_table, ShareRowExclusiveLock))
+		release_and_wait(&wait, b->fact_table, ShareRowExclusiveLock);
 	if (!ready && !find_unfinished_replacement(b))
 	{
 		DefinitionRow *stored;
@@ -309,6 +299,9 @@ find_unfinished_replacement(Build *b)
 static void
 run_build(Build *b)
 {
+	LockWait	wait = {
+		.command = b->index_table != b->shown ? WAITING_REBUILD : WAITING_BUILD,.table = b->fact_table,.index = b->shown
+	};
 	int64		pause = MIN_REST;
 	TransactionId oldest;
 
@@ -328,7 +321,6 @@ run_build(Build *b)
 		CHECK_FOR_INTERRUPTS();
 	} while (!b->done);
 
-	pgstat_progress_end_command();
 	set_phase(b, "waiting for old snapshots");
 
 	/*
@@ -338,22 +330,30 @@ run_build(Build *b)
 	 */
 	oldest = GetLatestSnapshot()->xmin;
 	SPI_commit();
-	WaitForOlderSnapshots(oldest, false);
+	show_lock_wait(&wait, PROGRESS_CREATEIDX_PHASE_WAIT_3);
+	WaitForOlderSnapshots(oldest, true);
+	pgstat_progress_end_command();
 	AcceptInvalidationMessages();
 	set_phase(b, "catching up");
 	for (;;)
 	{
+		TableLock	awaited;
+
 		drain_in_batches(b, FEW_CHANGES);
 		wait_point("a build has caught up");
 		PushActiveSnapshot(GetTransactionSnapshot());
-		if (lock_to_finish(b))
+		if (lock_to_finish(b, &awaited))
 			break;
 		PopActiveSnapshot();
 		SPI_commit();
 		set_phase(b, "waiting for locks");
-		sleep_interruptibly(pause);
+		if (OidIsValid(awaited.relid))
+			wait_for_lockers(&wait, awaited.relid, awaited.mode);
+		else
+			sleep_interruptibly(pause);
 		pause = Min(pause * 2, MAX_REST);
 	}
+	pgstat_progress_end_command();
 	finish_build(b);
 	PopActiveSnapshot();
 	SPI_commit();
@@ -462,25 +462,43 @@ check_build_request(FunctionCallInfo fcinfo, const char *function, DefinitionRow
 }
 
 /*
+ * release_and_wait
+ *		Ends the transaction, which has failed to get a lock, waits for the transactions that have it, and
+ *		begins the next one.
+ */
+static void
+release_and_wait(LockWait *wait, Oid relid, LOCKMODE mode)
+{
+	PopActiveSnapshot();
+	SPI_commit();
+	wait_for_lockers(wait, relid, mode);
+	pgstat_progress_end_command();
+	PushActiveSnapshot(GetTransactionSnapshot());
+}
+
+/*
  * lock_to_finish
  *		Takes the locks that the end of the build needs; returns false if one of
  *		them could not be had soon, because waiting for it would hold up other
- *		sessions.
+ *		sessions, and sets *awaited to what can be waited for instead, or to no table.
  *
  * The index table that was being built is locked to drop the index that only the
  * build needs.  If other sessions keep reading it, that index stays.
  */
 static bool
-lock_to_finish(Build *b)
+lock_to_finish(Build *b, TableLock *awaited)
 {
 	bool		replaces = b->index_table != b->shown;
 
-	if (!lock_without_delaying_others(b->fact_table))
+	awaited->relid = b->fact_table;
+	awaited->mode = ShareRowExclusiveLock;
+	if (!lock_without_delaying_others(b->fact_table, ShareRowExclusiveLock))
 		return false;
+	awaited->mode = AccessExclusiveLock;
 	if (replaces)
 	{
-		if (!lock_with_timeout(b->shown, AccessExclusiveLock) ||
-			!lock_with_timeout(b->index_table, AccessExclusiveLock))
+		if (!lock_with_timeout(awaited->relid = b->shown, AccessExclusiveLock) ||
+			!lock_with_timeout(awaited->relid = b->index_table, AccessExclusiveLock))
 			return false;
 		/* Either may have been dropped while its lock was waited for. */
 		if (get_rel_name(b->shown) == NULL || get_rel_name(b->index_table) == NULL)
@@ -488,31 +506,14 @@ lock_to_finish(Build *b)
 		/* A TOAST table may be vacuumed while its table is locked. */
 		foreach_oid(relid, list_concat(toast_tables(b->shown), toast_tables(b->index_table)))
 		{
-			if (!lock_with_timeout(relid, AccessExclusiveLock))
+			if (!lock_with_timeout(awaited->relid = relid, AccessExclusiveLock))
 				return false;
 		}
 		return true;
 	}
+	awaited->relid = InvalidOid;
 	b->alone = b->transactional && lock_tree_now(b->index_table, AccessExclusiveLock);
 	return b->alone || !b->transactional || ++b->tries > MAX_TRIES;
-}
-
-/*
- * lock_without_delaying_others
- *		Locks out the writers of a table; returns false if that would hold up other sessions for more
- *		than a moment.
- */
-static bool
-lock_without_delaying_others(Oid relid)
-{
-	for (int try = 0; try < 20 && get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE; try++)
-	{
-		if (ConditionalLockRelationOid(relid, ShareRowExclusiveLock))
-			return true;
-		sleep_interruptibly(5);
-	}
-	/* On a busy table another session always has a lock. */
-	return lock_with_timeout(relid, ShareRowExclusiveLock);
 }
 
 /*

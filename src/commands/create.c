@@ -156,7 +156,7 @@ indextable_create(PG_FUNCTION_ARGS)
 		PreventCommandIfReadOnly("create()");
 	if (is_bare_copy(existing, PG_GETARG_OID(ARG_FACT_TABLE)))
 		existing = InvalidOid;
-	fact = open_fact(PG_GETARG_OID(ARG_FACT_TABLE), OidIsValid(existing) ? AccessShareLock : ShareRowExclusiveLock);
+	fact = open_fact(PG_GETARG_OID(ARG_FACT_TABLE), OidIsValid(existing) ? AccessShareLock : ShareRowExclusiveLock, WAITING_CREATE);
 	require_owner(RelationGetRelid(fact));
 	if (accept_existing && !OidIsValid(existing))
 		existing = replace_bare_copy(find_named_table(name, PG_GETARG_OID(ARG_FACT_TABLE)), fact);

@@ -496,7 +496,7 @@ indextable_create_feed(PG_FUNCTION_ARGS)
 
 	PreventCommandIfReadOnly("create_feed()");
 	forget_orphaned_rows(InvalidOid);
-	fact = open_fact(relid, ShareRowExclusiveLock);
+	fact = open_fact(relid, ShareRowExclusiveLock, WAITING_CREATE_FEED);
 	if (catalog_is_feed(relid))
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_OBJECT),

@@ -16,6 +16,7 @@
 #include "../entry/writers.h"
 #include "../indextable.h"
 #include "../queue/queue.h"
+#include "../util/lock_wait.h"
 
 /* at_commit.c: the registration of what is done when a transaction ends */
 extern void at_commit_init(void);
@@ -79,7 +80,7 @@ extern bool *settled_index_tables(FactDef *def, Relation partition, List *left_a
  * make_table.c: opens a table that is to be a fact table, checks its partitions, and finds the
  * definition of one whose trigger has fired; creates the bare table of an index table.
  */
-extern Relation open_fact(Oid relid, LOCKMODE lock);
+extern Relation open_fact(Oid relid, LOCKMODE lock, WaitingCommand command);
 extern void check_partitions(Relation root);
 extern FactDef *get_trigger_definition(Relation fact);
 extern float4 truncate_without_replication(Oid relid);

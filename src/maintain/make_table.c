@@ -47,11 +47,12 @@ static void copy_dropped_column_layout(Oid relid, Relation parent);
  * open_fact
  *		Opens and locks a table that can be a fact table, or raises an error that says
  *		why it cannot be one.  The current user has to own the table; with ACCESS SHARE
- *		the privilege to read it is enough.
+ *		the privilege to read it is enough.  Shows that the command waits for a stronger lock.
  */
 Relation
-open_fact(Oid relid, LOCKMODE lock)
+open_fact(Oid relid, LOCKMODE lock, WaitingCommand command)
 {
+	LockWait	wait = {.command = command,.table = relid};
 	Relation	rel;
 	const char *why = NULL;
 
@@ -61,6 +62,8 @@ open_fact(Oid relid, LOCKMODE lock)
 		!owns_relation(relid, GetUserId()))
 		aclcheck_error(lock == AccessShareLock ? ACLCHECK_NO_PRIV : ACLCHECK_NOT_OWNER,
 					   get_relkind_objtype(get_rel_relkind(relid)), get_rel_name(relid));
+	if (lock >= ShareRowExclusiveLock)
+		lock_politely(&wait, lock);
 	rel = open_existing(relid, lock);
 
 	switch (rel->rd_rel->relkind)

@@ -86,7 +86,7 @@ bool
 lock_with_timeout(Oid relid, LOCKMODE mode)
 {
 	LockRequest request = {.trees = list_make1_oid(relid),.mode = mode};
-	ErrorData  *error = try_lock(&request, LOCK_TIMEOUT);
+	ErrorData  *error = try_lock(&request, LockTimeout > 0 ? Min(LockTimeout, LOCK_TIMEOUT) : LOCK_TIMEOUT);
 
 	if (error == NULL)
 		return true;

@@ -229,7 +229,7 @@ SELECT bag_eq($$
 	('progress',
 		'index_table regclass, fact_table regclass, command text, phase text, rows_done bigint, '
 		'rows_total bigint, rate double precision, remaining interval, started_at timestamp with time zone, '
-		'updated_at timestamp with time zone'),
+		'updated_at timestamp with time zone, pid integer, blocked_by integer[]'),
 	('queues',
 		'fact_table regclass, backlog bigint, lag interval, rate double precision, rejected bigint, '
 		'workers integer, worker_state text, last_error text, last_error_at timestamp with time zone, '
