@@ -215,7 +215,7 @@ cover_scan(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses)
 	 */
 	if (!not_covered((Node *) rel->reltarget->exprs, c))
 		return true;
-	if (bms_membership(root->all_baserels) == BMS_SINGLETON && target_covered(root, c))
+	if (rel->reloptkind == RELOPT_BASEREL && bms_membership(root->all_baserels) == BMS_SINGLETON && target_covered(root, c))
 		return true;
 	c->exprs = c->attnos = c->sources = NIL;
 	c->partial_rows = true;
@@ -234,13 +234,17 @@ target_of_entries(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
 	return c->partial_rows ? rel->reltarget : target_of_expressions(root, rel, c->exprs);
 }
 
-/* target_of_expressions: returns the same of a scan that returns these expressions */
+/*
+ * target_of_expressions
+ *		Returns the same of a scan that returns these expressions.  Below an Append nothing computes
+ *		the target of one of its members later.
+ */
 PathTarget *
 target_of_expressions(PlannerInfo *root, RelOptInfo *rel, List *exprs)
 {
 	PathTarget *target = create_empty_pathtarget();
 
-	if (list_difference(rel->reltarget->exprs, exprs) == NIL)
+	if (rel->reloptkind == RELOPT_OTHER_MEMBER_REL || list_difference(rel->reltarget->exprs, exprs) == NIL)
 		return rel->reltarget;
 	foreach_ptr(Expr, expr, exprs)
 		add_column_to_pathtarget(target, expr, 0);

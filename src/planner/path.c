@@ -20,6 +20,7 @@
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
+#include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 
 #include "../place/place.h"
@@ -33,6 +34,7 @@
 static set_rel_pathlist_hook_type previous_hook = NULL;
 
 static void add_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte);
+static bool is_union_member(PlannerInfo *root, RelOptInfo *rel);
 static bool add_paths_of_table(PlannerInfo *root, RelOptInfo *rel, Served *served, bool one_row);
 static bool is_sorted_natively(PlannerInfo *root, RelOptInfo *rel);
 static bool has_placeholder(Node *node, void *context);
@@ -61,7 +63,7 @@ add_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 
 	if (previous_hook)
 		previous_hook(root, rel, rti, rte);
-	if (rel->reloptkind != RELOPT_BASEREL || (!alone && IS_DUMMY_REL(rel)))
+	if ((rel->reloptkind != RELOPT_BASEREL && !is_union_member(root, rel)) || (!alone && IS_DUMMY_REL(rel)))
 		return;
 	if (alone)
 		forget_dummy_path(root, rel, rte);
@@ -76,6 +78,14 @@ add_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 		count_missed_fields(root, rel, rte);
 	if (alone)
 		add_last_resort(root, rel);
+}
+
+/* is_union_member: returns whether a table is what the planner has found below a UNION ALL; it is planned as any other */
+static bool
+is_union_member(PlannerInfo *root, RelOptInfo *rel)
+{
+	return rel->reloptkind == RELOPT_OTHER_MEMBER_REL &&
+		planner_rt_fetch(root->append_rel_array[rel->relid]->parent_relid, root)->rtekind == RTE_SUBQUERY;
 }
 
 /*

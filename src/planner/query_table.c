@@ -88,7 +88,9 @@ is_tested_again(PlannerInfo *root, Index rti)
 		if (mark->rti == rti)
 			return true;
 	}
-	return false;
+	/* A member of a UNION ALL is locked, or copied, with all of it. */
+	return root->append_rel_array != NULL && root->append_rel_array[rti] != NULL &&
+		is_tested_again(root, root->append_rel_array[rti]->parent_relid);
 }
 
 /*

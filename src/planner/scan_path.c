@@ -85,7 +85,7 @@ add_scan_path(PlannerInfo *root, RelOptInfo *rel, Path *path)
 	else
 		add_path(rel, path);
 	if ((list_member_ptr(rel->pathlist, path) || list_member_ptr(rel->partial_pathlist, path)) &&
-		bms_membership(root->all_baserels) == BMS_SINGLETON)
+		rel->reloptkind == RELOPT_BASEREL && bms_membership(root->all_baserels) == BMS_SINGLETON)
 		rel->part_scheme = NULL;
 }
 

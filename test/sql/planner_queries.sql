@@ -157,7 +157,7 @@ SELECT d AS difference FROM (VALUES
 	('only fact_doc, only fact_t1', $$SELECT id FROM fact WHERE doc ->> 'town' = 't1' UNION ALL SELECT id FROM fact WHERE doc ->> 'name' = 'n1'$$),
 	('only fact_doc, only fact_t1', $$SELECT id FROM fact WHERE doc ->> 'town' = 't1' INTERSECT SELECT id FROM fact WHERE doc ->> 'name' = 'n1'$$),
 	('only fact_doc, only fact_t1', $$SELECT id, doc ->> 'name' FROM fact WHERE doc ->> 'town' = 't1' EXCEPT SELECT id, doc ->> 'name' FROM fact WHERE doc ->> 'name' = 'n1'$$),
-	('native', $$SELECT * FROM (SELECT id, doc ->> 'name' AS k FROM fact UNION ALL SELECT n, town FROM other) u WHERE k = 'n1'$$),
+	('only fact_doc', $$SELECT * FROM (SELECT id, doc ->> 'name' AS k FROM fact UNION ALL SELECT n, town FROM other) u WHERE k = 'n1'$$),
 	('only fact_t1', $$WITH w AS (SELECT id, doc ->> 'name' AS name FROM fact WHERE doc ->> 'town' = 't1') SELECT * FROM w a JOIN w b USING (id)$$),
 	('only fact_t1', $$WITH w AS MATERIALIZED (SELECT id, doc ->> 'name' AS name FROM fact WHERE doc ->> 'town' = 't1') SELECT * FROM w WHERE name = 'n1'$$),
 	('only fact_doc, only fact_town', $$WITH RECURSIVE r (id, depth) AS (SELECT id, 1 FROM fact WHERE doc ->> 'name' = 'n1' AND doc ->> 'town' = 't1' UNION ALL SELECT f.id, depth + 1 FROM r JOIN fact f ON f.doc ->> 'name' = 'n' || r.depth WHERE depth < 3) SELECT * FROM r$$),
@@ -169,6 +169,47 @@ SELECT d AS difference FROM (VALUES
 	(NULL, $$SELECT o.n, f.id, f.note FROM other o LEFT JOIN fact f ON f.doc ->> 'town' = ANY (ARRAY[o.town, 't' || o.age]) AND f.doc ->> 'name' = 'n1'$$),
 	(NULL, $$SELECT n, id FROM other JOIN fact ON n = (SELECT count(*) FROM sample WHERE sample.id <= fact.id) AND n = (doc ->> 'age')::int WHERE doc ->> 'town' = 't1'$$)
 ) q (scans, query), pg_temp.both(query, scans) d;
+
+-- ---- tables below UNION ALL, by conditions outside of it
+CREATE VIEW united AS SELECT id, doc, note FROM plain UNION ALL SELECT id + 1000, doc, note FROM part UNION ALL SELECT 5000 + id, doc, 'sample' FROM sample;
+CREATE VIEW towns AS SELECT id, doc ->> 'town' AS town, doc ->> 'name' AS name, upper(doc ->> 'name') AS upper FROM plain
+	UNION ALL (SELECT id, doc ->> 'town', doc ->> 'name', 'b' FROM part UNION ALL SELECT n, town, 'other', NULL FROM other);
+CREATE VIEW barred WITH (security_barrier) AS SELECT id, doc FROM plain UNION ALL SELECT id, doc FROM part;
+SELECT d AS difference FROM (VALUES
+	('part_town, plain_town', $$SELECT * FROM united WHERE doc ->> 'town' = 't1' AND doc ->> 'name' = 'n1'$$),
+	('part_t1, plain_t1', $$SELECT id, doc ->> 'town', note FROM united WHERE doc ->> 'town' = 't1' AND doc ->> 'name' LIKE 'n%' AND id < 1020$$),
+	(NULL, $$SELECT count(*), min(id), max(doc ->> 'name') FROM united WHERE doc ->> 'town' = 't1' AND doc ->> 'name' > 'n2'$$),
+	(NULL, $$SELECT id FROM united WHERE doc -> 'tags' ? 'x1' AND note <> 'x'$$),
+	(NULL, $$SELECT u, u.note FROM united u WHERE u.doc ->> 'town' = 't1' AND u.doc ->> 'name' = 'n1'$$),
+	('only part_t1, only plain_t1', $$SELECT name, upper, id FROM towns WHERE town = 't1'$$),
+	(NULL, $$SELECT town, name FROM towns WHERE town = 't1' AND name >= 'n2' ORDER BY town, name, id LIMIT 9$$),
+	(NULL, $$SELECT DISTINCT name FROM towns WHERE town IN ('t1', 't2') OR town = 't3' AND name = 'n3'$$),
+	(NULL, $$SELECT o.n, t.id, t.name FROM other o JOIN towns t ON t.town = o.town WHERE o.n < 5$$),
+	(NULL, $$SELECT o.n, t.id, t.name FROM other o LEFT JOIN towns t ON t.town = o.town AND t.name = 'n1' WHERE t.town IS NULL OR t.id < 40$$),
+	(NULL, $$SELECT o.n, (SELECT max(t.name) FROM towns t WHERE t.town = o.town) FROM other o WHERE EXISTS (SELECT FROM united u WHERE u.doc ->> 'town' = o.town AND u.id = o.n)$$),
+	(NULL, $$SELECT * FROM united a JOIN united b ON a.doc ->> 'town' = b.doc ->> 'town' AND a.id = b.id + 1000 WHERE b.doc ->> 'name' = 'n3'$$),
+	(NULL, $$SELECT id, town FROM towns t CROSS JOIN LATERAL (SELECT count(*) FROM other o WHERE o.town = t.town) c WHERE t.town = 't1' AND t.name = 'n1'$$),
+	(NULL, $$SELECT * FROM barred WHERE doc ->> 'town' = 't1' AND doc ->> 'name' = 'n1'$$),
+	(NULL, $$SELECT o.*, t.id FROM other o JOIN towns t ON t.town = o.town AND t.name = 'n1' FOR UPDATE OF o$$),
+	(NULL, $$SELECT 10 / (id - 7) FROM united WHERE doc ->> 'town' = 't1' AND id <> 7 AND 10 / (id - 7) < 9$$)
+) q (scans, query), pg_temp.differences(query, scans, NULL, NULL, query ~ 'ORDER BY town, name, id') d;
+SELECT d AS difference FROM (VALUES
+	($$SELECT id FROM united WHERE doc ->> 'town' = $1 AND doc ->> 'name' = ANY ($2)$$, $$'t1', '{n1,n2}'$$), ($$SELECT id FROM towns WHERE town = $1 AND name > $2$$, $$'t1', 'n1'$$)
+) q (query, args), pg_temp.differences(query, NULL, args) d;
+SELECT d AS difference FROM (VALUES
+	($$UPDATE other SET x = t.id FROM towns t WHERE t.town = other.town AND t.id < 9 AND other.n = 2 AND t.name = 'n2' RETURNING other.*$$, $$SELECT * FROM other$$),
+	($$DELETE FROM plain USING towns t WHERE t.town = plain.doc ->> 'town' AND t.name = 'n2' AND plain.id < 9 RETURNING plain.id$$, $$SELECT count(*) FROM towns WHERE town = 't1'$$)
+) q (query, afterwards), pg_temp.differences(query, NULL, NULL, afterwards) d;
+SET indextable.planner = force;
+SELECT fact_table, index_table, used, reason FROM indextable.explain($$SELECT * FROM towns WHERE town = 't1'$$) WHERE used;
+-- a cursor may name rows of the tables below
+BEGIN;
+DECLARE c CURSOR FOR SELECT u.id FROM (SELECT id, doc FROM plain UNION ALL SELECT id, doc FROM sample) u WHERE doc ->> 'town' = 't1' AND doc ->> 'name' = 'n1';
+FETCH NEXT FROM c;
+UPDATE plain SET note = 'here' WHERE CURRENT OF c RETURNING id, note;
+ROLLBACK;
+RESET indextable.planner;
+DROP VIEW united, towns, barred;
 
 -- ---- joins, in their order
 SELECT d AS difference FROM (VALUES

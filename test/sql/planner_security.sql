@@ -232,9 +232,14 @@ CREATE VIEW barrier WITH (security_barrier) AS SELECT * FROM account WHERE doc -
 CREATE VIEW inner_barrier WITH (security_barrier) AS SELECT * FROM account WHERE doc ->> 'tenant' = 'a' AND 10 / (doc ->> 'amount')::int > 1;
 CREATE VIEW outer_barrier WITH (security_barrier) AS SELECT id, note, doc FROM inner_barrier WHERE doc ->> 'town' = 't1' AND leak(doc ->> 'secret');
 CREATE VIEW invoker WITH (security_invoker) AS SELECT * FROM account;
-GRANT SELECT, UPDATE, DELETE ON barrier, inner_barrier, outer_barrier, invoker TO tenant_reader;
+CREATE VIEW united WITH (security_invoker) AS SELECT * FROM account UNION ALL SELECT id + 1000, owner, note, doc FROM part;
+CREATE VIEW united_barrier WITH (security_barrier) AS SELECT * FROM united;
+GRANT SELECT, UPDATE, DELETE ON barrier, inner_barrier, outer_barrier, invoker, united, united_barrier TO tenant_reader;
 SET ROLE tenant_reader;
 SELECT v, a.* FROM unnest('{barrier,inner_barrier,outer_barrier,invoker}'::text[]) v, all_served(v) a;
+SELECT v, count(*) AS queries, count(s.searched) AS used, string_agg(q || ': ' || nullif(s.difference, ''), E'\n') AS differences
+	FROM unnest('{united,united_barrier}'::text[]) v, query, served(regexp_replace(q, '(FROM|JOIN) t\M', '\1 ' || v, 'g')) s
+	WHERE q !~ '^(UPDATE|DELETE)|FOR UPDATE' GROUP BY v ORDER BY v;
 RESET ROLE;
 DROP SCHEMA planner_security CASCADE;
 DROP ROLE tenant_reader;
