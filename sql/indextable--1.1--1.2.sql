@@ -8,6 +8,11 @@ SET LOCAL search_path = pg_catalog, pg_temp;
 
 COMMENT ON SCHEMA indextable IS 'Index tables over JSONB documents: what users call, and views of what there is';
 
+-- A fact table may have no documents.
+ALTER TABLE indextable_internal.definition ALTER COLUMN document DROP NOT NULL;
+COMMENT ON COLUMN indextable_internal.definition.document     IS 'the JSONB column, by its name in fact_columns; NULL: the fact table has none, or several of which none is used';
+COMMENT ON COLUMN indextable.index_tables.document     IS 'the JSONB column; NULL: the fact table has none, or several of which none is used';
+
 COMMENT ON COLUMN indextable.queues.backlog       IS 'number of changes that are not applied yet; NULL, as lag, if it is not known: while somebody has a queue table locked (size is NULL, too), a node of Citus cannot be reached, or a server with feeds does not answer or is not asked by any worker. Of a distributed fact table the backlog is that of all nodes, and workers and errors are those of this one';
 COMMENT ON COLUMN indextable.queues.last_error_at IS 'since when; or, if there is no error, since when the server with the feeds was not asked';
 
@@ -259,7 +264,8 @@ LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
     SELECT (ceil(n * indextable_internal.tuple_pages(24, p.ident_bytes)) + ceil(n * i.ident)) * page,
            (ceil(n * indextable_internal.tuple_pages(24, p.entry_bytes)) + ceil(n * i.entry)) * page,
-           (ceil(n * indextable_internal.tuple_pages(24, p.ident_bytes + p.stored_bytes)) + ceil(n * i.ident)) * page,
+           CASE WHEN p.document_column IS NOT NULL THEN
+               (ceil(n * indextable_internal.tuple_pages(24, p.ident_bytes + p.stored_bytes)) + ceil(n * i.ident)) * page END,
            ceil(least(p.keys, n) * i.key + (n - least(p.keys, n)) * CASE WHEN p.equal_once THEN 6 / (page - 24) / 0.9::float8 ELSE i.key END) * page
     FROM (SELECT current_setting('block_size')::float8) b(page),
          LATERAL (SELECT indextable_internal.tuple_pages(8, p.ident_bytes) / 0.9::float8, indextable_internal.tuple_pages(8, p.key_bytes) / 0.9::float8,
@@ -273,7 +279,7 @@ LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
     SELECT 'normalized ' || indextable_internal.in_bytes(s.normalized)
            || CASE WHEN p.include IS NULL THEN '' ELSE ', partial ' || indextable_internal.in_bytes(s.partial) END
-           || ', denormalized ' || indextable_internal.in_bytes(s.denormalized)
+           || coalesce(', denormalized ' || indextable_internal.in_bytes(s.denormalized), '')
            || CASE WHEN p.multi THEN '' ELSE '; a native index ' || indextable_internal.in_bytes(s.native) END
     FROM indextable_internal.sizes(p, n) s;
 END;
@@ -491,7 +497,7 @@ BEGIN ATOMIC
                          WHEN 'selective' THEN CASE WHEN c.single AND NOT (t.updates >= p.documents AND t.hot_updates > t.updates / 2)
                                                     THEN 'native_index' ELSE 'index_table' END
                          ELSE 'none' END AS kind) k,
-         LATERAL (SELECT k.kind = 'index_table' AND p.shows_fields AND p.entry_bytes > 0.5 * p.document_bytes AND p.inline AS whole) w,
+         LATERAL (SELECT k.kind = 'index_table' AND p.shows_fields AND p.entry_bytes > 0.5 * p.document_bytes AND p.inline AND p.document_column IS NOT NULL AS whole) w,
          LATERAL (SELECT k.kind,
                          c.branch = 'selective' AND c.changes AS changes,
                          c.branch = 'selective' AND NOT c.changes AND p.partitions IS NOT NULL AND p.all_differ AND NOT p.multi AND NOT p.shows_fields AS differs,

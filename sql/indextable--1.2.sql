@@ -61,7 +61,7 @@ CREATE TABLE indextable_internal.definition (
     fact_oid     oid      NOT NULL,
     fact_columns name[]   NOT NULL,
     primary_key  name[]   NOT NULL,
-    document     name     NOT NULL,
+    document     name,
     key          text[]   NOT NULL,
     include      text[],
     filter       text,
@@ -81,7 +81,7 @@ COMMENT ON COLUMN indextable_internal.definition.fact_table   IS 'the table it i
 COMMENT ON COLUMN indextable_internal.definition.fact_oid     IS 'OID of the fact table when the row was written; another one means the row was restored from a dump';
 COMMENT ON COLUMN indextable_internal.definition.fact_columns IS 'names of the fact table''s columns by number when the row was written (dropped: empty), so that fields follow renames';
 COMMENT ON COLUMN indextable_internal.definition.primary_key  IS 'columns of the fact table''s primary key, by their names in fact_columns';
-COMMENT ON COLUMN indextable_internal.definition.document     IS 'the JSONB column, by its name in fact_columns';
+COMMENT ON COLUMN indextable_internal.definition.document     IS 'the JSONB column, by its name in fact_columns; NULL: the fact table has none, or several of which none is used';
 COMMENT ON COLUMN indextable_internal.definition.key          IS 'key field specs, in order';
 COMMENT ON COLUMN indextable_internal.definition.include      IS 'field specs of the included fields (partial), or of those that are added up (totals)';
 COMMENT ON COLUMN indextable_internal.definition.filter       IS 'which fact rows have entries; NULL: all';
@@ -853,7 +853,7 @@ COMMENT ON COLUMN indextable.index_tables.include      IS 'field specs of the in
 COMMENT ON COLUMN indextable.index_tables.filter       IS 'which fact rows have entries; NULL: all';
 COMMENT ON COLUMN indextable.index_tables.is_unique    IS 'whether a key may have one entry only';
 COMMENT ON COLUMN indextable.index_tables.on_mismatch  IS 'what becomes of a value that cannot be a key: error or skip';
-COMMENT ON COLUMN indextable.index_tables.document     IS 'the JSONB column';
+COMMENT ON COLUMN indextable.index_tables.document     IS 'the JSONB column; NULL: the fact table has none, or several of which none is used';
 COMMENT ON COLUMN indextable.index_tables.partitions   IS 'number of partitions of the index table; 0: not partitioned';
 COMMENT ON COLUMN indextable.index_tables.partition_by IS 'by which key field it is partitioned, and how; NULL: not partitioned';
 
@@ -1123,7 +1123,8 @@ LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
     SELECT (ceil(n * indextable_internal.tuple_pages(24, p.ident_bytes)) + ceil(n * i.ident)) * page,
            (ceil(n * indextable_internal.tuple_pages(24, p.entry_bytes)) + ceil(n * i.entry)) * page,
-           (ceil(n * indextable_internal.tuple_pages(24, p.ident_bytes + p.stored_bytes)) + ceil(n * i.ident)) * page,
+           CASE WHEN p.document_column IS NOT NULL THEN
+               (ceil(n * indextable_internal.tuple_pages(24, p.ident_bytes + p.stored_bytes)) + ceil(n * i.ident)) * page END,
            ceil(least(p.keys, n) * i.key + (n - least(p.keys, n)) * CASE WHEN p.equal_once THEN 6 / (page - 24) / 0.9::float8 ELSE i.key END) * page
     FROM (SELECT current_setting('block_size')::float8) b(page),
          LATERAL (SELECT indextable_internal.tuple_pages(8, p.ident_bytes) / 0.9::float8, indextable_internal.tuple_pages(8, p.key_bytes) / 0.9::float8,
@@ -1137,7 +1138,7 @@ LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
     SELECT 'normalized ' || indextable_internal.in_bytes(s.normalized)
            || CASE WHEN p.include IS NULL THEN '' ELSE ', partial ' || indextable_internal.in_bytes(s.partial) END
-           || ', denormalized ' || indextable_internal.in_bytes(s.denormalized)
+           || coalesce(', denormalized ' || indextable_internal.in_bytes(s.denormalized), '')
            || CASE WHEN p.multi THEN '' ELSE '; a native index ' || indextable_internal.in_bytes(s.native) END
     FROM indextable_internal.sizes(p, n) s;
 END;
@@ -1355,7 +1356,7 @@ BEGIN ATOMIC
                          WHEN 'selective' THEN CASE WHEN c.single AND NOT (t.updates >= p.documents AND t.hot_updates > t.updates / 2)
                                                     THEN 'native_index' ELSE 'index_table' END
                          ELSE 'none' END AS kind) k,
-         LATERAL (SELECT k.kind = 'index_table' AND p.shows_fields AND p.entry_bytes > 0.5 * p.document_bytes AND p.inline AS whole) w,
+         LATERAL (SELECT k.kind = 'index_table' AND p.shows_fields AND p.entry_bytes > 0.5 * p.document_bytes AND p.inline AND p.document_column IS NOT NULL AS whole) w,
          LATERAL (SELECT k.kind,
                          c.branch = 'selective' AND c.changes AS changes,
                          c.branch = 'selective' AND NOT c.changes AND p.partitions IS NOT NULL AND p.all_differ AND NOT p.multi AND NOT p.shows_fields AS differs,

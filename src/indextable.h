@@ -148,7 +148,10 @@ typedef struct IndexDef
 	const char *misplaced;		/* why it cannot be so where its tables are, a
 								 * constant; or NULL */
 	bool		multi;			/* a key field is multi-valued */
-	int			docno;			/* which of fact->doc_attno is the document */
+	AttrNumber	fact_document;	/* number of the fact table's column that holds
+								 * the documents, or this, which no column has: */
+#define NO_DOCUMENT	PG_INT16_MIN
+	int			docno;			/* position of it in fact->doc_attno, or -1 */
 	TransactionId xmin;			/* of the catalog row; see lookup/lookup.c */
 
 	int			nkeys;			/* key fields */
@@ -278,7 +281,7 @@ typedef struct DefinitionRow
 	Oid			index_table;
 	Oid			fact_table;
 	List	   *primary_key;	/* names (char *) of the fact table's columns */
-	char	   *document;		/* the name of the JSONB column */
+	char	   *document;		/* the name of the JSONB column, or NULL */
 	List	   *key;			/* specifications (char *) of the key fields */
 	List	   *include;		/* and of the included fields */
 	char	   *filter;

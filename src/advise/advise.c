@@ -102,7 +102,8 @@ Datum
 indextable_advise(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	DefinitionRow *row;
+	Relation	fact;
+	AttrNumber	doc;
 	char	   *document;
 	Oid			types[] = {REGCLASSOID, TEXTOID, NAMEOID, INT4OID};
 	Datum		values[4];
@@ -125,9 +126,9 @@ indextable_advise(PG_FUNCTION_ARGS)
 	 * context it would be.
 	 */
 	(void) profile_row_type(false);
-	row = new_request(NIL, NIL, NULL);
 	document = PG_ARGISNULL(ARG_DOCUMENT) ? NULL : NameStr(*PG_GETARG_NAME(ARG_DOCUMENT));
-	relation_close(open_judged(PG_GETARG_OID(ARG_FACT_TABLE), row, document), NoLock);
+	(void) open_documents(PG_GETARG_OID(ARG_FACT_TABLE), document, &fact, &doc);
+	relation_close(fact, NoLock);
 	values[0] = PG_GETARG_DATUM(ARG_FACT_TABLE);
 	values[1] = CStringGetTextDatum(fact_name(PG_GETARG_OID(ARG_FACT_TABLE)));
 	values[2] = PG_GETARG_DATUM(ARG_DOCUMENT);
@@ -392,7 +393,7 @@ open_judged(Oid relid, DefinitionRow *row, const char *document)
 	row->fact_table = RelationGetRelid(fact);
 	if (foreign_leaves(row->fact_table) != NIL && stored_key(row->fact_table) == NIL)
 		row->primary_key = partition_columns(fact);
-	row->document = document_column(fact, document);
+	row->document = document_column(fact, document, row);
 	return fact;
 }
 
@@ -403,6 +404,8 @@ open_documents(Oid relid, const char *document, Relation *fact, AttrNumber *doc)
 	DefinitionRow *row = new_request(NIL, NIL, NULL);
 
 	*fact = open_judged(relid, row, document);
+	if (row->document == NULL)
+		row->document = document_column(*fact, document, NULL);
 	*doc = get_attnum(relid, row->document);
 	return make_fact_def(*fact, row->primary_key != NIL ? row->primary_key : stored_key(relid), NULL, CurrentMemoryContext);
 }

@@ -57,6 +57,7 @@ static bool is_number(Field *field, Datum value);
  */
 #define SPREAD			4.0
 
+static Size document_size(TupleTableSlot *slot, AttrNumber doc, Size *stored);
 static void choose_sample(Sample *sample, AttrNumber doc, int rows, double bytes);
 
 /*
@@ -73,7 +74,7 @@ profile_table(Profile *p, Relation fact, int rows, double bytes)
 	Tuplesortstate *sort;
 	Sample		sample;
 
-	sample_begin(&sample, p->def->fact, p->def->fact->doc_attno[p->def->docno], fact, rows, bytes);
+	sample_begin(&sample, p->def->fact, p->def->fact_document, fact, rows, bytes);
 	p->partitioned = p->def->fact->partitioned;
 	p->partitions = sample.partitions;
 	for (int i = p->def->nkeys; i < p->def->nkeys + p->def->nincludes; i++)
@@ -139,20 +140,17 @@ read_row(Profile *p, TupleTableSlot *slot, Tuplesortstate *sort, TupleTableSlot 
 {
 	IndexDef   *def = p->def;
 	MemoryContext old = MemoryContextSwitchTo(cxt);
-	AttrNumber	doc = def->fact->doc_attno[def->docno];
 	FactRow		row;
 	Rejection	rejection = {0};
 	Entries		entries;
 	int			skipped;
+	Size		stored;
 
 	factrow_init(&row, def->fact, slot);
 	row.rejection = &rejection;
 	p->sampled++;
-	if (!slot->tts_isnull[doc - 1])
-	{
-		p->document_bytes += toast_raw_datum_size(slot->tts_values[doc - 1]);
-		p->stored_bytes += toast_datum_size(slot->tts_values[doc - 1]);
-	}
+	p->document_bytes += document_size(slot, def->fact_document, &stored);
+	p->stored_bytes += stored;
 
 	if (!passes_filter(def, slot))
 	{
@@ -310,7 +308,7 @@ is_number(Field *field, Datum value)
 
 /*
  * sample_begin
- *		Chooses a sample of at most about so many rows, whose documents, column doc, have at
+ *		Chooses a sample of at most about so many rows, whose documents, in column doc or NO_DOCUMENT, have at
  *		most about so many bytes.  Until sample_end(), settings are those of entries, and a
  *		new snapshot is the active one.
  */
@@ -351,14 +349,12 @@ choose_sample(Sample *sample, AttrNumber doc, int rows, double bytes)
 		scan.foreign_limit = 1;
 		while ((slot = block_scan_next(&scan)) != NULL)
 		{
-			bool		isnull;
-			Datum		value = slot_getattr(slot, doc, &isnull);
+			Size		stored;
 
 			if (scan.foreign != NULL)
 				continue;
 			pilot_rows++;
-			if (!isnull)
-				pilot_bytes += toast_raw_datum_size(value);
+			pilot_bytes += document_size(slot, doc, &stored);
 		}
 		block_scan_end(&scan);
 	}
@@ -374,6 +370,31 @@ choose_sample(Sample *sample, AttrNumber doc, int rows, double bytes)
 	chosen = Min(rows, blocks * wanted / documents * SPREAD);
 	sample->percent = Min(100 * chosen / blocks, 100);
 	sample->keep = Min(wanted / (documents * sample->percent / 100), 1);
+}
+
+/*
+ * document_size
+ *		Returns the size of a row's document, in bytes, 0 if it is NULL, and puts into *stored the size of what
+ *		is stored of it.  Where the fact table has no documents, that is the row, without what is stored
+ *		out of line.
+ */
+static Size
+document_size(TupleTableSlot *slot, AttrNumber doc, Size *stored)
+{
+	Datum		value;
+	bool		isnull;
+
+	*stored = 0;
+	if (doc == NO_DOCUMENT)
+	{
+		slot_getallattrs(slot);
+		return *stored = heap_compute_data_size(slot->tts_tupleDescriptor, slot->tts_values, slot->tts_isnull);
+	}
+	value = slot_getattr(slot, doc, &isnull);
+	if (isnull)
+		return 0;
+	*stored = toast_datum_size(value);
+	return toast_raw_datum_size(value);
 }
 
 /* sample_next: returns the next row of the sample, or NULL */

@@ -147,7 +147,9 @@ catalog_insert(DefinitionRow *row, Relation fact)
 	values[DEF_FACT_OID - 1] = ObjectIdGetDatum(row->fact_table);
 	values[DEF_FACT_COLUMNS - 1] = string_array(get_column_names_by_number(fact), NAMEOID);
 	values[DEF_PRIMARY_KEY - 1] = string_array(row->primary_key, NAMEOID);
-	values[DEF_DOCUMENT - 1] = DirectFunctionCall1(namein, CStringGetDatum(row->document));
+	if (row->document != NULL)
+		values[DEF_DOCUMENT - 1] = DirectFunctionCall1(namein, CStringGetDatum(row->document));
+	isnull[DEF_DOCUMENT - 1] = row->document == NULL;
 	values[DEF_KEY - 1] = string_array(row->key, TEXTOID);
 	values[DEF_INCLUDE - 1] = string_array(row->include, TEXTOID);
 	isnull[DEF_INCLUDE - 1] = row->include == NIL;
@@ -256,7 +258,8 @@ read_definition(HeapTuple tuple, TupleDesc desc)
 	row->primary_key = array_strings(values[DEF_PRIMARY_KEY - 1], NAMEOID);
 	row->index_table = DatumGetObjectId(values[DEF_INDEX_TABLE - 1]);
 	row->fact_table = DatumGetObjectId(values[DEF_FACT_TABLE - 1]);
-	row->document = pstrdup(NameStr(*DatumGetName(values[DEF_DOCUMENT - 1])));
+	if (!isnull[DEF_DOCUMENT - 1])
+		row->document = pstrdup(NameStr(*DatumGetName(values[DEF_DOCUMENT - 1])));
 	row->key = array_strings(values[DEF_KEY - 1], TEXTOID);
 	if (!isnull[DEF_INCLUDE - 1])
 		row->include = array_strings(values[DEF_INCLUDE - 1], TEXTOID);

@@ -387,6 +387,8 @@ read_new_definition(FunctionCallInfo fcinfo, DefinitionRow *stored, DefinitionRo
 	if (!PG_ARGISNULL(ARG_ON_MISMATCH))
 		row->on_mismatch = check_allowed_value("on_mismatch", text_arg(fcinfo, ARG_ON_MISMATCH, NULL), mismatch_names);
 	check_request(row);
+	if (row->document == NULL)
+		row->document = document_column(fact, NULL, row);
 
 	return !same_strings(row->include, stored->include) || row->strategy != stored->strategy ||
 		!same_or_null(row->filter, stored->filter);

@@ -163,7 +163,7 @@ indextable_create(PG_FUNCTION_ARGS)
 	place_check_fact(fact, is_async(&row));
 	row.fact_table = RelationGetRelid(fact);
 	row.document = document_column(fact, PG_ARGISNULL(ARG_DOCUMENT) ? NULL :
-								   NameStr(*PG_GETARG_NAME(ARG_DOCUMENT)));
+								   NameStr(*PG_GETARG_NAME(ARG_DOCUMENT)), &row);
 	if (row.filter != NULL)
 		row.filter = check_filter(fact, row.filter);
 	row.key = stored_fields(fact, row.key);

@@ -188,7 +188,7 @@ compare(DefinitionRow *row, IndexDef *asked, PartitioningRequest *parts, Definit
 		differs(found, "is_unique", psprintf("is_unique => %s", row->is_unique ? "true" : "false"));
 	if (row->on_mismatch != stored->on_mismatch)
 		differs(found, "on_mismatch", psprintf("on_mismatch => '%s'", mismatch_names[row->on_mismatch]));
-	if (strcmp(row->document, stored->document) != 0)
+	if (!same_or_null(row->document, stored->document))
 		differs(found, "document", NULL);
 	compare_partitioning(partitioning_asked(parts, key_names(asked)), partitioning_of(rel), found);
 }

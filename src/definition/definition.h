@@ -84,7 +84,7 @@ extern bool has_only_document(Relation fact);
 extern AttrNumber named_column(Relation fact, const char *name, const char **column_names);
 extern const char **get_stored_column_names(Relation fact, DefinitionRow *stored);
 extern bool same_primary_key(FactDef *factdef, Relation fact, DefinitionRow *stored, const char **names);
-extern char *document_column(Relation fact, const char *wanted);
+extern char *document_column(Relation fact, const char *wanted, DefinitionRow *row);
 extern List *stored_key(Oid fact);
 extern bool resolve_row_key(FactDef *def, Relation fact, List *key, const char **names);
 pg_noreturn extern void report_no_primary_key(Oid fact);

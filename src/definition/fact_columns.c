@@ -30,6 +30,7 @@
 #include "../util/sql.h"
 #include "definition.h"
 
+static FieldSpec *first_path(DefinitionRow *row);
 static bool may_become_document(Form_pg_attribute att);
 static int	hint_for_json_column(Relation fact, Form_pg_attribute att);
 static char *possible_key(Oid fact);
@@ -37,13 +38,16 @@ static bool is_key_index(FactDef *def, Relation leaf, Relation index);
 
 /*
  * document_column
- *		Returns the name of the JSONB column that holds the documents: the one that is
- *		wanted, or the only one if wanted is NULL.
+ *		Returns the name of the JSONB column that holds the documents: the one that is wanted, or the only
+ *		one if wanted is NULL.  Returns NULL if that leaves no column, or several, and the definition that
+ *		is asked for needs none; a definition of NULL needs one.
  */
 char *
-document_column(Relation fact, const char *wanted)
+document_column(Relation fact, const char *wanted, DefinitionRow *row)
 {
 	TupleDesc	desc = RelationGetDescr(fact);
+	FieldSpec  *path = row == NULL ? NULL : first_path(row);
+	bool		needed = row == NULL || row->strategy == STRATEGY_DENORMALIZED || path != NULL;
 	char	   *found = NULL;
 	List	   *others = NIL;
 	Form_pg_attribute text = NULL;
@@ -77,6 +81,8 @@ document_column(Relation fact, const char *wanted)
 		else
 			others = lappend(others, NameStr(att->attname));
 	}
+	if (wanted == NULL && !needed)
+		return others == NIL ? found : NULL;
 	if (others != NIL)
 	{
 		StringInfoData list;
@@ -88,6 +94,8 @@ document_column(Relation fact, const char *wanted)
 				(errcode(ERRCODE_AMBIGUOUS_COLUMN),
 				 errmsg("table \"%s\" has several JSONB columns", RelationGetRelationName(fact)),
 				 errdetail("They are \"%s\"%s.", found, list.data),
+				 row != NULL && OidIsValid(row->index_table) ?
+				 errhint("Create another index table, with document => %s for example, and drop this one.", quote_literal_cstr(found)) :
 				 errhint("Name the one that holds the documents, as in document => %s.", quote_literal_cstr(found))));
 	}
 	if (found != NULL)
@@ -98,13 +106,37 @@ document_column(Relation fact, const char *wanted)
 				 errmsg("column \"%s\" of table \"%s\" does not exist",
 						wanted, RelationGetRelationName(fact)),
 				 nearest.name != NULL ? errhint("Perhaps you mean document => %s.", quote_literal_cstr(nearest.name)) : 0));
+	if (path == NULL && row != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("table \"%s\" has no JSONB column for the strategy \"denormalized\"", RelationGetRelationName(fact)),
+				 errhint("Include the columns that queries read, as in include => '{@a,@b}'.")));
 	ereport(ERROR,
 			(errcode(ERRCODE_UNDEFINED_COLUMN),
 			 errmsg("table \"%s\" has no JSONB column", RelationGetRelationName(fact)),
 			 text != NULL && get_typtype(text->atttypid) == TYPTYPE_DOMAIN ?
-			 errdetail("The type of column \"%s\" is %s, a domain.", NameStr(text->attname), format_type_be(text->atttypid)) : 0,
-			 text != NULL ? hint_for_json_column(fact, text) :
-			 errhint("A fact table keeps its documents in a column of type jsonb.")));
+			 errdetail("The type of column \"%s\" is %s, a domain.", NameStr(text->attname), format_type_be(text->atttypid)) :
+			 path != NULL ? errdetail("Field \"%s\" is a path into a document.", path->text) : 0,
+			 path != NULL && get_attnum(RelationGetRelid(fact), path->steps[0].name) > 0 ?
+			 errhint("A column of the table is written with \"@\", as in %s.",
+					 array_literal(list_make1(psprintf("@%s", quote_identifier(path->steps[0].name))))) :
+			 text != NULL && getBaseType(text->atttypid) != TEXTOID ? hint_for_json_column(fact, text) :
+			 row == NULL ? errhint("To judge a key of columns, name it, as in key => '{@column}'.") :
+			 errhint("A column of the table is written with \"@\"; documents are kept in a column of type jsonb.")));
+}
+
+/* first_path: returns the first field of a definition that is a path into a document; NULL: there is none */
+static FieldSpec *
+first_path(DefinitionRow *row)
+{
+	foreach_ptr(char, field, list_concat_copy(row->key, row->include))
+	{
+		FieldSpec  *spec = parse_field_spec(field, false);
+
+		if (spec->column == NULL && spec->expression == NULL)
+			return spec;
+	}
+	return NULL;
 }
 
 /* may_become_document: returns whether a column is of a type that may hold JSON */

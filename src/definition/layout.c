@@ -161,7 +161,7 @@ add_field(List **columns, IndexDef *def, int i, bool not_null)
 static void
 add_document(List **columns, IndexDef *def)
 {
-	add_column(columns, def, get_attname(def->fact->relid, def->fact->doc_attno[def->docno], false), "document",
+	add_column(columns, def, get_attname(def->fact->relid, def->fact_document, false), "document",
 			   JSONBOID, -1, InvalidOid, false);
 }
 
@@ -228,7 +228,7 @@ other_name(IndexDef *def, const char *name)
 	if (longer.len == 0 || strcmp(longer.data, name) == 0)
 	{
 		resetStringInfo(&longer);
-		appendStringInfo(&longer, "%s_%s", get_attname(fact->relid, fact->doc_attno[def->docno], false), name);
+		appendStringInfo(&longer, "%s_%s", get_attname(fact->relid, def->fact_document, false), name);
 	}
 	if (longer.len >= NAMEDATALEN)
 		return pstrdup("Name the field with AS.");

@@ -27,6 +27,7 @@
 #include "../util/sql.h"
 #include "definition.h"
 
+static void find_document(IndexDef *def, Relation fact, DefinitionRow *row, const char **column_names);
 static void refuse_damaged(DefinitionRow *row, IndexDef *def);
 static bool same_equality(Oid a, Oid b);
 static AttrNumber *live_columns(TupleDesc desc, int *n);
@@ -115,14 +116,11 @@ make_index_def(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel
 			   const char **column_names)
 {
 	IndexDef   *def = palloc0(sizeof(IndexDef));
-	AttrNumber	doc = named_column(fact, row->document, column_names);
 	AttrNumber	attno = 0;
 	AttrNumber *live = NULL;
 	int			nlive = 0;
 	int			i;
 
-	if (!is_document_column(TupleDescAttr(RelationGetDescr(fact), doc - 1)))
-		report_altered_index_table(row->index_table, fact, "The column that held the documents is not JSONB any more.");
 	if (rel != NULL)
 		live = live_columns(RelationGetDescr(rel), &nlive);
 	def->fact = factdef;
@@ -135,18 +133,7 @@ make_index_def(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel
 	def->misplaced = place_problem(factdef->relid, row->index_table, is_queued(row));
 	def->active = def->misplaced == NULL && row->state == STATE_ACTIVE;
 
-	for (i = 0; i < factdef->ndocs && factdef->doc_attno[i] != doc; i++)
-		;
-	if (i == factdef->ndocs)
-	{
-		factdef->doc_attno = factdef->ndocs == 0 ? palloc(sizeof(AttrNumber)) :
-			repalloc(factdef->doc_attno, sizeof(AttrNumber) * (i + 1));
-		factdef->slice = factdef->ndocs == 0 ? palloc(sizeof(int32)) :
-			repalloc(factdef->slice, sizeof(int32) * (i + 1));
-		factdef->slice[i] = 0;
-		factdef->doc_attno[factdef->ndocs++] = doc;
-	}
-	def->docno = i;
+	find_document(def, fact, row, column_names);
 
 	/*
 	 * Columns are numbered in the order in which layout.c makes them: key
@@ -219,6 +206,34 @@ make_index_def(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel
 	return def;
 }
 
+/* find_document: finds the column that holds the documents, if there is one, and adds it to those of the fact table's definition */
+static void
+find_document(IndexDef *def, Relation fact, DefinitionRow *row, const char **column_names)
+{
+	FactDef    *factdef = def->fact;
+	int			i;
+
+	def->fact_document = NO_DOCUMENT;
+	def->docno = -1;
+	if (row->document == NULL)
+		return;
+	def->fact_document = named_column(fact, row->document, column_names);
+	if (!is_document_column(TupleDescAttr(RelationGetDescr(fact), def->fact_document - 1)))
+		report_altered_index_table(row->index_table, fact, "The column that held the documents is not JSONB any more.");
+	for (i = 0; i < factdef->ndocs && factdef->doc_attno[i] != def->fact_document; i++)
+		;
+	if (i == factdef->ndocs)
+	{
+		factdef->doc_attno = factdef->ndocs == 0 ? palloc(sizeof(AttrNumber)) :
+			repalloc(factdef->doc_attno, sizeof(AttrNumber) * (i + 1));
+		factdef->slice = factdef->ndocs == 0 ? palloc(sizeof(int32)) :
+			repalloc(factdef->slice, sizeof(int32) * (i + 1));
+		factdef->slice[i] = 0;
+		factdef->doc_attno[factdef->ndocs++] = def->fact_document;
+	}
+	def->docno = i;
+}
+
 /*
  * refuse_damaged
  *		Raises an error if the definition of an index table that exists is one that create() and
@@ -241,6 +256,8 @@ refuse_damaged(DefinitionRow *row, IndexDef *def)
 		why = "It is asynchronous, and unique.";
 	if (is_totals(def) && (def->async || def->is_unique))
 		why = "It is of totals, and asynchronous or unique.";
+	if (def->docno < 0 && def->strategy == STRATEGY_DENORMALIZED)
+		why = "It is denormalized, and names no column with documents.";
 	if (replaced != NULL && replaced->fact_table != row->fact_table)
 		why = "It is to replace an index table of another fact table.";
 	for (int i = 0; i < def->nkeys + def->nincludes; i++)
@@ -249,6 +266,8 @@ refuse_damaged(DefinitionRow *row, IndexDef *def)
 			why = "More than one key field, or an included field, is multi-valued.";
 		if (def->fields[i].is_hint && i < def->nkeys)
 			why = "A key field is the place of a row.";
+		if (def->docno < 0 && def->fields[i].spec->column == NULL && def->fields[i].spec->expression == NULL)
+			why = "A field is a path, and it names no column with documents.";
 	}
 	if (OidIsValid(owner) && owner != def->fact->owner && !is_adopted(row->index_table, def->fact->relid))
 		ereport(ERROR,
@@ -296,7 +315,8 @@ definition_columns(IndexDef *def)
 	Bitmapset  *columns = NULL;
 
 #define ADD(attno)	columns = bms_add_member(columns, (attno) - FirstLowInvalidHeapAttributeNumber)
-	ADD(fact->doc_attno[def->docno]);
+	if (def->docno >= 0)
+		ADD(def->fact_document);
 	for (int i = 0; i < fact->npk; i++)
 		ADD(fact->pk_attno[i]);
 	for (int i = 0; i < def->nkeys + def->nincludes; i++)

@@ -145,7 +145,7 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 	if (def->doc_attno != 0)
 	{
 		/* The document is taken as it is stored, compressed or out of line. */
-		AttrNumber	attno = fact->doc_attno[def->docno];
+		AttrNumber	attno = def->fact_document;
 
 		values[def->doc_attno - 1] = slot->tts_values[attno - 1];
 		isnull[def->doc_attno - 1] = slot->tts_isnull[attno - 1];
@@ -398,16 +398,16 @@ column_value(Field *field, Datum value, bool is_key, Datum *result)
 	return VALUE_OK;
 }
 
-/* converted_text: returns the column that cannot be cast; of an expression the document, and of a virtual column its expression */
+/* converted_text: returns the column that cannot be cast; of an expression the document or, without one, its text; of a virtual column its expression */
 static char *
 converted_text(Field *field, FactRow *row, int docno)
 {
-	int			i = (field->fact_attno == EXPRESSION_ATTNO ? row->fact->doc_attno[docno] : field->fact_attno) - 1;
+	AttrNumber	attno = field->fact_attno != EXPRESSION_ATTNO ? field->fact_attno : docno >= 0 ? row->fact->doc_attno[docno] : 0;
 	Relation	fact;
 	char	   *result;
 
-	if (!row->slot->tts_isnull[i])
-		return value_text(TupleDescAttr(row->slot->tts_tupleDescriptor, i)->atttypid, row->slot->tts_values[i]);
+	if (attno > 0 && !row->slot->tts_isnull[attno - 1])
+		return value_text(TupleDescAttr(row->slot->tts_tupleDescriptor, attno - 1)->atttypid, row->slot->tts_values[attno - 1]);
 	fact = relation_open(row->fact->relid, AccessShareLock);
 	result = expression_text(fact, field->convert);
 	relation_close(fact, NoLock);

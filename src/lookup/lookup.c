@@ -261,7 +261,7 @@ lookup_check_access(Lookup *lookup)
 				 errhint("Enable row security on the fact table instead. Look-ups respect it.")));
 	lookup->secured = !lookup->entries_only &&
 		(check_enable_rls(lookup->factdef->relid, InvalidOid, false) == RLS_ENABLED ||
-		 (lookup->rows && has_virtual_columns(RelationGetDescr(lookup->fact))));
+		 (lookup_reads_whole_rows(lookup) && has_virtual_columns(RelationGetDescr(lookup->fact))));
 	lookup->copies = def->doc_attno != 0 && !lookup->rows && !lookup->secured && !lookup->entries_only &&
 		(granted || !def->async);
 	if (!lookup->copies && !lookup->entries_only)

@@ -70,6 +70,10 @@ typedef struct Lookup
 	MemoryContext cxt;			/* of the document */
 	Datum		document;
 	bool		found;
+	FmgrInfo	to_jsonb;		/* makes a document of a row where the fact
+								 * table has none; fn_oid is InvalidOid before
+								 * it is needed */
+	MemoryContext row_cxt;		/* of such a row, or NULL */
 
 	/* Fetching directly. */
 	bool		reading;		/* fact_rows has begun */
@@ -86,6 +90,7 @@ typedef struct Lookup
 								 * fetched */
 } Lookup;
 
+extern bool lookup_reads_whole_rows(Lookup *lookup);
 extern void lookup_expect(Lookup *lookup, TupleTableSlot *entry);
 extern bool lookup_document(Lookup *lookup, TupleTableSlot *entry, Datum *document);
 extern void lookup_end_documents(Lookup *lookup);

@@ -11,9 +11,14 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
+#include "catalog/pg_type.h"
 #include "executor/spi.h"
+#include "funcapi.h"
 #include "miscadmin.h"
+#include "nodes/makefuncs.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 
@@ -36,6 +41,7 @@ static bool find_rows(Lookup *lookup, Datum *key, ItemPointer place);
 static void put_rows(Lookup *lookup, List *rows);
 static bool matches(Lookup *lookup, TupleTableSlot *row);
 static void fetch_secured(Lookup *lookup, Datum *key);
+static Datum row_as_document(Lookup *lookup, TupleTableSlot *row);
 static void put_row(Lookup *lookup, TupleTableSlot *row);
 
 /*
@@ -116,7 +122,7 @@ begin_foreign_batch(Lookup *lookup)
 {
 	RowRequest	request = {.def = lookup->factdef,.relid = lookup->factdef->relid,.secured = lookup->secured};
 
-	request.columns = lookup->rows ? NULL : lookup->def->used;
+	request.columns = lookup_reads_whole_rows(lookup) ? NULL : lookup->def->used;
 	lookup->gathering = foreign_batch_begin(&request);
 }
 
@@ -127,8 +133,8 @@ begin_reading(Lookup *lookup)
 	if (lookup->reading)
 		return;
 	live_scan_begin(&lookup->fact_rows, lookup->factdef, lookup->fact, lookup->snapshot);
-	lookup->fact_rows.columns = lookup->rows ? RelationGetNumberOfAttributes(lookup->fact) :
-		lookup->factdef->doc_attno[lookup->def->docno];
+	lookup->fact_rows.columns = lookup_reads_whole_rows(lookup) ? RelationGetNumberOfAttributes(lookup->fact) :
+		lookup->def->fact_document;
 	lookup->reading = true;
 }
 
@@ -358,6 +364,36 @@ lookup_end_documents(Lookup *lookup)
 		SPI_freeplan(lookup->plan);
 }
 
+/* lookup_reads_whole_rows: returns whether all columns of fact rows are returned, maybe as documents */
+bool
+lookup_reads_whole_rows(Lookup *lookup)
+{
+	return lookup->rows || lookup->def->fact_document == NO_DOCUMENT;
+}
+
+/* row_as_document: returns a row as to_jsonb() does, in memory that is kept until the next row */
+static Datum
+row_as_document(Lookup *lookup, TupleTableSlot *row)
+{
+	TupleDesc	desc = row->tts_tupleDescriptor;
+	MemoryContext old;
+	Datum		result;
+
+	if (!OidIsValid(lookup->to_jsonb.fn_oid))
+	{
+		lookup->row_cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable row", ALLOCSET_DEFAULT_SIZES);
+		fmgr_info(F_TO_JSONB, &lookup->to_jsonb);
+		fmgr_info_set_expr((Node *) makeFuncExpr(F_TO_JSONB, JSONBOID, list_make1(makeNullConst(desc->tdtypeid, -1, InvalidOid)),
+												 InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL), &lookup->to_jsonb);
+	}
+	MemoryContextReset(lookup->row_cxt);
+	old = MemoryContextSwitchTo(lookup->row_cxt);
+	slot_getallattrs(row);
+	result = FunctionCall1(&lookup->to_jsonb, HeapTupleGetDatum(heap_form_tuple(desc, row->tts_values, row->tts_isnull)));
+	MemoryContextSwitchTo(old);
+	return result;
+}
+
 /* put_row: adds a row, or its document, to the result, or keeps the document for lookup_document() */
 static void
 put_row(Lookup *lookup, TupleTableSlot *row)
@@ -373,8 +409,9 @@ put_row(Lookup *lookup, TupleTableSlot *row)
 	}
 	else
 	{
-		bool		isnull;
-		Datum		document = slot_getattr(row, lookup->factdef->doc_attno[lookup->def->docno], &isnull);
+		bool		isnull = false;
+		Datum		document = lookup->def->fact_document == NO_DOCUMENT ? row_as_document(lookup, row) :
+			slot_getattr(row, lookup->def->fact_document, &isnull);
 
 		if (lookup->store != NULL)
 			tuplestore_putvalues(lookup->store, lookup->desc, &document, &isnull);

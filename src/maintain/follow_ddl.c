@@ -178,7 +178,8 @@ update_definition(IndexDef *def, Relation fact, bool entries_changed)
 	if (stored == NULL)
 		return;
 	row = *stored;
-	row.document = get_attname(factdef->relid, factdef->doc_attno[def->docno], false);
+	if (row.document != NULL)
+		row.document = get_attname(factdef->relid, def->fact_document, false);
 	row.primary_key = NIL;
 	for (int i = 0; i < factdef->npk; i++)
 		row.primary_key = lappend(row.primary_key,
@@ -189,7 +190,7 @@ update_definition(IndexDef *def, Relation fact, bool entries_changed)
 	if (def->filter != NULL && names_changed)
 		row.filter = expression_text(fact, def->filter);
 
-	renamed = strcmp(row.document, stored->document) != 0 ||
+	renamed = (row.document != NULL && strcmp(row.document, stored->document) != 0) ||
 		!same_strings(row.primary_key, stored->primary_key);
 	if (entries_changed || renamed || names_changed)
 	{

@@ -82,7 +82,7 @@ open_fact(Oid relid, LOCKMODE lock, WaitingCommand command)
 			ereport(ERROR,
 					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 					 errmsg("\"%s\" is not a table", RelationGetRelationName(rel)),
-					 errhint("A fact table is an ordinary or a partitioned table with a primary key and a JSONB column.")));
+					 errhint("A fact table is an ordinary or a partitioned table with a primary key.")));
 	}
 	if (IsCatalogRelation(rel) || IsToastRelation(rel) ||
 		is_own_schema(RelationGetNamespace(rel)))
@@ -109,7 +109,7 @@ open_fact(Oid relid, LOCKMODE lock, WaitingCommand command)
 						 ERRCODE_WRONG_OBJECT_TYPE : ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("table \"%s\" cannot be a fact table", RelationGetRelationName(rel)),
 				 errdetail("%s", why),
-				 errhint("A fact table is an ordinary or a partitioned table with a primary key and a JSONB column.")));
+				 errhint("A fact table is an ordinary or a partitioned table with a primary key.")));
 	return rel;
 }
 

@@ -129,7 +129,7 @@ column_of_expression(IndexDef *def, Node *expr, Index varno)
 		if (is_column(expr, def->fact->pk_attno[i], varno))
 			return def->pk_attno[i];
 	}
-	return def->doc_attno != 0 && is_column(expr, def->fact->doc_attno[def->docno], varno) ? def->doc_attno : 0;
+	return def->doc_attno != 0 && is_column(expr, def->fact_document, varno) ? def->doc_attno : 0;
 }
 
 /* values_read_otherwise: returns which values a column has otherwise than a query, if documents have them: ZONELESS_BIT or 0 */
@@ -216,14 +216,14 @@ has_value(IndexDef *def, Field *field, Node *expr, Index varno, bool exactly)
 bool
 is_value_after(IndexDef *def, Field *field, int nsteps, Node *expr, Index varno)
 {
-	return expression_is_path(def->fact->doc_attno[def->docno], field->spec->steps, nsteps, expr, varno, false);
+	return expression_is_path(def->fact_document, field->spec->steps, nsteps, expr, varno, false);
 }
 
 /* is_text_of_field: returns whether an expression is the text at a field's path */
 bool
 is_text_of_field(IndexDef *def, Field *field, Node *expr, Index varno)
 {
-	return expression_is_path(def->fact->doc_attno[def->docno], field->spec->steps, field->spec->nsteps, expr, varno, true);
+	return expression_is_path(def->fact_document, field->spec->steps, field->spec->nsteps, expr, varno, true);
 }
 
 /*

@@ -217,7 +217,7 @@ may_concern(Node *node, void *context)
 	switch (nodeTag(node))
 	{
 		case T_Var:
-			return ((Var *) node)->varattno != def->fact->doc_attno[def->docno];
+			return ((Var *) node)->varattno != def->fact_document;
 		case T_Const:
 			return contains_name((Const *) node, def);
 		case T_Param:

@@ -263,7 +263,7 @@ target_of_expressions(PlannerInfo *root, RelOptInfo *rel, List *exprs)
 static bool
 row_covered(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
 {
-	AttrNumber	doc = c->def->fact->doc_attno[c->def->docno];
+	AttrNumber	doc = c->def->fact_document;
 
 	if (root->parse->commandType != CMD_SELECT || root->parse->rowMarks != NIL ||
 		not_covered(as_scanned(root, (Node *) expressions_of_query(root, rel)), c))

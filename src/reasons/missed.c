@@ -278,7 +278,7 @@ is_served(MissedQuery *query, MissedValue *value)
 		IndexDef   *def = query->fact->defs[i];
 		FieldSpec  *spec = def->fields[0].spec;
 
-		if (spec->column != NULL || def->fields[0].type != value->type || query->fact->doc_attno[def->docno] != value->document)
+		if (spec->column != NULL || def->fields[0].type != value->type || def->fact_document != value->document)
 			continue;
 		if (strcmp(path_text(spec, false), value->path.data) == 0)
 			return true;
@@ -326,7 +326,7 @@ find_nearest(Node *node, void *context)
 		return false;
 	if (!read_value(without_casts(node), nearest->varno, &value) || value.path.len == 0)
 		return expression_tree_walker(node, find_nearest, context);
-	if (value.document != nearest->def->fact->doc_attno[nearest->def->docno])
+	if (value.document != nearest->def->fact_document)
 		return false;
 	distance = name_distance(value.path.data, nearest->path);
 	if (strcmp(value.path.data, nearest->path) == 0)

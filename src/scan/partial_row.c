@@ -88,7 +88,7 @@ fact_column(IndexDef *def, AttrNumber attno)
 		if (def->pk_attno[i] == attno)
 			return def->fact->pk_attno[i];
 	}
-	return attno == def->doc_attno ? def->fact->doc_attno[def->docno] : 0;
+	return attno == def->doc_attno ? def->fact_document : 0;
 }
 
 /* partial_row_begin: prepares to make rows of these columns of an index table */
@@ -113,7 +113,7 @@ partial_row_begin(IndexDef *def, List *columns)
 		part->field = field_in_document(def, part->attno);
 		if (part->field == NULL)
 			elog(ERROR, "column %d of index table %u cannot be part of a document", part->attno, def->relid);
-		row->doc = def->fact->doc_attno[def->docno] - 1;
+		row->doc = def->fact_document - 1;
 		getTypeOutputInfo(part->field->type, &output, &varlena);
 		fmgr_info(output, &part->output);
 	}

@@ -16,6 +16,9 @@ $node->safe_psql('postgres', 'CREATE DATABASE origin');
 $node->safe_psql('origin', fact_table() . <<'SQL' . index_tables());
 INSERT INTO f SELECT g, d(g), 'n' || g % 3 FROM generate_series(1, 1000) g;
 SELECT indextable.create('f_a', 'f', '{k}', include => '{v}', maintenance => 'async');
+CREATE TABLE plain (id int PRIMARY KEY, code text);
+INSERT INTO plain SELECT g, 'c' || g % 7 FROM generate_series(1, 100) g;
+SELECT indextable.create('plain_code', 'plain', '{@code}');
 CREATE VIEW later AS SELECT count(*) AS n FROM ((SELECT doc ->> 'k', pk, doc ->> 'v' FROM f EXCEPT ALL SELECT k, pk, v FROM f_a) UNION ALL (SELECT k, pk, v FROM f_a EXCEPT ALL SELECT doc ->> 'k', pk, doc ->> 'v' FROM f)) x;
 SQL
 ok(drained($node, 'origin'), 'drained');
@@ -69,6 +72,7 @@ for my $name (sort keys %clean)
 	$sessions[1]->query(q(UPDATE f SET doc = d(pk + 2) WHERE pk % 2 = 0));
 	$_->finish for @sessions;
 	is_right($name);
+	is($node->safe_psql($name, q(UPDATE plain SET code = 'new' WHERE id < 4; SELECT id FROM plain_code WHERE code = 'new' ORDER BY 1)), "1\n2\n3", "$name: of a table without documents");
 	$node->safe_psql('postgres', "DROP DATABASE \"$name\" WITH (FORCE)");
 }
 
