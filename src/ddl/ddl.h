@@ -83,6 +83,8 @@ extern void check_extension_object_drop(const char *type, const char *schema, co
 extern void refuse_drop_of_queue(Oid relid, const char *name);
 extern void refuse_drop_of_row_index(Oid schema);
 extern void refuse_forged_trigger(const char *name, bool has_arguments);
+extern void refuse_trigger_of_others(Oid relid, CreateTrigStmt *stmt);
+extern void refuse_misused_function(Oid relid, CreateTrigStmt *stmt);
 extern void refuse_other_trigger(Oid relid, CreateTrigStmt *stmt);
 extern void refuse_row_trigger(Oid relid, const char *name);
 

@@ -264,8 +264,10 @@ handle_created_trigger(CreateTrigStmt *stmt)
 	Oid			relid = RangeVarGetRelid(stmt->relation, NoLock, true);
 	Oid			fact;
 
+	refuse_trigger_of_others(relid, stmt);
 	if (!is_our_trigger(stmt->trigname))
 	{
+		refuse_misused_function(relid, stmt);
 		if (stmt->row)
 			refuse_row_trigger(relid, stmt->trigname);
 		return;
@@ -279,6 +281,7 @@ handle_created_trigger(CreateTrigStmt *stmt)
 	if (!catalog_is_current_version())
 		return;
 	refuse_other_trigger(relid, stmt);
+	refuse_misused_function(relid, stmt);
 
 	/*
 	 * Each node of Citus learns in this way of an index table that is created

@@ -16,11 +16,13 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/relation.h"
 #include "catalog/namespace.h"
 #include "catalog/objectaddress.h"
 #include "catalog/pg_extension.h"
 #include "catalog/pg_proc.h"
+#include "catalog/pg_trigger.h"
 #include "commands/extension.h"
 #include "commands/trigger.h"
 #include "miscadmin.h"
@@ -35,6 +37,7 @@
 #include "../maintain/maintain.h"
 #include "../place/place.h"
 #include "../util/settings.h"
+#include "../util/relation.h"
 #include "../util/sql.h"
 #include "ddl.h"
 
@@ -47,6 +50,7 @@ static const char *const catalog_relations[] = {
 };
 
 static bool is_protection_off(void);
+static bool calls_function_of_ours(Oid relid, CreateTrigStmt *stmt);
 static Oid	some_index_table(Oid relid);
 static void refuse_on_relation(RangeVar *table, List *commands);
 static bool is_harmless(AlterTableCmd *cmd);
@@ -387,6 +391,72 @@ refuse_forged_trigger(const char *name, bool has_arguments)
 				 errmsg("permission denied to make trigger \"%s\"", name),
 				 errdetail("Only indextable may make triggers with this name and with arguments."),
 				 errhint("Choose another name.")));
+}
+
+/*
+ * refuse_trigger_of_others
+ *		Raises an error if a trigger that has just been created has a name of ours, or calls a
+ *		function of ours, and it is not the owner of the table who has created it.
+ *
+ * The right TRIGGER on the table is not enough: a table with our guard cannot be written, and
+ * loses what default privileges have given on it.
+ */
+void
+refuse_trigger_of_others(Oid relid, CreateTrigStmt *stmt)
+{
+	bool		named = is_our_trigger(stmt->trigname);
+
+	if (!OidIsValid(relid) || relid == given_trigger_by_us || owns_relation(relid, GetUserId()) ||
+		(!named && !calls_function_of_ours(relid, stmt)))
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+			 errmsg("must be owner of table %s to create trigger \"%s\"", get_rel_name(relid), stmt->trigname),
+			 named ? errdetail("Triggers with this name belong to indextable.") :
+			 errdetail("It calls a function of indextable."),
+			 errhint("Choose another %s.", named ? "name" : "function")));
+}
+
+/*
+ * refuse_misused_function
+ *		Raises an error if a trigger that has just been created calls a function of ours, and is
+ *		none that we or a restore would make.
+ *
+ * Those with arguments are of shards, or were looked at: refuse_forged_trigger().
+ */
+void
+refuse_misused_function(Oid relid, CreateTrigStmt *stmt)
+{
+	Relation	rel;
+	bool		as_made;
+
+	if (!OidIsValid(relid) || relid == given_trigger_by_us || stmt->args != NIL || !calls_function_of_ours(relid, stmt) ||
+		is_own_schema(get_rel_namespace(relid)))
+		return;
+	rel = relation_open(relid, AccessShareLock);
+	as_made = is_our_trigger(stmt->trigname) &&
+		trigger_is_as_made(rel, stmt->trigname, TRIGGER_FIRES_ON_ORIGIN, false);
+	relation_close(rel, NoLock);
+	if (!as_made)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot create trigger \"%s\" on table \"%s\"", stmt->trigname, get_rel_name(relid)),
+				 errdetail("It calls a function of indextable, which only triggers of indextable may call."),
+				 errhint("Choose another function.")));
+}
+
+/* calls_function_of_ours: returns whether a trigger that has just been created calls a function of the extension */
+static bool
+calls_function_of_ours(Oid relid, CreateTrigStmt *stmt)
+{
+	Oid			trigger = get_trigger_oid(relid, stmt->trigname, true);
+	CatalogScan scan = catalog_scan_begin(TriggerRelationId, TriggerOidIndexId, Anum_pg_trigger_oid, trigger, NULL);
+	HeapTuple	tuple = catalog_scan_next(&scan);
+	bool		ours = HeapTupleIsValid(tuple) &&
+		is_extension_member(ProcedureRelationId, ((Form_pg_trigger) GETSTRUCT(tuple))->tgfoid);
+
+	catalog_scan_end(&scan);
+	return ours;
 }
 
 /*

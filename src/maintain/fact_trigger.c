@@ -91,11 +91,12 @@ indextable_maintain(PG_FUNCTION_ARGS)
 
 	/*
 	 * Everybody may execute this function, since the owners of partitions
-	 * must.  But in a trigger of a user it would run at other times, or a
-	 * second time for a row.
+	 * must.  But in a trigger of a user, which is refused where event
+	 * triggers fire, it would run at other times, or a second time for a row.
 	 */
-	if (!is_our_trigger(trigdata->tg_trigger->tgname) &&
-		(trigdata->tg_trigger->tgnargs == 0 || !is_our_copied_trigger(trigdata->tg_trigger->tgname)))
+	if ((!TRIGGER_FIRED_AFTER(trigdata->tg_event) && !TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event)) ||
+		(!is_our_trigger(trigdata->tg_trigger->tgname) &&
+		 (trigdata->tg_trigger->tgnargs == 0 || !is_our_copied_trigger(trigdata->tg_trigger->tgname))))
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
 				 errmsg("trigger \"%s\" was not created by indextable", trigdata->tg_trigger->tgname),

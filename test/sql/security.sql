@@ -94,16 +94,15 @@ SET ROLE regress_it_owner;
 SELECT k FROM by_k WHERE id = 1;
 RESET ROLE;
 
--- ---- trigger functions can be attached, as who adds a partition has to be able to, but do nothing then; nor can they be called
+-- ---- trigger functions are everybody's, as who adds a partition has the server clone a trigger, but only in triggers of ours
 GRANT CREATE ON SCHEMA security TO regress_it_evil;
 SET ROLE regress_it_evil;
 CREATE TABLE mine (id int PRIMARY KEY, doc jsonb);
 CREATE TRIGGER t AFTER INSERT ON mine FOR EACH ROW EXECUTE FUNCTION indextable_internal.maintain();
-INSERT INTO mine VALUES (1, '{}');
-DROP TRIGGER t ON mine;
 CREATE TRIGGER t BEFORE INSERT ON mine EXECUTE FUNCTION indextable_internal.guard();
-INSERT INTO mine VALUES (1, '{}');
-DROP TRIGGER t ON mine;
+CREATE TRIGGER indextable_row BEFORE INSERT ON mine FOR EACH ROW EXECUTE FUNCTION indextable_internal.maintain();
+CREATE CONSTRAINT TRIGGER indextable_row AFTER INSERT OR UPDATE OR DELETE ON mine FOR EACH ROW EXECUTE FUNCTION indextable_internal.maintain();
+CREATE TRIGGER guard BEFORE INSERT OR UPDATE OR DELETE ON mine FOR EACH ROW EXECUTE FUNCTION indextable_internal.guard();
 SELECT indextable_internal.maintain();
 -- nor is the catalog open
 SELECT * FROM indextable_internal.definition;
@@ -113,9 +112,17 @@ DELETE FROM indextable_internal.skipped;
 UPDATE indextable.index_tables SET state = 'invalid';
 CREATE TABLE indextable.mine (id int);
 RESET ROLE;
--- a superuser who attaches them gets an error, not an index table
+-- a superuser who attaches them where no event triggers fire gets an error, not an index table, nor does a row get lost
 CREATE TABLE super (id int PRIMARY KEY, doc jsonb);
 CREATE TRIGGER t AFTER INSERT ON super FOR EACH ROW EXECUTE FUNCTION indextable_internal.maintain();
+SET session_replication_role = replica;
+CREATE TRIGGER t AFTER INSERT ON super FOR EACH ROW EXECUTE FUNCTION indextable_internal.maintain();
+RESET session_replication_role;
+INSERT INTO super VALUES (1, '{"k": 1}');
+SET session_replication_role = replica;
+DROP TRIGGER t ON super;
+CREATE TRIGGER indextable_row BEFORE INSERT ON super FOR EACH ROW EXECUTE FUNCTION indextable_internal.maintain();
+RESET session_replication_role;
 INSERT INTO super VALUES (1, '{"k": 1}');
 DROP TABLE super;
 
@@ -480,8 +487,33 @@ DROP VIEW writes;
 DROP OWNED BY regress_it_all;
 DROP ROLE regress_it_all;
 
--- ---- the right TRIGGER on a table replaces none of its triggers that maintain or guard index tables
+-- ---- the right TRIGGER on a table is none to make triggers of ours on it, which would take rights away, or refuse writes
 SET ROLE regress_it_owner;
+ALTER DEFAULT PRIVILEGES IN SCHEMA security GRANT SELECT ON TABLES TO regress_it_reader;
+CREATE TABLE ordinary (id int PRIMARY KEY, doc jsonb);
+ALTER DEFAULT PRIVILEGES IN SCHEMA security REVOKE SELECT ON TABLES FROM regress_it_reader;
+GRANT TRIGGER ON ordinary TO regress_it_evil;
+SET ROLE regress_it_evil;
+CREATE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+\set ECHO none
+SELECT format('CALL security.try(%L)', 'CREATE ' || t) FROM unnest('{TRIGGER indextable_guard BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON ordinary EXECUTE FUNCTION indextable_internal.guard(),
+	TRIGGER indextable_guard_row BEFORE INSERT OR UPDATE OR DELETE ON ordinary FOR EACH ROW EXECUTE FUNCTION indextable_internal.guard(),
+	TRIGGER indextable_row AFTER INSERT OR UPDATE OR DELETE ON ordinary FOR EACH ROW EXECUTE FUNCTION indextable_internal.maintain(),
+	TRIGGER indextable_row_1 AFTER INSERT ON ordinary FOR EACH ROW EXECUTE FUNCTION indextable_internal.maintain(1),
+	TRIGGER t AFTER INSERT ON ordinary EXECUTE FUNCTION indextable_internal.maintain(),
+	TRIGGER t AFTER INSERT ON ordinary EXECUTE FUNCTION indextable_internal.restored(),
+	CONSTRAINT TRIGGER indextable_row AFTER INSERT ON ordinary FOR EACH ROW EXECUTE FUNCTION security.nothing()}'::text[]) t \gexec
+\set ECHO all
+CREATE TRIGGER t AFTER INSERT ON ordinary EXECUTE FUNCTION nothing();
+SET ROLE regress_it_reader;
+SELECT count(*) FROM ordinary;
+SET ROLE regress_it_owner;
+INSERT INTO ordinary VALUES (1, '{"k": "a"}');
+SELECT indextable.create('ordinary_k', 'ordinary', '{k}') \gset
+TABLE ordinary_k;
+DROP TABLE ordinary;
+
+-- ---- nor does it, or its owner, replace those that maintain or guard index tables
 CREATE TABLE given (id int PRIMARY KEY, doc jsonb);
 CREATE TABLE parted (id int PRIMARY KEY, doc jsonb) PARTITION BY RANGE (id);
 CREATE TABLE parted_1 PARTITION OF parted FOR VALUES FROM (0) TO (10);
@@ -490,6 +522,7 @@ GRANT TRIGGER, INSERT ON given, given_k, parted, parted_1 TO regress_it_evil;
 SET ROLE regress_it_evil;
 CREATE OR REPLACE TRIGGER indextable_row AFTER INSERT OR UPDATE OR DELETE ON given FOR EACH ROW WHEN (false) EXECUTE FUNCTION indextable_internal.maintain();
 \echo :LAST_ERROR_SQLSTATE
+SET ROLE regress_it_owner;
 CREATE VIEW replaced AS SELECT format('CREATE OR REPLACE TRIGGER %s EXECUTE FUNCTION indextable_internal.%s()', t, f) AS command
 FROM (VALUES (1, 'indextable_row AFTER TRUNCATE ON given FOR EACH STATEMENT', 'maintain'),
 	(2, 'indextable_row AFTER DELETE ON given FOR EACH ROW', 'maintain'),
@@ -545,8 +578,8 @@ SELECT format('CALL security.replace_behind(%L)', command) FROM replaced WHERE c
 -- a trigger of the user's that has the name before create(), and a table that is attached with one
 SET ROLE regress_it_owner;
 CREATE TABLE early (id int PRIMARY KEY, doc jsonb);
-CREATE TRIGGER indextable_row AFTER DELETE ON early FOR EACH ROW EXECUTE FUNCTION indextable_internal.maintain();
-CREATE TRIGGER indextable_truncate AFTER TRUNCATE ON early FOR EACH STATEMENT WHEN (false) EXECUTE FUNCTION indextable_internal.maintain();
+CREATE TRIGGER indextable_row AFTER DELETE ON early FOR EACH ROW EXECUTE FUNCTION nothing();
+CREATE TRIGGER indextable_truncate AFTER TRUNCATE ON early FOR EACH STATEMENT WHEN (false) EXECUTE FUNCTION nothing();
 ALTER TABLE early ENABLE ALWAYS TRIGGER indextable_row, ENABLE ALWAYS TRIGGER indextable_truncate;
 SELECT indextable.create('early_k', 'early', '{k}') \gset
 INSERT INTO early VALUES (1, '{"k": "a"}');
@@ -554,8 +587,8 @@ CALL pg_temp.compare('early_k', $$SELECT doc ->> 'k', id FROM early$$);
 TRUNCATE early;
 CALL pg_temp.compare('early_k', $$SELECT doc ->> 'k', id FROM early$$);
 CREATE TABLE parted_2 (LIKE parted INCLUDING ALL);
-CREATE TRIGGER indextable_before BEFORE TRUNCATE ON parted_2 FOR EACH STATEMENT WHEN (false) EXECUTE FUNCTION indextable_internal.maintain();
-CREATE TRIGGER indextable_end AFTER DELETE ON parted_2 FOR EACH STATEMENT EXECUTE FUNCTION indextable_internal.maintain();
+CREATE TRIGGER indextable_before BEFORE TRUNCATE ON parted_2 FOR EACH STATEMENT WHEN (false) EXECUTE FUNCTION nothing();
+CREATE TRIGGER indextable_end AFTER DELETE ON parted_2 FOR EACH STATEMENT EXECUTE FUNCTION nothing();
 ALTER TABLE parted_2 ENABLE ALWAYS TRIGGER indextable_before, ENABLE ALWAYS TRIGGER indextable_end;
 ALTER TABLE parted ATTACH PARTITION parted_2 FOR VALUES FROM (10) TO (20);
 INSERT INTO parted_2 VALUES (11, '{"k": "b"}');
@@ -572,7 +605,7 @@ CREATE TRIGGER indextable_row_1 AFTER INSERT ON forged FOR EACH ROW EXECUTE FUNC
 INSERT INTO forged VALUES (1, '{}');
 DROP TRIGGER indextable_row_1 ON forged;
 COMMENT ON TABLE forged IS 'index table of security.given: SELECT indextable.create(''security.forged'', ''security.given'', ''{k}''); DROP TABLE security.given;';
-CREATE TRIGGER indextable_guard BEFORE INSERT ON forged FOR EACH STATEMENT EXECUTE FUNCTION indextable_internal.guard();
+CREATE TRIGGER indextable_guard BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON forged FOR EACH STATEMENT EXECUTE FUNCTION indextable_internal.guard();
 INSERT INTO given VALUES (9, '{"k": "z"}');
 RESET ROLE;
 DROP TABLE forged, early, given, parted, queued;
