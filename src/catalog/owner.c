@@ -22,6 +22,7 @@
 #include "utils/syscache.h"
 
 #include "../indextable.h"
+#include "../util/lock.h"
 #include "../util/sql.h"
 #include "catalog.h"
 
@@ -93,10 +94,10 @@ revoke_from(Oid relid, Oid owner, Acl *acl)
 	Oid		   *roles;
 	int			nroles = aclmembers(acl, &roles);
 
-	run_sql(get_extension_owner(), "REVOKE ALL ON TABLE %s FROM PUBLIC", quoted_relation(relid));
+	run_sql(get_extension_owner(), "REVOKE ALL ON TABLE %s FROM PUBLIC", held_name(relid));
 	for (int i = 0; i < nroles; i++)
 		if (roles[i] != owner)
-			run_sql(get_extension_owner(), "REVOKE ALL ON TABLE %s FROM %s", quoted_relation(relid),
+			run_sql(get_extension_owner(), "REVOKE ALL ON TABLE %s FROM %s", held_name(relid),
 					quote_identifier(GetUserNameFromId(roles[i], false)));
 }
 

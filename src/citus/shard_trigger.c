@@ -25,6 +25,7 @@
 #include "../definition/definition.h"
 #include "../indextable.h"
 #include "../maintain/maintain.h"
+#include "../util/lock.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
 #include "citus.h"
@@ -163,7 +164,7 @@ void
 distributed_install_fact(Oid fact, const char *trigger, const char *event, const char *level)
 {
 	run_with_citus_settings(psprintf("CREATE OR REPLACE TRIGGER %s %s ON %s FOR EACH %s EXECUTE FUNCTION " IT_INTERNAL ".maintain(%s)",
-									 trigger, event, quoted_relation(fact), level, quote_literal_cstr(queue_name(fact))));
+									 trigger, event, held_name(fact), level, quote_literal_cstr(queue_name(fact))));
 }
 
 /* distributed_remove_triggers: drops our triggers on a distributed fact table, on all nodes */
@@ -195,7 +196,7 @@ install_guard_with(Oid index_table, int64 number)
 		report_not_index_table(index_table);
 	run_with_citus_settings(psprintf("CREATE OR REPLACE TRIGGER " GUARD " BEFORE TRUNCATE ON %s"
 									 " FOR EACH STATEMENT EXECUTE FUNCTION " IT_INTERNAL ".guard(%s, '" INT64_FORMAT "', %s)",
-									 quoted_relation(index_table), quote_literal_cstr(queue_name(catalog_fact_of(index_table))),
+									 held_name(index_table), quote_literal_cstr(queue_name(catalog_fact_of(index_table))),
 									 number, quote_literal_cstr(row_text(&rows, 0, 1))));
 }
 

@@ -38,6 +38,7 @@
 #include "../queue/queue.h"
 #include "../reasons/reasons.h"
 #include "../util/arguments.h"
+#include "../util/lock.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
 #include "../util/uncounted_reads.h"
@@ -274,7 +275,7 @@ fill_and_register(DefinitionRow *row, IndexDef *def, Relation fact, Relation ind
 		 * Folding deletes, which must not be lost where all tables are
 		 * published.
 		 */
-		run_sql(get_extension_owner(), "ALTER TABLE %s REPLICA IDENTITY FULL", quoted_relation(def->relid));
+		run_sql(get_extension_owner(), "ALTER TABLE %s REPLICA IDENTITY FULL", held_name(def->relid));
 		make_totals_index(def, tablespace);
 	}
 	else

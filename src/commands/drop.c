@@ -130,7 +130,7 @@ run_drop_table(Oid role, Oid index_table, DropBehavior behavior)
 {
 
 	WHILE_SET(setting_drop_table, true,
-			  run_sql(role, "DROP TABLE %s%s", quoted_relation(index_table), behavior == DROP_CASCADE ? " CASCADE" : ""));
+			  run_sql(role, "DROP TABLE %s%s", held_name(index_table), behavior == DROP_CASCADE ? " CASCADE" : ""));
 }
 
 /*

@@ -34,6 +34,7 @@
 #include "../queue/queue.h"
 #include "../util/as_owner.h"
 #include "../util/inherit.h"
+#include "../util/lock.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
 #include "../util/uncounted_reads.h"
@@ -91,7 +92,7 @@ make_replacement(DefinitionRow *row, Oid index_table)
 		row->index_table = create_bare_index_table(get_extension_owner(), schema, name, list, row->partitioning,
 												   tablespace_of(old), fact->rd_rel->relowner);
 		row->replaces = index_table;
-		run_sql(get_extension_owner(), "COMMENT ON TABLE %s IS %s", quoted_relation(row->index_table),
+		run_sql(get_extension_owner(), "COMMENT ON TABLE %s IS %s", held_name(row->index_table),
 				quote_literal_cstr(psprintf("Takes the place of %s when it is built", quoted_relation(index_table))));
 		drop_placeholders(row->index_table, dropped);
 		record_table_dependency(row->index_table, index_table);
@@ -402,7 +403,7 @@ copy_layout(Oid old, Oid new, bool async, bool was_async)
 	 * it covers.
 	 */
 	if (constraint != NULL)
-		run_sql(get_extension_owner(), "ALTER TABLE %s DROP CONSTRAINT %s", quoted_relation(old),
+		run_sql(get_extension_owner(), "ALTER TABLE %s DROP CONSTRAINT %s", held_name(old),
 				quote_identifier(constraint));
 
 	/*
@@ -413,7 +414,7 @@ copy_layout(Oid old, Oid new, bool async, bool was_async)
 		run_sql(owner, "ALTER TABLE %s %s", quoted_relation(old), columns.data + 2);
 	if (lacks_key)
 	{
-		run_sql(get_extension_owner(), "ALTER TABLE %s ADD %s%s %s", quoted_relation(old),
+		run_sql(get_extension_owner(), "ALTER TABLE %s ADD %s%s %s", held_name(old),
 				constraint != NULL ? "CONSTRAINT " : "", constraint != NULL ? quote_identifier(constraint) : "",
 				primary_key_constraint(&def, def.covering));
 		usage_follows(old, old_keys);

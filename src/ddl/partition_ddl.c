@@ -442,7 +442,7 @@ handle_new_index_partition(Oid index_table, Oid relid)
 				 errhint("Change the partitions with indextable.alter().")));
 	relation_close(rel, NoLock);
 	if (plain)
-		run_sql(get_extension_owner(), "ALTER TABLE %s SET (" STORAGE_PARAMETERS ")", quoted_relation(relid));
+		run_sql(get_extension_owner(), "ALTER TABLE %s SET (" STORAGE_PARAMETERS ")", held_name(relid));
 	revoke_all(relid, parent->rd_rel->relowner);
 	triggers_install_guard(index_table);
 	CommandCounterIncrement();

@@ -30,6 +30,7 @@
 #include "../catalog/catalog.h"
 #include "../indextable.h"
 #include "../util/inherit.h"
+#include "../util/lock.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
 #include "../util/uncounted_reads.h"
@@ -88,7 +89,7 @@ primary_key_add(IndexDef *def, bool covering, const char *tablespace, const char
 
 	if (drop != NULL)
 		how = psprintf("DROP CONSTRAINT %s, ADD CONSTRAINT %s", quote_identifier(drop), quote_identifier(drop));
-	run_sql(get_extension_owner(), "ALTER TABLE %s %s %s%s", quoted_relation(def->relid), how, primary_key_constraint(def, covering),
+	run_sql(get_extension_owner(), "ALTER TABLE %s %s %s%s", held_name(def->relid), how, primary_key_constraint(def, covering),
 			in_tablespace("USING INDEX TABLESPACE", tablespace));
 	/* Event triggers have run, and may have done anything. */
 	rel = try_relation_open(def->relid, NoLock);
@@ -141,9 +142,9 @@ void
 primary_key_mark(Oid relid, const char *constraint, bool clustered, bool identity)
 {
 	if (clustered)
-		run_sql(get_extension_owner(), "ALTER TABLE %s CLUSTER ON %s", quoted_relation(relid), quote_identifier(constraint));
+		run_sql(get_extension_owner(), "ALTER TABLE %s CLUSTER ON %s", held_name(relid), quote_identifier(constraint));
 	if (identity)
-		run_sql(get_extension_owner(), "ALTER TABLE %s REPLICA IDENTITY USING INDEX %s", quoted_relation(relid),
+		run_sql(get_extension_owner(), "ALTER TABLE %s REPLICA IDENTITY USING INDEX %s", held_name(relid),
 				quote_identifier(constraint));
 }
 
@@ -164,7 +165,7 @@ place_index(Oid index_table, Oid index)
 
 		relation_close(leaf, NoLock);
 		if (OidIsValid(leaf_index) && get_rel_tablespace(leaf_index) != place)
-			run_sql(get_extension_owner(), "ALTER INDEX %s SET TABLESPACE %s", quoted_relation(leaf_index),
+			run_sql(get_extension_owner(), "ALTER INDEX %s SET TABLESPACE %s", held_name(leaf_index),
 					quote_identifier(tablespace));
 	}
 }
@@ -193,7 +194,7 @@ row_index_make(Oid index_table, const char *columns)
 
 	relation_close(rel, NoLock);
 	run_sql(get_extension_owner(), "CREATE INDEX %s ON %s (%s)%s", quote_identifier(name),
-			quoted_relation(index_table), columns, in_tablespace("TABLESPACE", tablespace));
+			held_name(index_table), columns, in_tablespace("TABLESPACE", tablespace));
 	end_uncounted(uncounted);
 	run_sql(get_extension_owner(), "COMMENT ON INDEX %s IS %s",
 			quote_qualified_identifier(get_namespace_name(schema), name),
@@ -218,7 +219,7 @@ row_index_drop(Oid index_table)
 		char	   *comment = GetComment(index_oid, RelationRelationId, 0);
 
 		if (comment != NULL && strcmp(comment, ROW_INDEX_COMMENT) == 0)
-			run_sql(get_extension_owner(), "DROP INDEX %s", quoted_relation(index_oid));
+			run_sql(get_extension_owner(), "DROP INDEX %s", held_name(index_oid));
 	}
 }
 

@@ -23,6 +23,7 @@
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../util/inherit.h"
+#include "../util/lock.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
 #include "definition.h"
@@ -327,7 +328,7 @@ void
 make_totals_index(IndexDef *def, const char *tablespace)
 {
 	if (def->nkeys > 0)
-		run_sql(get_extension_owner(), "CREATE INDEX ON %s (%s)%s", quoted_relation(def->relid),
+		run_sql(get_extension_owner(), "CREATE INDEX ON %s (%s)%s", held_name(def->relid),
 				column_list(def->relid, def->ident, def->nkeys),
 				tablespace == NULL ? "" : in_tablespace("TABLESPACE", tablespace));
 }

@@ -22,6 +22,7 @@
 #include "../place/place.h"
 #include "../util/arguments.h"
 #include "../util/inherit.h"
+#include "../util/lock.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
 #include "maintain.h"
@@ -110,7 +111,7 @@ update_definitions(Oid relid, bool fact_altered, bool renamed)
 	foreach_oid(index_table, moved)
 	{
 		if (place_has_parts(index_table))
-			run_sql(get_extension_owner(), "ALTER TABLE %s OWNER TO %s", quoted_relation(index_table),
+			run_sql(get_extension_owner(), "ALTER TABLE %s OWNER TO %s", held_name(index_table),
 					quote_identifier(GetUserNameFromId(fact->rd_rel->relowner, false)));
 	}
 	if (!intact && !renamed)

@@ -25,6 +25,7 @@
 #include "../place/place.h"
 #include "../queue/queue.h"
 #include "../util/inherit.h"
+#include "../util/lock.h"
 #include "../util/sql.h"
 #include "../util/while_set.h"
 #include "maintain.h"
@@ -78,7 +79,6 @@ triggers_install(Oid fact)
 void
 triggers_install_on(Oid relid, Oid fact)
 {
-	char	   *table = quoted_relation(relid);
 	Oid			owner = get_extension_owner();
 	bool		transactional = has_transactional(fact);
 	bool		leaves_only = is_fed_only(fact);
@@ -87,6 +87,7 @@ triggers_install_on(Oid relid, Oid fact)
 	for (Size i = 0; i < FACT_TRIGGERS; i++)
 	{
 		bool		cloned = fact_triggers[i].cloned && (kind & (ON_PARTITION | ON_FOREIGN)) != 0 && !leaves_only;
+		char	   *table;
 
 		/* These are made anew each time: Citus copies them to the shards. */
 		if ((fact_triggers[i].on & kind & ON_DISTRIBUTED) != 0)
@@ -94,6 +95,7 @@ triggers_install_on(Oid relid, Oid fact)
 		if (kind == ON_DISTRIBUTED || !needs_trigger(relid, &fact_triggers[i], kind, transactional, leaves_only) ||
 			has_trigger(relid, fact_triggers[i].name, TRIGGER_FIRES_ALWAYS, false))
 			continue;
+		table = held_name(relid);
 		if (!cloned)
 			create_trigger(relid, psprintf("%s %s ON %s FOR EACH %s EXECUTE FUNCTION " IT_INTERNAL ".maintain()",
 										   fact_triggers[i].name, fact_triggers[i].event, table, fact_triggers[i].level));
@@ -172,7 +174,7 @@ triggers_remove_from(Oid relid)
 		for (Size i = 0; i < FACT_TRIGGERS; i++)
 			if (is_own_trigger(table, fact_triggers[i].name))
 				run_sql(get_extension_owner(), "DROP TRIGGER %s ON %s", fact_triggers[i].name,
-						quoted_relation(table));
+						held_name(table));
 	}
 }
 
@@ -191,7 +193,7 @@ triggers_install_guard(Oid index_table)
 	}
 	foreach_oid(relid, list_with_partitions(index_table))
 	{
-		char	   *table = quoted_relation(relid);
+		char	   *table = held_name(relid);
 
 		create_trigger(relid, psprintf(GUARD " BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s"
 									   " FOR EACH STATEMENT EXECUTE FUNCTION " IT_INTERNAL ".guard()", table));
@@ -208,7 +210,7 @@ triggers_install_guard(Oid index_table)
 	if (!guards_intact(index_table))
 		foreach_oid(relid, list_with_partitions(index_table))
 			run_sql(get_extension_owner(), "ALTER TABLE %s ENABLE TRIGGER " GUARD ", ENABLE TRIGGER " GUARD_ROW,
-					quoted_relation(relid));
+					held_name(relid));
 }
 
 /* triggers_intact: returns whether a fact table and each of its partitions have all triggers of ours that they need */

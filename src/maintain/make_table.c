@@ -196,7 +196,7 @@ Oid
 create_bare_index_table(Oid creator, Oid schema, const char *name, const char *columns,
 						Partitioning *partitioning, const char *tablespace, Oid owner)
 {
-	char	   *quoted = quote_qualified_identifier(get_namespace_name(schema), name);
+	char	   *quoted = quote_qualified_identifier(held_schema_name(schema), name);
 	Oid			relid;
 
 	if (partitioning != NULL)
@@ -269,7 +269,7 @@ drop_placeholders(Oid relid, List *names)
 	foreach_ptr(char, column, names)
 		appendStringInfo(&drops, "%sDROP COLUMN %s", drops.len > 0 ? ", " : "", quote_identifier(column));
 	if (names != NIL)
-		run_sql(get_extension_owner(), "ALTER TABLE %s %s", quoted_relation(relid), drops.data);
+		run_sql(get_extension_owner(), "ALTER TABLE %s %s", held_name(relid), drops.data);
 }
 
 /*

@@ -2,8 +2,8 @@
  *
  * lock.c
  *	  Locks a table or its whole partition tree: with a timeout, without waiting, or
- *	  telling whether the lock is new; or several tables that others lock in any order.
- *	  Measures tables without waiting for a lock, and sleeps.
+ *	  telling whether the lock is new; or several tables that others lock in any order; or
+ *	  what a relation is called.  Measures tables without waiting for a lock, and sleeps.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,10 +11,14 @@
 
 #include <limits.h>
 
+#include "access/heapam.h"
 #include "access/relation.h"
+#include "access/xact.h"
 #include "catalog/pg_database.h"
+#include "catalog/pg_namespace.h"
 #include "miscadmin.h"
 #include "pgstat.h"
+#include "storage/bufmgr.h"
 #include "storage/latch.h"
 #include "storage/lmgr.h"
 #include "storage/lock.h"
@@ -30,6 +34,7 @@
 #include "inherit.h"
 #include "lock.h"
 #include "relation.h"
+#include "sql.h"
 #include "subxact.h"
 
 /* How many ms to pause before a lock is tried again, and for how many ms lock_in_turns() does that. */
@@ -315,6 +320,66 @@ void
 locks_are_released(void)
 {
 	lock_time++;
+}
+
+/*
+ * held_name
+ *		Returns the qualified name of a relation, quoted, which is that of no other relation before the
+ *		transaction ends: locks the relation and the name of its schema.
+ *
+ * A command that runs as the owner of the extension must reach the relation that is meant and no
+ * other.  It would do to another what the caller is not allowed to do, and the server plans the
+ * constraints and the partition key of a table, which may call functions of anybody, as the user who
+ * alters it.
+ */
+char *
+held_name(Oid relid)
+{
+	LockRelationOid(relid, AccessShareLock);
+	(void) held_schema_name(get_rel_namespace(relid));
+	return quoted_relation(relid);
+}
+
+/*
+ * held_schema_name
+ *		Returns the name of a schema, which nobody else can change before the transaction ends.
+ *
+ * Whoever owns a schema may rename it at any time, whatever tables in it are locked.  That takes no
+ * other lock than that of the schema's row in the server's catalog.
+ */
+const char *
+held_schema_name(Oid schema)
+{
+	TM_Result	result;
+	char	   *name;
+
+	do
+	{
+		CatalogScan scan = catalog_scan_begin(NamespaceRelationId, NamespaceOidIndexId, Anum_pg_namespace_oid, schema, NULL);
+		HeapTuple	tuple = catalog_scan_next(&scan);
+
+		CHECK_FOR_INTERRUPTS();
+		result = TM_Ok;
+		if (HeapTupleIsValid(tuple))
+		{
+			HeapTupleData row = *tuple;
+			TM_FailureData failure;
+			Buffer		buffer;
+
+			result = heap_lock_tuple(scan.rel, &row, GetCurrentCommandId(true), LockTupleKeyShare, LockWaitBlock,
+									 false, &buffer, &failure);
+			ReleaseBuffer(buffer);
+		}
+		catalog_scan_end(&scan);
+		/* What was committed meanwhile is to be seen by the next scan, and wherever the name is looked up. */
+		AcceptInvalidationMessages();
+	} while (result == TM_Updated || result == TM_Deleted);
+	name = get_namespace_name(schema);
+	if (name == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_SCHEMA),
+				 errmsg("schema with OID %u does not exist", schema)));
+	return name;
 }
 
 /* lock_tree: locks a table and its partitions, which can be written without a lock on the table */

@@ -2,7 +2,8 @@
  *
  * lock.h
  *	  Locks a table or its whole partition tree: with a timeout, without waiting, or
- *	  telling whether the lock is new; or several tables that others lock in any order.
+ *	  telling whether the lock is new; or several tables that others lock in any order; or
+ *	  what a relation is called.
  *
  *-------------------------------------------------------------------------
  */
@@ -30,6 +31,8 @@ typedef struct TableLock
 	bool		with_partitions;
 } TableLock;
 
+extern char *held_name(Oid relid);
+extern const char *held_schema_name(Oid schema);
 extern void lock_tree(Oid relid, LOCKMODE mode);
 extern bool lock_tree_now(Oid relid, LOCKMODE mode);
 extern void unlock_tree(Oid relid, LOCKMODE mode);

@@ -424,7 +424,7 @@ restore_persistence(Oid index_table, Oid fact_table)
 		return;
 	lock_tree(fact_table, ShareRowExclusiveLock);
 	WHILE_SET(altered_by_us, index_table,
-			  run_sql(get_extension_owner(), "ALTER TABLE %s SET %s", quoted_relation(index_table),
+			  run_sql(get_extension_owner(), "ALTER TABLE %s SET %s", held_name(index_table),
 					  get_rel_persistence(fact_table) == RELPERSISTENCE_UNLOGGED ? "UNLOGGED" : "LOGGED"));
 	CommandCounterIncrement();
 }
