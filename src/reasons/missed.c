@@ -2,56 +2,32 @@
  *
  * missed.c
  *	  Finds the fields of documents in the conditions of a query for which there is no index
- *	  table, and counts them in shared memory; and tells users which condition is nearly on a field.
+ *	  table, and counts them; and tells users which condition is nearly on a field.
  *
  * A condition counts if an index table could be searched by it: a comparison of a field, in one
  * of the spellings that field_match.c knows, or a document that contains a text.  It is counted
  * when the query is planned, so that a plan that is kept counts once.  Only names of fields are
  * kept, no values.
  *
- * The memory is a table of places that never grows.  A condition has its place among a few
- * that follow from its hash, its set; if they are taken, it takes that of the condition that
- * was counted longest ago.  So whoever makes up names of fields pushes out conditions of the
- * same sets, and no more.
- *
- * There is none unless the library is preloaded.  Standbys have their own, and a restart
- * empties it.
- *
- * To count again a condition that has a place, its set is searched under the shared lock, and
- * an atomic counter increased.  Only a new condition takes the lock exclusively.
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "access/transam.h"
-#include "access/xact.h"
-#include "catalog/namespace.h"
-#include "catalog/pg_authid.h"
 #include "catalog/pg_type.h"
-#include "common/hashfn.h"
-#include "funcapi.h"
-#include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
-#include "port/atomics.h"
-#include "storage/lwlock.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
-#include "utils/timestamp.h"
-#include "utils/tuplestore.h"
 
-#include "../catalog/catalog.h"
 #include "../definition/definition.h"
 #include "../indextable.h"
 #include "../match/match.h"
 #include "../util/arguments.h"
 #include "../util/json_members.h"
 #include "reasons.h"
-
-PG_FUNCTION_INFO_V1(indextable_missed_conditions);
 
 /* How deep a document in a query is followed. */
 #define MAX_CONTAINED	8
@@ -88,51 +64,6 @@ typedef struct NearestCondition
 	bool		same_type;		/* as the field */
 } NearestCondition;
 
-/* The longest field that is counted. */
-#define MAX_MISSED_FIELD	128
-
-/* How a condition compares a field. */
-typedef enum MissedKind
-{
-	MISSED_EQUAL,				/* with a value, or with several */
-	MISSED_RANGE,
-	MISSED_CONTAINED,			/* the documents, or an array, contain it */
-	MISSED_JOINED				/* with a column of another table */
-} MissedKind;
-
-/* A condition that was counted. */
-typedef struct MissedCondition
-{
-	Oid			fact;
-	AttrNumber	document;		/* the column of the documents */
-	MissedKind	kind;
-	char		field[MAX_MISSED_FIELD];	/* as in create() */
-	uint64		planned;		/* so often */
-	TimestampTz since;			/* when it was counted first */
-} MissedCondition;
-
-#define SETS		128
-#define PLACES		8
-
-/* A place: free if there is no database. */
-typedef struct Place
-{
-	Oid			database;
-	uint32		hash;
-	MissedCondition condition;	/* but for the number */
-	pg_atomic_uint64 planned;
-	pg_atomic_uint64 last;		/* when it was counted last */
-} Place;
-
-typedef struct Missed
-{
-	LWLock	   *lock;
-	Place		places[SETS][PLACES];
-} Missed;
-
-static Missed *missed = NULL;
-const SharedPart missed_shared = {"indextable_missed", sizeof(Missed), &missed, NULL};
-
 static bool find_nearest(Node *node, void *nearest);
 static char *path_text(FieldSpec *spec, bool plain);
 static void count_clause(MissedQuery *query, RestrictInfo *rinfo);
@@ -145,8 +76,6 @@ static bool read_field(Node *expr, Index varno, MissedValue *value);
 static bool read_value(Node *expr, Index varno, MissedValue *value);
 static bool append_step(void *arg, StepKind kind, const char *name, int len);
 static bool is_key_type(Oid type);
-static void missed_count(Oid fact, AttrNumber document, MissedKind kind, const char *field);
-static Place *place_of_condition(Place *set, uint32 hash, MissedCondition *condition, bool take);
 
 /*
  * count_missed_fields
@@ -421,152 +350,4 @@ static bool
 is_key_type(Oid type)
 {
 	return (is_plain_type(type) && type != FLOAT4OID) || type == TEXTOID || type == JSONBOID;
-}
-
-/* missed_is_kept: returns whether there is memory to count in, and an index table could be created in this database */
-bool
-missed_is_kept(void)
-{
-	return missed != NULL && OidIsValid(get_namespace_oid(IT_INTERNAL, true));
-}
-
-/* missed_count: counts a condition on a field, which is as in create() */
-static void
-missed_count(Oid fact, AttrNumber document, MissedKind kind, const char *field)
-{
-	MissedCondition condition = {.fact = fact,.document = document,.kind = kind};
-	uint32		hash;
-	Place	   *set;
-	Place	   *place;
-
-	/* Half of a name would be another field. */
-	if (strlcpy(condition.field, field, MAX_MISSED_FIELD) >= MAX_MISSED_FIELD)
-		return;
-	hash = hash_combine(hash_bytes((const unsigned char *) field, strlen(field)),
-						hash_bytes_uint32(MyDatabaseId ^ fact ^ ((uint32) document << 16) ^ ((uint32) kind << 8)));
-	set = missed->places[hash % SETS];
-	LWLockAcquire(missed->lock, LW_SHARED);
-	place = place_of_condition(set, hash, &condition, false);
-	if (place == NULL)
-	{
-		LWLockRelease(missed->lock);
-		LWLockAcquire(missed->lock, LW_EXCLUSIVE);
-		/* Another session may just have given it one. */
-		place = place_of_condition(set, hash, &condition, true);
-	}
-	pg_atomic_fetch_add_u64(&place->planned, 1);
-	pg_atomic_write_u64(&place->last, (uint64) GetCurrentStatementStartTimestamp());
-	LWLockRelease(missed->lock);
-}
-
-/*
- * place_of_condition
- *		Returns the place of a condition in its set.  If it has none, that is NULL, or with "take" the
- *		one that it takes now.  Called under the lock, which is exclusive then.
- */
-static Place *
-place_of_condition(Place *set, uint32 hash, MissedCondition *condition, bool take)
-{
-	Place	   *oldest = &set[0];
-
-	for (int i = 0; i < PLACES; i++)
-	{
-		Place	   *place = &set[i];
-
-		if (place->hash == hash && place->database == MyDatabaseId && place->condition.fact == condition->fact &&
-			place->condition.document == condition->document && place->condition.kind == condition->kind &&
-			strcmp(place->condition.field, condition->field) == 0)
-			return place;
-		if (OidIsValid(oldest->database) &&
-			(!OidIsValid(place->database) || pg_atomic_read_u64(&place->last) < pg_atomic_read_u64(&oldest->last)))
-			oldest = place;
-	}
-	if (!take)
-		return NULL;
-	oldest->database = MyDatabaseId;
-	oldest->hash = hash;
-	oldest->condition = *condition;
-	oldest->condition.since = GetCurrentStatementStartTimestamp();
-	pg_atomic_init_u64(&oldest->planned, 0);
-	pg_atomic_init_u64(&oldest->last, 0);
-	return oldest;
-}
-
-/* missed_forget: has counting begin anew for a fact table, as one of its fields has an index table from now on */
-void
-missed_forget(Oid fact)
-{
-	if (missed == NULL)
-		return;
-	LWLockAcquire(missed->lock, LW_EXCLUSIVE);
-	for (int i = 0; i < SETS * PLACES; i++)
-	{
-		Place	   *place = &missed->places[i / PLACES][i % PLACES];
-
-		if (place->database == MyDatabaseId && place->condition.fact == fact)
-			place->database = InvalidOid;
-	}
-	LWLockRelease(missed->lock);
-}
-
-/*
- * may_see_missed
- *		Returns whether the current user may see what others have asked of a table: its owner,
- *		and a role that may read all statistics.  Names of fields are from queries of others.
- *		The table may be gone.
- */
-bool
-may_see_missed(Oid fact)
-{
-	Oid			owner = table_owner(fact);
-
-	return OidIsValid(owner) &&
-		(has_privs_of_role(GetUserId(), owner) || has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS));
-}
-
-/*
- * indextable_missed_conditions
- *		missed_conditions(OUT fact_table regclass, OUT document name, OUT field text,
- *		OUT condition text, OUT planned bigint, OUT since timestamptz): returns what was
- *		counted in this database, as far as the current user may see it.
- */
-Datum
-indextable_missed_conditions(PG_FUNCTION_ARGS)
-{
-	static const char *const kinds[] = {"equal", "range", "contained", "join"};
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	MissedCondition *found = palloc(sizeof(MissedCondition) * SETS * PLACES);
-	int			n = 0;
-
-	InitMaterializedSRF(fcinfo, 0);
-	if (missed == NULL)
-		return (Datum) 0;
-	LWLockAcquire(missed->lock, LW_SHARED);
-	for (int i = 0; i < SETS * PLACES; i++)
-	{
-		Place	   *place = &missed->places[i / PLACES][i % PLACES];
-
-		if (place->database != MyDatabaseId)
-			continue;
-		found[n] = place->condition;
-		found[n++].planned = pg_atomic_read_u64(&place->planned);
-	}
-	LWLockRelease(missed->lock);
-	for (int i = 0; i < n; i++)
-	{
-		char	   *document = get_attname(found[i].fact, found[i].document, true);
-		Datum		values[6];
-		bool		isnull[6] = {0};
-
-		if (document == NULL || !may_see_missed(found[i].fact))
-			continue;
-		values[0] = ObjectIdGetDatum(found[i].fact);
-		values[1] = DirectFunctionCall1(namein, CStringGetDatum(document));
-		values[2] = CStringGetTextDatum(found[i].field);
-		values[3] = CStringGetTextDatum(kinds[found[i].kind]);
-		values[4] = Int64GetDatum((int64) found[i].planned);
-		values[5] = TimestampTzGetDatum(found[i].since);
-		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, isnull);
-	}
-	return (Datum) 0;
 }

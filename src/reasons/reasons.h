@@ -50,15 +50,25 @@ extern Opinions *opinions;		/* what is thought is noted there; or NULL */
 extern bool is_explained(void);
 extern void give_reason(Oid fact, Oid index_table, const char *reason);
 
-/*
- * missed.c: counts the conditions on fields of documents for which the planner has found no
- * index table, and finds the nearest one there is.
- */
+/* missed_counts.c: counts the conditions on fields of documents for which there is no index table */
+
+/* How a condition compares a field. */
+typedef enum MissedKind
+{
+	MISSED_EQUAL,				/* with a value, or with several */
+	MISSED_RANGE,
+	MISSED_CONTAINED,			/* the documents, or an array, contain it */
+	MISSED_JOINED				/* with a column of another table */
+} MissedKind;
+
 extern const SharedPart missed_shared;
 extern bool missed_is_kept(void);
-extern void count_missed_fields(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte);
-extern const char *nearest_condition(RelOptInfo *rel, IndexDef *def);
+extern void missed_count(Oid fact, AttrNumber document, MissedKind kind, const char *field);
 extern void missed_forget(Oid fact);
 extern bool may_see_missed(Oid fact);
+
+/* missed.c: finds such conditions, and the one that is nearest to an index table */
+extern void count_missed_fields(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte);
+extern const char *nearest_condition(RelOptInfo *rel, IndexDef *def);
 
 #endif							/* INDEXTABLE_REASONS_H */

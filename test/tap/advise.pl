@@ -111,6 +111,22 @@ sql(q(DO $$ BEGIN FOR i IN 1 .. 3000 LOOP EXECUTE format('SELECT FROM "Order" WH
 cmp_ok(sql('SELECT count(*) FROM indextable.missed'), '<=', 1024, 'what is kept has a bound');
 like(sql($missed), qr/\bf3000 equal/, 'what was counted long ago goes first');
 
+# ---- a flood of names pushes out those of its own role in its own database
+
+sub flood { return q(DO $$ BEGIN FOR i IN 1 .. 3000 LOOP EXECUTE format('SELECT FROM shop."Order" WHERE doc ->> %L = $1', 'g' || i) USING 'x'; END LOOP; END $$); }
+sql("$forget; CREATE ROLE flooder LOGIN; GRANT USAGE ON SCHEMA shop TO flooder; GRANT SELECT ON \"Order\" TO flooder");
+sql(q(SELECT FROM "Order" WHERE doc ->> 'kind' = 'x')) for 1 .. 2;
+sql(q(SET ROLE flooder; SELECT FROM "Order" WHERE doc ->> 'kind' = 'x'));
+my $others = q(SELECT string_agg(field || ' ' || planned, ', ') FROM indextable.missed WHERE field !~ '^g');
+is(sql($others), 'kind 3', 'what several roles have asked for is added up');
+sql('SET ROLE flooder; ' . flood());
+is(sql($others), 'kind 2', '... and one that makes up names pushes out only what it has asked for itself');
+is($node->safe_psql('second', $missed), 'here equal', '... nor of another database');
+$node->safe_psql('second', flood());
+is(sql($others), 'kind 2', '... from there, neither');
+cmp_ok(sql('SELECT count(*) FROM indextable.missed'), '>', 400, 'and each has its share');
+sql($forget);
+
 # ---- for whom
 
 sql($forget);
