@@ -42,6 +42,7 @@ static void refuse_shard(RenameStmt *stmt);
 static void lock_for_partition(CreateStmt *stmt);
 static void lock_root(Oid parent);
 static void refuse_change(Oid relid, AlterTableCmd *cmd, bool may_follow);
+static IndexDef *totals_with_column(FactDef *fact, const char *column);
 static const char *what_it_changes(AlterTableCmd *cmd);
 
 /*
@@ -429,7 +430,10 @@ refuse_change(Oid relid, AlterTableCmd *cmd, bool may_follow)
 			 bms_is_member(get_attnum(RelationGetRelid(fact), cmd->name) -
 						   FirstLowInvalidHeapAttributeNumber, bms_union(def->used, def->queued))))
 		{
-			if (may_follow && def->ntotals == 0 && cmd->subtype == AT_AlterColumnType && can_follow_type(def, cmd->name))
+			bool		can_follow = may_follow && cmd->subtype == AT_AlterColumnType && can_follow_type(def, cmd->name);
+			IndexDef   *totals = can_follow ? totals_with_column(def, cmd->name) : NULL;
+
+			if (can_follow && totals == NULL)
 			{
 				prepare_type_change(def);
 				relation_close(fact, AccessShareLock);
@@ -440,7 +444,10 @@ refuse_change(Oid relid, AlterTableCmd *cmd, bool may_follow)
 					(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
 					 errmsg("ALTER action %s cannot be performed on table \"%s\" because index tables depend on it",
 							what_it_changes(cmd), RelationGetRelationName(fact)),
+					 totals != NULL ? errdetail("Totals \"%s\" use column \"%s\".", totals->name, cmd->name) :
 					 of_column ? errdetail("Index tables use column \"%s\".", cmd->name) : 0,
+					 totals != NULL ?
+					 errhint("First run DROP TABLE %s; and create the totals again afterwards.", quoted_relation(totals->relid)) :
 					 errhint("First run %s and create the index tables again afterwards.", told_drop(RelationGetRelid(fact)))));
 		}
 
@@ -452,6 +459,18 @@ refuse_change(Oid relid, AlterTableCmd *cmd, bool may_follow)
 	}
 	if (follow)
 		lock_for_type_change(relid);
+}
+
+/* totals_with_column: returns totals of a fact table that use a column, of which they cannot follow another type, or NULL */
+static IndexDef *
+totals_with_column(FactDef *fact, const char *column)
+{
+	int			attno = get_attnum(fact->relid, column);
+
+	for (int i = 0; i < fact->ntotals; i++)
+		if (bms_is_member(attno - FirstLowInvalidHeapAttributeNumber, fact->totals[i]->used))
+			return fact->totals[i];
+	return NULL;
 }
 
 /*

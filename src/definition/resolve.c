@@ -119,6 +119,7 @@ make_index_def(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel
 	AttrNumber	attno = 0;
 	AttrNumber *live = NULL;
 	int			nlive = 0;
+	Bitmapset  *columns;
 	int			i;
 
 	if (rel != NULL)
@@ -197,11 +198,12 @@ make_index_def(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel
 		refuse_damaged(row, def);
 
 	def->used = definition_columns(def);
+	columns = bms_union(def->used, factdef->pk_columns);
 	if (def->async)
-		factdef->queued = bms_add_members(factdef->queued, def->used);
+		factdef->queued = bms_add_members(factdef->queued, columns);
 	else
-		factdef->used = bms_add_members(factdef->used, def->used);
-	for (i = -1; (i = bms_next_member(def->used, i)) >= 0;)
+		factdef->used = bms_add_members(factdef->used, columns);
+	for (i = -1; (i = bms_next_member(columns, i)) >= 0;)
 		factdef->max_attno = Max(factdef->max_attno, i + FirstLowInvalidHeapAttributeNumber);
 	return def;
 }
@@ -317,7 +319,7 @@ definition_columns(IndexDef *def)
 #define ADD(attno)	columns = bms_add_member(columns, (attno) - FirstLowInvalidHeapAttributeNumber)
 	if (def->docno >= 0)
 		ADD(def->fact_document);
-	for (int i = 0; i < fact->npk; i++)
+	for (int i = 0; i < fact->npk && !is_totals(def); i++)
 		ADD(fact->pk_attno[i]);
 	for (int i = 0; i < def->nkeys + def->nincludes; i++)
 	{

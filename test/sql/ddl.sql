@@ -334,6 +334,21 @@ ALTER TABLE f ALTER COLUMN id TYPE bigint;
 SELECT indextable.create('f_filter', 'f', '{k}', filter => $$note <> 'n1'$$);
 ALTER TABLE f ALTER COLUMN note TYPE text;
 SELECT indextable.create('f_filter', 'f', '{k}', filter => $$note <> 'n1'$$, if_not_exists => true);
+-- beside totals that do not use the column; those that do are in its way
+SELECT indextable.create('f_totals', 'f', '{k,@note}', totals => '{count(*),sum(@part)}');
+ALTER TABLE f ALTER COLUMN id TYPE numeric(20);
+SELECT * FROM wrong;
+\set VERBOSITY default
+ALTER TABLE f ALTER COLUMN note TYPE varchar(40);
+ALTER TABLE f ALTER COLUMN part TYPE bigint;
+ALTER TABLE f ALTER COLUMN doc TYPE json;
+\set VERBOSITY terse
+INSERT INTO f VALUES (17, 17, 'n1', '{"k": "k16"}');
+SELECT k, note, sum(rows) AS rows, sum(sum_part) AS sum_part FROM f_totals WHERE k = 'k16' GROUP BY 1, 2
+	EXCEPT SELECT doc ->> 'k', note, count(*), sum(part) FROM f GROUP BY 1, 2;
+SELECT * FROM wrong;
+SELECT indextable.drop('f_totals');
+ALTER TABLE f ALTER COLUMN id TYPE bigint;
 -- a column that was renamed where event triggers do not fire
 SET session_replication_role = replica;
 ALTER TABLE f RENAME note TO remark;
