@@ -414,6 +414,7 @@ copy_layout(Oid old, Oid new, bool async, bool was_async)
 		run_sql(owner, "ALTER TABLE %s %s", quoted_relation(old), columns.data + 2);
 	if (lacks_key)
 	{
+		refuse_check_constraints(old);
 		run_sql(get_extension_owner(), "ALTER TABLE %s ADD %s%s %s", held_name(old),
 				constraint != NULL ? "CONSTRAINT " : "", constraint != NULL ? quote_identifier(constraint) : "",
 				primary_key_constraint(&def, def.covering));

@@ -260,6 +260,7 @@ extern Partitioning *partitioning_lacking(Relation rel);
  */
 #define MAX_INDEX_DATA		2680
 
+extern void refuse_check_constraints(Oid index_table);
 extern char *primary_key_constraint(IndexDef *def, bool covering);
 extern void primary_key_add(IndexDef *def, bool covering, const char *tablespace, const char *drop);
 extern void primary_key_replace(IndexDef *def, bool covering);

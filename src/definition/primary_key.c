@@ -74,6 +74,33 @@ primary_key_constraint(IndexDef *def, bool covering)
 }
 
 /*
+ * refuse_check_constraints
+ *		Raises an error if an index table, or a partition of it, has a CHECK constraint.
+ *
+ * Where the server adds a primary key, it plans these constraints, which may call functions of the
+ * owner, as the user who adds it: the owner of the extension.  To create one is refused, by the name of
+ * the table and where event triggers fire (ddl/before_alter.c), and that is not everywhere.
+ */
+void
+refuse_check_constraints(Oid index_table)
+{
+	foreach_oid(relid, list_with_partitions(index_table))
+	{
+		Relation	rel = relation_open(relid, AccessShareLock);
+		TupleConstr *constraints = RelationGetDescr(rel)->constr;
+
+		if (constraints != NULL && constraints->num_check > 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("index table \"%s\" has a CHECK constraint", RelationGetRelationName(rel)),
+					 errdetail("Constraints are not checked when entries are written."),
+					 errhint("Run ALTER TABLE %s DROP CONSTRAINT %s;", quoted_relation(relid),
+							 quote_identifier(constraints->check[0].ccname))));
+		relation_close(rel, NoLock);
+	}
+}
+
+/*
  * primary_key_add
  *		Makes the primary key of an index table, in a tablespace.  Unless drop is NULL, it
  *		takes the place and the name of the constraint of this name, which is dropped in the
@@ -89,6 +116,7 @@ primary_key_add(IndexDef *def, bool covering, const char *tablespace, const char
 
 	if (drop != NULL)
 		how = psprintf("DROP CONSTRAINT %s, ADD CONSTRAINT %s", quote_identifier(drop), quote_identifier(drop));
+	refuse_check_constraints(def->relid);
 	run_sql(get_extension_owner(), "ALTER TABLE %s %s %s%s", held_name(def->relid), how, primary_key_constraint(def, covering),
 			in_tablespace("USING INDEX TABLESPACE", tablespace));
 	/* Event triggers have run, and may have done anything. */

@@ -48,6 +48,24 @@ DELETE FROM mal.cast;
 RESET session_replication_role;
 SELECT kind, primary_key FROM indextable.verify('mal.cast');
 CALL indextable.repair('mal.cast');
+-- in a CHECK constraint of an index table, which is refused where event triggers fire
+SET session_replication_role = replica;
+SET ROLE regress_it_mallory;
+ALTER TABLE mal.wider ADD CONSTRAINT checked CHECK (mal.evil('check of an index table') = 1);
+RESET ROLE;
+RESET session_replication_role;
+SELECT indextable.alter('mal.wider', include => '{b}');
+SET ROLE regress_it_mallory;
+SET client_min_messages = error;
+ALTER TABLE mal.g DISABLE TRIGGER indextable_row;
+ALTER TABLE mal.wider DROP CONSTRAINT wider_pkey;
+ALTER TABLE mal.wider ALTER k DROP NOT NULL;
+RESET client_min_messages;
+RESET ROLE;
+\c
+CALL indextable.repair('mal.wider');
+ALTER TABLE mal.wider DROP CONSTRAINT checked;
+CALL indextable.repair('mal.wider');
 SELECT * FROM mal.called_as;
 
 -- nor does default_tablespace lead where the owner may not go
