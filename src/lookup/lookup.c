@@ -271,12 +271,7 @@ lookup_check_access(Lookup *lookup)
 			aclcheck_error(result, OBJECT_TABLE, lookup->factdef->name);
 	}
 
-	place_report_problem(def->name, def->misplaced);
-	if (!def->active)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("index table \"%s\" is not active", def->name),
-				 errhint("Run %s", told_activation(def->relid))));
+	require_active(def);
 
 	/*
 	 * The snapshot of a REPEATABLE READ transaction may still see a row that
@@ -303,6 +298,18 @@ lookup_check_access(Lookup *lookup)
 	/* The next snapshot may be older: another session may have exported it. */
 	if (TransactionIdIsNormal(def->xmin) && (int32) (lookup->snapshot->xmin - def->xmin) > MAX_SNAPSHOT_AGE)
 		def->xmin = FrozenTransactionId;
+}
+
+/* require_active: raises an error unless the entries of an index table can be trusted */
+void
+require_active(IndexDef *def)
+{
+	place_report_problem(def->name, def->misplaced);
+	if (!def->active)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index table \"%s\" is not active", def->name),
+				 errhint("Run %s", told_activation(def->relid))));
 }
 
 /*

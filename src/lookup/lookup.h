@@ -100,6 +100,7 @@ extern void fetch_pending_rows(Lookup *lookup);
 /* lookup.c: opens the tables, and checks access */
 extern void lookup_open(Lookup *lookup, Oid index_table, int64 max_lag, int64 timeout);
 extern void lookup_check_access(Lookup *lookup);
+extern void require_active(IndexDef *def);
 extern void lookup_close(Lookup *lookup);
 
 /* The arguments of query(), in their order; those of lookup() begin in the same way. */

@@ -256,8 +256,9 @@ fetch_secured(Lookup *lookup, Datum *key)
 		if (factdef->partitioned)
 			refresh_partition_lists(lookup->fact);
 		initStringInfo(&sql);
-		appendStringInfo(&sql, "SELECT f FROM %s%s f WHERE ",
-						 factdef->partitioned ? "" : "ONLY ", quoted_relation(factdef->relid));
+		/* "f" alone would be a column of this name. */
+		appendStringInfo(&sql, "SELECT (f.*)::%1$s FROM %2$s%1$s f WHERE ", quoted_relation(factdef->relid),
+						 factdef->partitioned ? "" : "ONLY ");
 		for (int i = 0; i < factdef->npk; i++)
 		{
 			Form_pg_attribute att = TupleDescAttr(desc, factdef->pk_attno[i] - 1);

@@ -151,6 +151,27 @@ query_with(Oid role, const char *sql, int nargs, Oid *types, Datum *values)
 	return run_statement(role, sql, execute_with_latest_snapshot, nargs, types, values);
 }
 
+/*
+ * query_as_caller
+ *		Runs one query as the current user, with the active snapshot, and returns its rows.
+ *
+ * Settings are left as they are, because policies and functions may depend on them: names in the
+ * query must be qualified, and so must operators.
+ */
+Rows
+query_as_caller(const char *sql, int nargs, Oid *types, Datum *values)
+{
+	MemoryContext cxt = CurrentMemoryContext;
+	Rows		rows;
+
+	SPI_connect();
+	if (SPI_execute_with_args(sql, nargs, types, values, NULL, true, 0) != SPI_OK_SELECT)
+		elog(ERROR, "%s: %s", SPI_result_code_string(SPI_result), sql);
+	rows = copy_rows(cxt);
+	SPI_finish();
+	return rows;
+}
+
 /* copy_rows: returns the rows of a statement that SPI has run, copied to a memory context */
 Rows
 copy_rows(MemoryContext cxt)

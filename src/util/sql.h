@@ -35,6 +35,7 @@ typedef struct Rows
 
 extern Rows copy_rows(MemoryContext cxt);
 extern Rows query_with(Oid role, const char *sql, int nargs, Oid *types, Datum *values);
+extern Rows query_as_caller(const char *sql, int nargs, Oid *types, Datum *values);
 extern Datum row_value(const Rows *rows, uint64 row, int column);
 extern char *row_text(const Rows *rows, uint64 row, int column);
 extern char *quoted_relation(Oid relid);

@@ -147,6 +147,31 @@ UPDATE keyed SET doc = '{"n": 2}' WHERE id = 2;
 SELECT indextable.drain('keyed');
 CALL pg_temp.no_rows('rejected()');
 SELECT * FROM by_n ORDER BY id;
+
+-- Totals by a type whose operators are in no schema of the search_path.
+CREATE FUNCTION label_lt(label, label) RETURNS boolean LANGUAGE internal IMMUTABLE STRICT AS 'text_lt';
+CREATE FUNCTION label_le(label, label) RETURNS boolean LANGUAGE internal IMMUTABLE STRICT AS 'text_le';
+CREATE FUNCTION label_eq(label, label) RETURNS boolean LANGUAGE internal IMMUTABLE STRICT AS 'texteq';
+CREATE FUNCTION label_ge(label, label) RETURNS boolean LANGUAGE internal IMMUTABLE STRICT AS 'text_ge';
+CREATE FUNCTION label_gt(label, label) RETURNS boolean LANGUAGE internal IMMUTABLE STRICT AS 'text_gt';
+CREATE FUNCTION label_cmp(label, label) RETURNS int LANGUAGE internal IMMUTABLE STRICT AS 'bttextcmp';
+CREATE OPERATOR < (LEFTARG = label, RIGHTARG = label, FUNCTION = label_lt);
+CREATE OPERATOR <= (LEFTARG = label, RIGHTARG = label, FUNCTION = label_le);
+CREATE OPERATOR = (LEFTARG = label, RIGHTARG = label, FUNCTION = label_eq);
+CREATE OPERATOR >= (LEFTARG = label, RIGHTARG = label, FUNCTION = label_ge);
+CREATE OPERATOR > (LEFTARG = label, RIGHTARG = label, FUNCTION = label_gt);
+CREATE OPERATOR CLASS label_ops DEFAULT FOR TYPE label USING btree AS OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+	FUNCTION 1 label_cmp(label, label), FUNCTION 4 btequalimage(oid);
+DROP CAST (label AS text);
+CREATE TABLE labelled (id int PRIMARY KEY, doc jsonb, l label, n int);
+SELECT indextable.create('by_label', 'labelled', '{@l,n::int}', totals => '{count(*),sum(@n)}') \gset
+INSERT INTO labelled VALUES (1, '{"n": 1}', 'one', 10), (2, '{"n": 1}', 'one', 20), (3, '{"n": 2}', 'two', 30), (4, '{}', NULL, 40);
+SELECT * FROM indextable.totals('by_label');
+SELECT * FROM indextable.totals('by_label', '{"l": "one"}');
+SELECT * FROM indextable.totals('by_label', '{"l": "two", "n": 2}');
+SELECT * FROM indextable.totals('by_label', '{"l": "none"}');
+SELECT * FROM indextable.totals('by_label', '{"l": null, "n": null}');
+SELECT * FROM indextable.totals('by_label', '{"l": "one", "n": "x"}');
 \set VERBOSITY terse
 SET client_min_messages = warning;
 DROP SCHEMA userstypes CASCADE;
