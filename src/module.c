@@ -54,6 +54,7 @@ _PG_init(void)
 	query_table_init();
 	unexpanded_init();
 	path_init();
+	element_join_init();
 	aggregate_path_init();
 	RegisterCustomScanMethods(&index_table_scan.methods);
 	RegisterCustomScanMethods(&totals_scan.methods);

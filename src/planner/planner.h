@@ -155,6 +155,9 @@ extern RangeTblEntry *relation_of_index_table(IndexDef *def);
 extern void add_or_paths(PlannerInfo *root, RelOptInfo *rel, Served *served);
 extern double estimate_or_entries(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses);
 
+/* element_join.c: for joins of tables with elements of a fact table */
+extern void element_join_init(void);
+
 /* and_path.c: which search several index tables, or one for several elements */
 extern void add_and_paths(PlannerInfo *root, RelOptInfo *rel, Served *served, List *searches);
 

@@ -573,6 +573,15 @@ typedef struct JsonbInState
 	create_merge_append_path(root, rel, subpaths, NIL, pathkeys, NULL)
 #endif
 
+/* What is allowed of joins is what the query allows. */
+#if PG_VERSION_NUM < 190000
+#define initial_cost_nestloop_compat(root, workspace, jointype, outer, inner, extra) \
+	initial_cost_nestloop(root, workspace, jointype, outer, inner, extra)
+#else
+#define initial_cost_nestloop_compat(root, workspace, jointype, outer, inner, extra) \
+	initial_cost_nestloop(root, workspace, jointype, PGS_NESTLOOP_PLAIN, outer, inner, extra)
+#endif
+
 #ifndef pg_noreturn
 #define pg_noreturn				pg_attribute_noreturn()
 #endif
