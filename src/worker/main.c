@@ -346,6 +346,13 @@ indextable_stop_launched(PG_FUNCTION_ARGS)
 {
 	int			n;
 
+	/* It would hold after promotion, and could not be undone before. */
+	if (RecoveryInProgress())
+		ereport(ERROR,
+				(errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
+				 errmsg("cannot execute %s during recovery", "stop_workers()"),
+				 errdetail("A standby has no workers."),
+				 errhint("To have none after promotion either, set indextable.max_workers to 0.")));
 	if (!shared_exists())
 		PG_RETURN_NULL();
 	if (!note_workers_stopped(MyDatabaseId, true))

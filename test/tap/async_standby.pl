@@ -53,7 +53,7 @@ for my $query ('SELECT count(*) FROM indextable.index_tables', 'SELECT count(*) 
 	is($status, $primary_status, 'as on the primary');
 }
 for my $sql ('SELECT indextable.drain()', q(SELECT indextable.create('f_n', 'f', '{k}')), q(SELECT indextable.create('f_m', 'f', '{k}', if_not_exists => true)), q(SELECT indextable.create_feed('f')), q(SELECT indextable.drop_feed('f')), q(SELECT indextable.drop('f_k')), q(SELECT indextable.alter('f_k', filter => 'true')),
-	q(CALL indextable.build('f_k')), q(CALL indextable.rebuild('f_k')), q(CALL indextable.repair('f_k')), q(CALL indextable.repair('f')), q(SELECT indextable.reset_stats('f_k')))
+	q(CALL indextable.build('f_k')), q(CALL indextable.rebuild('f_k')), q(CALL indextable.repair('f_k')), q(CALL indextable.repair('f')), q(SELECT indextable.reset_stats('f_k')), 'SELECT indextable.stop_workers()')
 {
 	my ($status, $out, $err) = $standby->psql('postgres', "\\set VERBOSITY verbose\n$sql");
 	like($err, qr/ERROR:  25006: cannot execute/, "refused there: $sql");
