@@ -31,6 +31,9 @@ REGRESS_OPTS   = --inputdir=test --outputdir=test/output/regress --load-extensio
 ISOLATION      = $(sort $(patsubst test/specs/%.spec,%,$(wildcard test/specs/*.spec)))
 ISOLATION_OPTS = --inputdir=test --outputdir=test/output/isolation --load-extension=$(EXTENSION)
 REGRESS_PREP   = test-output
+
+# No worker keeps asynchronous index tables in step where the library is not preloaded, as create() says.
+installcheck: export PGOPTIONS += -c indextable.advice=off
 EXTRA_CLEAN    = test/output
 
 # Bitcode is for functions that JIT compilation puts into expressions, of which there are none here; packages have it because

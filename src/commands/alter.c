@@ -218,6 +218,8 @@ alter(FunctionCallInfo fcinfo, bool locked)
 	else
 		alter_in_place(stored, &row);
 	describe_index_table(index_table, false);
+	if (is_async(&row) && !is_async(stored))
+		notice_nobody_drains(why_nobody_drains());
 }
 
 static bool

@@ -221,6 +221,8 @@ indextable_create(PG_FUNCTION_ARGS)
 	register_index_table(&row, def, fact, index_table, NULL);
 	if (!is_totals(def))
 		advise_on_new(&row, def);
+	if (is_async(&row))
+		notice_nobody_drains(why_nobody_drains());
 	missed_forget(row.fact_table);
 	PG_RETURN_OID(row.index_table);
 }

@@ -279,6 +279,7 @@ indextable_wait(PG_FUNCTION_ARGS)
 	TimestampTz until;
 	FactTableRow queue;
 	const ChangeSource *changes;
+	const char *why;
 
 	if (PG_ARGISNULL(0))
 		PG_RETURN_NULL();
@@ -298,6 +299,8 @@ indextable_wait(PG_FUNCTION_ARGS)
 		changes->check_wait(queue.fact_table);
 	if (!PG_ARGISNULL(2) && !wait_for_transaction(PG_GETARG_FULLTRANSACTIONID(2), until))
 		PG_RETURN_BOOL(false);
+	if ((why = why_nobody_drains()) != NULL && !wait_for_queue(&queue, 0, 0))
+		notice_nobody_drains(why);
 	PG_RETURN_BOOL(wait_for_queue(&queue, 0, timeout < 0 ? -1 : Max(until - GetCurrentTimestamp(), 0)));
 }
 

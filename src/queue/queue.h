@@ -58,6 +58,8 @@ extern bool slot_release(int slot, uint64 use);
 extern int	slots_free_ended(void (*note_death) (const Work *work));
 extern void note_short_of_workers(bool short_of_workers, bool starving, bool no_room);
 extern const char *why_no_worker(bool for_good);
+extern const char *why_nobody_drains(void);
+extern void notice_nobody_drains(const char *why);
 extern bool slot_take(int slot, uint64 use);
 extern void note_attempt(const Work *work);
 extern void forget_attempt(void);

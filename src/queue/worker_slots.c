@@ -4,8 +4,8 @@
  *	  Keeps in shared memory what writers, workers and the launcher know of each other: which
  *	  databases ask for workers, which workers there are, and whom to wake.
  *
- * Without the shared memory only wake_workers(), wake_workers_for_prepared() and the functions
- * worker_...() may be called.
+ * Without the shared memory only wake_workers(), wake_workers_for_prepared(), why_nobody_drains() and the
+ * functions worker_...() may be called.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,6 +22,7 @@
 #include "../catalog/catalog.h"
 #include "../util/compat.h"
 #include "../util/settings.h"
+#include "../util/sql.h"
 #include "../util/subxact.h"
 #include "queue.h"
 
@@ -194,6 +195,38 @@ why_no_worker(bool for_good)
 	if (shared->starving && !for_good)
 		return "all workers that indextable.max_workers allows are in other databases";
 	return NULL;
+}
+
+/*
+ * why_nobody_drains
+ *		Returns why this database has no worker, and will have none, for notice_nobody_drains();
+ *		NULL if it has one or will have one, or notices are turned off.
+ */
+const char *
+why_nobody_drains(void)
+{
+	if (!setting_advice)
+		return NULL;
+	if (shared != NULL)
+		return why_no_worker(true);
+	if (RecoveryInProgress() || query_as(InvalidOid, "SELECT FROM " IT_SCHEMA ".workers()").n > 0)
+		return NULL;
+	return "indextable is not in shared_preload_libraries, and start_workers() was not called";
+}
+
+/* notice_nobody_drains: raises a notice that no worker applies queued changes, and what to do, unless why is NULL */
+void
+notice_nobody_drains(const char *why)
+{
+	bool		can_start = shared == NULL || (setting_max_workers > 0 && !shared->no_room);
+
+	if (why == NULL)
+		return;
+	ereport(NOTICE,
+			(errmsg("no worker applies queued changes in this database because %s", why),
+			 can_start ?
+			 errhint("To have a worker apply them, run SELECT " IT_SCHEMA ".start_workers(); to apply those of now, run SELECT " IT_SCHEMA ".drain(); to turn these notices off, run SET indextable.advice = off;") :
+			 errhint("To apply those of now, run SELECT " IT_SCHEMA ".drain(); to turn these notices off, run SET indextable.advice = off;")));
 }
 
 /* indextable_why_no_worker: why_no_worker() for the view queues */

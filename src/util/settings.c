@@ -104,8 +104,8 @@ define_gucs(void)
 							 &setting_check_repair, false, PGC_SIGHUP, 0,
 							 NULL, NULL, NULL);
 	DefineCustomBoolVariable("indextable.advice",
-							 "Enables notices of create() about index tables that may cost more than they save.",
-							 "The function indextable.advise() gives more details.",
+							 "Enables notices about index tables that may cost more than they save, and about asynchronous ones that no worker keeps in step.",
+							 "They come from create(), alter() and wait(). The function indextable.advise() gives more details.",
 							 &setting_advice, true, PGC_USERSET, 0,
 							 NULL, NULL, NULL);
 	DefineCustomBoolVariable("indextable.drop_table",

@@ -291,8 +291,14 @@ indextable_start_workers(PG_FUNCTION_ARGS)
 	PreventCommandDuringRecovery("start_workers()");
 	if (shared_exists())
 	{
+		const char *why;
+
 		note_workers_stopped(MyDatabaseId, false);
 		request_workers(MyDatabaseId);
+		why = why_no_worker(true);
+		if (why != NULL)
+			ereport(NOTICE,
+					(errmsg("no worker is started because %s", why)));
 		PG_RETURN_VOID();
 	}
 	if (catalog_queues(false) == NIL)

@@ -19,7 +19,7 @@ sub new_server
 	my ($level) = "@settings" =~ /wal_level = (\w+)/;
 	$node->init(allows_streaming => !$level ? 0 : $level eq 'logical' ? 'logical' : 1);
 	$node->append_conf('postgresql.conf', 'wal_keep_size = 2GB') if $level;    # a standby may be slow
-	$node->append_conf('postgresql.conf', join '', map { "$_\n" } 'fsync = off', 'jit = off', 'max_prepared_transactions = 10', @settings);
+	$node->append_conf('postgresql.conf', join '', map { "$_\n" } 'fsync = off', 'jit = off', 'max_prepared_transactions = 10', 'indextable.advice = off', @settings);
 	$node->start;
 	return $node;
 }

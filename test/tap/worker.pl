@@ -28,6 +28,14 @@ sub setting
 	$node->reload;
 }
 
+# notices SERVER, DATABASE, SQL: what psql shows beside the results
+sub notices
+{
+	my ($server, $database, $sql) = @_;
+	my (undef, undef, $shown) = $server->psql($database, "SET indextable.advice = on; $sql");
+	return $shown =~ s/^psql:\S+ //gmr;
+}
+
 # database NAME: with a fact table and asynchronous index tables
 sub database
 {
@@ -245,8 +253,19 @@ is($node->safe_psql('one', 'SELECT indextable.stop_workers()'), 1, 'stop_workers
 change('one');
 caught_up('two', 'another database is not concerned');
 is($node->safe_psql('one', q(SELECT backlog > 0, workers, worker_state FROM indextable.queues WHERE fact_table = 'f'::regclass)), 't|0|none', 'stopped: what is changed now is queued');
-$node->safe_psql('one', 'SELECT indextable.start_workers()');
+like(notices($node, 'one', q(SELECT indextable.wait('f_k', '0'))), qr/no worker applies queued changes in this database because the workers of this database have been stopped\nHINT: .* run SELECT indextable.start_workers\(\)/, 'wait() says so');
+is(notices($node, 'two', q(SELECT indextable.wait('f_k', '30 minutes'))), '', 'but not in another database');
+is(notices($node, 'one', 'SELECT indextable.start_workers()'), '', 'start_workers() has nothing to say');
 caught_up('one', 'start_workers()', 1);
+is(notices($node, 'one', q(SELECT indextable.create('f_more', 'f', '{k}', maintenance => 'async'); SELECT indextable.wait('f_more', '30 minutes'); SELECT indextable.drop('f_more'))), '', 'nor have create() and wait() beside a worker');
+setting(max_workers => 0);
+ok(number_of_workers('one', 0), 'no worker may run');
+like(notices($node, 'one', 'SELECT indextable.start_workers()'), qr/no worker is started because indextable\.max_workers is 0/, 'start_workers() says so');
+my $said = notices($node, 'one', q(SELECT indextable.create('f_more', 'f', '{k}', maintenance => 'async')));
+like($said, qr/because indextable\.max_workers is 0\nHINT: .* run SELECT indextable.drain\(\)/, 'so does create()');
+unlike($said, qr/start_workers/, 'which does not name what starts none');
+$node->safe_psql('one', q(SELECT indextable.drop('f_more')));
+setting(max_workers => 4);
 
 # ---- trouble
 
@@ -348,8 +367,13 @@ my $plain = new_server('plain', 'indextable.naptime = 100ms');
 $plain->safe_psql('postgres', fact_table() . "INSERT INTO f SELECT g, d(g), 'n' FROM generate_series(1, 1000) g;" . index_tables('async'));
 $plain->safe_psql('postgres', 'UPDATE f SET doc = d(pk + 1)');
 is($plain->safe_psql('postgres', 'SELECT count(*) FROM indextable.workers()'), 0, 'not preloaded: no worker comes by itself');
-$plain->safe_psql('postgres', 'SELECT indextable.start_workers()');
+my $nobody = qr/because indextable is not in shared_preload_libraries, and start_workers\(\) was not called\nHINT: .* run SELECT indextable.start_workers\(\)/;
+like(notices($plain, 'postgres', q(SELECT indextable.create('f_more', 'f', '{k}', maintenance => 'async'))), $nobody, 'not preloaded: create() says so');
+like(notices($plain, 'postgres', q(SELECT indextable.alter('f_more', maintenance => 'transactional'); SELECT indextable.alter('f_more', maintenance => 'async'))), $nobody, 'and alter()');
+like(notices($plain, 'postgres', q(UPDATE f SET doc = d(pk + 7); SELECT indextable.wait('f_k', '0'))), $nobody, 'and wait()');
+$plain->safe_psql('postgres', q(SELECT indextable.drop('f_more'); SELECT indextable.start_workers()));
 ok(drained($plain), 'not preloaded: start_workers() starts one');
+is(notices($plain, 'postgres', q(SELECT indextable.create('f_more', 'f', '{k}', maintenance => 'async'); SELECT indextable.wait('f_more'); SELECT indextable.drop('f_more'))), '', 'and nobody says anything');
 drift_free($plain, 'that drains');
 $plain->safe_psql('postgres', 'UPDATE f SET doc = d(pk + 2)');
 ok(drained($plain), 'not preloaded: it looks by itself');
