@@ -14,6 +14,8 @@
 #include "storage/shmem.h"
 
 #include "citus/citus.h"
+#include "foreign/foreign.h"
+#include "local/local.h"
 #include "maintain/maintain.h"
 #include "planner/planner.h"
 #include "queue/queue.h"
@@ -62,7 +64,9 @@ _PG_init(void)
 	batch_init();
 	at_commit_init();
 	in_step_init();
-	shard_guard_init();
+	foreign_init();
+	local_init();
+	citus_init();
 	found_rows_init();
 	if (process_shared_preload_libraries_in_progress)
 	{

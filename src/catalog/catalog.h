@@ -85,6 +85,7 @@ extern List *catalog_index_tables(void);
 extern List *get_column_names_by_number(Relation rel);
 extern List *catalog_read_definitions(Oid fact_table, Oid index_table);
 extern DefinitionRow *stored_definition(Oid index_table);
+extern void check_place_of_index_table(Oid index_table);
 extern bool is_building(Oid index_table);
 extern List *catalog_read_unchecked_definitions(Oid fact_table, Oid index_table);
 extern List *catalog_definitions(void);

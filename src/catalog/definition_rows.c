@@ -23,6 +23,7 @@
 #include "utils/timestamp.h"
 
 #include "../indextable.h"
+#include "../place/place.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
 #include "catalog.h"
@@ -543,4 +544,15 @@ catalog_has_rejections(Oid index_table)
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
 	return found;
+}
+
+/* check_place_of_index_table: raises an error if a registered index table, or its fact table, has become a table of Citus */
+void
+check_place_of_index_table(Oid index_table)
+{
+	DefinitionRow *stored = stored_definition(index_table);
+
+	if (stored != NULL)
+		place_report_problem(get_rel_name(index_table),
+							 place_problem(stored->fact_table, index_table, is_queued(stored)));
 }

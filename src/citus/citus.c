@@ -82,18 +82,18 @@ citus_kind(Oid relid)
 	relation_close(rel, AccessShareLock);
 	if (tuple != NULL)
 		return kind;
-	return OidIsValid(place_table_of_part(relid)) ? CITUS_SHARD : CITUS_NONE;
+	return OidIsValid(citus_table_of_part(relid)) ? CITUS_SHARD : CITUS_NONE;
 }
 
 /*
- * place_table_of_part
+ * citus_table_of_part
  *		Returns the Citus table of which a table in the same schema has the name of a shard, or
  *		InvalidOid.  Citus has no other sign of it.
  *
  * It is a shard, too, if it has been left behind by a move and Citus will drop it.
  */
 Oid
-place_table_of_part(Oid relid)
+citus_table_of_part(Oid relid)
 {
 	char	   *name = get_rel_name(relid);
 	int64		number = name == NULL ? 0 : shard_number(name);
@@ -121,13 +121,13 @@ citus_shard(Oid table, int64 number)
 }
 
 /*
- * place_takes
+ * citus_takes
  *		Returns whether Citus is about to make a local table the shard of a table that will
  *		take its name: it renames the table to the name of a shard with the number that its
  *		sequence has just given out.
  */
 bool
-place_takes(Oid relid, const char *name)
+citus_takes(Oid relid, const char *name)
 {
 	Oid			sequence = get_relname_relid("pg_dist_shardid_seq", PG_CATALOG_NAMESPACE);
 	char	   *table = get_rel_name(relid);
@@ -399,27 +399,27 @@ run_with_citus_settings(const char *sql)
 	AtEOXact_GUC(false, nestlevel);
 }
 
-/* place_is_taken: returns whether a table is one of Citus, of whatever kind */
+/* citus_is_taken: returns whether a table is one of Citus, of whatever kind */
 bool
-place_is_taken(Oid relid)
+citus_is_taken(Oid relid)
 {
 	return citus_kind(relid) != CITUS_NONE;
 }
 
-/* place_has_parts: returns whether a table is distributed */
+/* citus_has_parts: returns whether a table is distributed */
 bool
-place_has_parts(Oid relid)
+citus_has_parts(Oid relid)
 {
 	return citus_kind(relid) == CITUS_DISTRIBUTED;
 }
 
 /*
- * place_is_governed_elsewhere
+ * citus_is_governed_elsewhere
  *		Returns whether a table is distributed and this node is not the coordinator, which runs
  *		all commands that change the table.
  */
 bool
-place_is_governed_elsewhere(Oid relid)
+citus_is_governed_elsewhere(Oid relid)
 {
-	return place_has_parts(relid) && citus_local_group() != 0;
+	return citus_has_parts(relid) && citus_local_group() != 0;
 }

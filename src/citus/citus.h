@@ -27,6 +27,9 @@ typedef enum CitusKind
 	CITUS_SHARD					/* a shard of one of these */
 } CitusKind;
 
+/* citus_place.c: registers the place */
+extern void citus_init(void);
+
 extern CitusKind citus_kind(Oid relid);
 
 /* How a table is distributed. */
@@ -51,6 +54,16 @@ typedef struct ShardPair
 								 * distributes rows */
 } ShardPair;
 
+extern bool citus_is_taken(Oid relid);
+extern Oid	citus_table_of_part(Oid relid);
+extern bool citus_has_parts(Oid relid);
+extern bool citus_takes(Oid relid, const char *name);
+extern bool citus_is_governed_elsewhere(Oid relid);
+extern void citus_check_fact(Relation fact, bool async);
+extern void citus_check_unique(Oid fact);
+extern void citus_check_created(Oid relid);
+extern void citus_check_unchanging(Oid index_table, const char *function);
+extern const char *citus_problem(Oid fact, Oid index_table, bool async);
 extern bool citus_is_installed(void);
 extern int	citus_local_group(void);
 extern void citus_read_table(Oid relid, CitusTable *table);

@@ -51,15 +51,35 @@ static const IndexTableMethods index_tables = {
 	.repair = repair_shards
 };
 
-const Place citus_place = {
+static const TableMethods tables = {
+	.is_taken = citus_is_taken,
+	.table_of_part = citus_table_of_part,
+	.takes = citus_takes,
+	.is_governed_elsewhere = citus_is_governed_elsewhere,
+	.check_fact = citus_check_fact,
+	.check_unique = citus_check_unique,
+	.check_created = citus_check_created,
+	.check_unchanging = citus_check_unchanging,
+	.problem = citus_problem
+};
+
+static const Place citus_place = {
+	.has = citus_has_parts,
 	.changes = &changes,
-	.leaves = &foreign_rows,
 	.entries = &entries,
 	.triggers = &triggers,
 	.index_tables = &index_tables,
+	.tables = &tables,
 	.in_parts = true,
 	.no_totals = "It is distributed by Citus."
 };
+
+void
+citus_init(void)
+{
+	place_register(&citus_place);
+	shard_guard_init();
+}
 
 /*
  * undoes_all

@@ -60,9 +60,9 @@ is_refused(CitusKind kind, bool async)
 	return kind != CITUS_NONE && !(kind == CITUS_DISTRIBUTED && async);
 }
 
-/* place_check_fact: raises an error if a table is one of Citus, over which such an index table cannot be kept in step */
+/* citus_check_fact: raises an error if a table is one of Citus, over which such an index table cannot be kept in step */
 void
-place_check_fact(Relation fact, bool async)
+citus_check_fact(Relation fact, bool async)
 {
 	Oid			relid = RelationGetRelid(fact);
 	CitusKind	kind = citus_kind(relid);
@@ -90,7 +90,7 @@ place_check_fact(Relation fact, bool async)
 							quote_literal_cstr(quoted_relation(relid)));
 			break;
 		case CITUS_SHARD:
-			table = place_table_of_part(relid);
+			table = citus_table_of_part(relid);
 			detail = psprintf("It is a shard of table %s of Citus, which replaces it by another table when it moves or splits the shard.",
 							  OidIsValid(table) ? quoted_relation(table) : "");
 			hint = "Create the index table over the whole table, on the coordinator.";
@@ -104,12 +104,12 @@ place_check_fact(Relation fact, bool async)
 }
 
 /*
- * place_check_unique
+ * citus_check_unique
  *		Raises an error if a table is distributed: then no index table over it can be unique,
  *		whatever its maintenance is.
  */
 void
-place_check_unique(Oid fact)
+citus_check_unique(Oid fact)
 {
 	if (citus_kind(fact) == CITUS_DISTRIBUTED)
 		ereport(ERROR,
@@ -120,12 +120,12 @@ place_check_unique(Oid fact)
 }
 
 /*
- * place_check_created
+ * citus_check_created
  *		Raises an error if Citus has taken a table that was just created, whose rows are
  *		written past it: in a schema that is distributed, or because Citus manages all tables.
  */
 void
-place_check_created(Oid relid)
+citus_check_created(Oid relid)
 {
 	if (citus_kind(relid) != CITUS_NONE)
 		ereport(ERROR,
@@ -137,12 +137,12 @@ place_check_created(Oid relid)
 }
 
 /*
- * place_problem
+ * citus_problem
  *		Returns why an index table cannot be trusted because of what its fact table or itself
  *		is to Citus, as a constant; NULL: it can be.  index_table may be InvalidOid.
  */
 const char *
-place_problem(Oid fact, Oid index_table, bool async)
+citus_problem(Oid fact, Oid index_table, bool async)
 {
 	CitusKind	kind = citus_kind(fact);
 	CitusKind	index_kind = OidIsValid(index_table) ? citus_kind(index_table) : kind;
@@ -153,32 +153,9 @@ place_problem(Oid fact, Oid index_table, bool async)
 		index_table_problems[index_kind] : NULL;
 }
 
-/* place_check_index_table: raises an error if a registered index table, or its fact table, has become a table of Citus */
+/* citus_check_unchanging: raises an error if an index table is distributed, as the function cannot change its contents then */
 void
-place_check_index_table(Oid index_table)
-{
-	DefinitionRow *stored = stored_definition(index_table);
-
-	if (stored != NULL)
-		place_report_problem(get_rel_name(index_table),
-							 place_problem(stored->fact_table, index_table, is_queued(stored)));
-}
-
-/* place_report_problem: raises an error if there is a problem, from place_problem(), with an index table of this name */
-void
-place_report_problem(const char *index_table, const char *problem)
-{
-	if (problem != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("index table \"%s\" is not kept in step", index_table),
-				 errdetail("The %s.", problem),
-				 errhint("Drop the index table. It can be created again once both are ordinary tables.")));
-}
-
-/* place_check_unchanging: raises an error if an index table is distributed, as the function cannot change its contents then */
-void
-place_check_unchanging(Oid index_table, const char *function)
+citus_check_unchanging(Oid index_table, const char *function)
 {
 	if (citus_kind(index_table) == CITUS_DISTRIBUTED)
 		ereport(ERROR,

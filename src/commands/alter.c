@@ -23,7 +23,6 @@
 
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
-#include "../foreign/foreign.h"
 #include "../indextable.h"
 #include "../maintain/maintain.h"
 #include "../place/place.h"
@@ -90,9 +89,9 @@ indextable_alter(PG_FUNCTION_ARGS)
 
 	PreventCommandIfReadOnly("alter()");
 	check_totals_args(fcinfo, index_table);
-	place_check_index_table(index_table);
+	check_place_of_index_table(index_table);
 	place_check_unchanging(index_table, "alter()");
-	check_servers_unused(catalog_fact_of(index_table), "alter()");
+	elsewhere->snapshots->check_unused(catalog_fact_of(index_table), "alter()");
 
 	/*
 	 * What is queued already is applied before writers are locked out.  What
@@ -194,7 +193,7 @@ alter(FunctionCallInfo fcinfo, bool locked)
 	contents_change |= !populate &&
 		(row.is_unique != stored->is_unique || (row.on_mismatch == MISMATCH_ERROR && stored->on_mismatch == MISMATCH_SKIP));
 	relation_close(fact, NoLock);
-	if (feed_servers(row.fact_table) != NIL &&
+	if (elsewhere->feeds->of(row.fact_table) != NIL &&
 		(contents_change || row.on_mismatch != stored->on_mismatch ||
 		 (!is_async(&row) && is_async(stored))))
 		refuse_over_feeds(&row);
@@ -337,7 +336,7 @@ lock_definition(Oid index_table)
 	Oid			fact = catalog_fact_of(index_table);
 
 	lock_tree(fact, ShareRowExclusiveLock);
-	note_writers_locked_out(fact);
+	elsewhere->snapshots->note_writers_locked_out(fact);
 	update_definitions(fact, false, true);
 	return required_definition(index_table);
 }

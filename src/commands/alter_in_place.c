@@ -29,9 +29,9 @@
 #include "../definition/definition.h"
 #include "../entry/entry.h"
 #include "../entry/scans.h"
-#include "../foreign/foreign.h"
 #include "../indextable.h"
 #include "../maintain/maintain.h"
+#include "../place/place.h"
 #include "../queue/queue.h"
 #include "../util/as_owner.h"
 #include "../util/lock.h"
@@ -253,7 +253,7 @@ change_maintenance(DefinitionRow *row)
 	{
 		def = definition_of_index_table(row->index_table);
 		definition_hold(def->fact, CurrentMemoryContext);
-		feeds_require(def->fact, row->fact_table);
+		elsewhere->feeds->require(def->fact, row->fact_table);
 		if (!OidIsValid(def->row_index))
 			row_index_make(row->index_table, row_index_columns(def));
 		queues_create(def->fact, false);

@@ -446,7 +446,7 @@ check_build_request(FunctionCallInfo fcinfo, const char *function, DefinitionRow
 				 errmsg("batch_size must be between 1 and %d", MAX_BATCH_SIZE)));
 	*stored = required_definition(b->index_table);
 	require_owner(b->index_table);
-	place_check_index_table(b->index_table);
+	check_place_of_index_table(b->index_table);
 	b->fact_table = (*stored)->fact_table;
 	b->transactional = (*stored)->maintenance == MAINTENANCE_TRANSACTIONAL;
 	if (OidIsValid((*stored)->replaces))

@@ -30,8 +30,8 @@
 #include "../definition/definition.h"
 #include "../entry/entry.h"
 #include "../entry/scans.h"
-#include "../foreign/foreign.h"
 #include "../indextable.h"
+#include "../place/place.h"
 #include "../queue/queue.h"
 #include "../util/wait_point.h"
 #include "commands.h"
@@ -167,7 +167,7 @@ static void
 next_foreign_keys(Build *b, Reconciliation *r, Relation part, ArrayType *last)
 {
 	FactDef    *def = r->def;
-	bool		in_order = foreign_keys_in_order(def, part);
+	bool		in_order = elsewhere->rows->keys_in_order(def, part);
 	Datum		after[INDEX_MAX_KEYS];
 
 	if (last != NULL && !in_order)
@@ -175,7 +175,7 @@ next_foreign_keys(Build *b, Reconciliation *r, Relation part, ArrayType *last)
 	if (last != NULL)
 		key_from_texts(def, last, after, CurrentMemoryContext);
 	r->tids = NULL;
-	r->keys = foreign_scan_keys(def, r->fact, part, last == NULL ? NULL : after,
+	r->keys = elsewhere->rows->keys(def, r->fact, part, last == NULL ? NULL : after,
 								in_order ? b->batch_size : 0, &r->n);
 }
 

@@ -31,7 +31,6 @@
 #include "../entry/entry.h"
 #include "../entry/scans.h"
 #include "../entry/writers.h"
-#include "../foreign/foreign.h"
 #include "../indextable.h"
 #include "../maintain/maintain.h"
 #include "../place/place.h"
@@ -142,7 +141,7 @@ indextable_create(PG_FUNCTION_ARGS)
 				 errmsg("totals are allowed only with the strategy \"totals\""),
 				 errdetail("The strategy is \"%s\".", strategy_names[row.strategy])));
 	check_request(&row);
-	check_servers_unused(PG_GETARG_OID(ARG_FACT_TABLE), "create()");
+	elsewhere->snapshots->check_unused(PG_GETARG_OID(ARG_FACT_TABLE), "create()");
 
 	/*
 	 * This locks writers out until the transaction ends, as CREATE TRIGGER
@@ -194,8 +193,8 @@ indextable_create(PG_FUNCTION_ARGS)
 	 * snapshot with which the index table is filled.
 	 */
 	if (is_async(&row))
-		feeds_require(factdef, row.fact_table);
-	warn_foreign(row.fact_table, is_async(&row));
+		elsewhere->feeds->require(factdef, row.fact_table);
+	elsewhere->snapshots->warn(row.fact_table, is_async(&row));
 
 	row.primary_key = NIL;
 	for (int i = 0; i < factdef->npk; i++)
@@ -443,7 +442,7 @@ fill_index_table(IndexDef *def, Relation fact, Relation index_table)
 		Entries		entries;
 
 		if (scan.foreign != NULL)
-			require_in_bounds(def->fact, fact, RelationGetRelid(scan.rel), row_slot, true);
+			elsewhere->rows->require_in_bounds(def->fact, fact, RelationGetRelid(scan.rel), row_slot, true);
 		if (++rows % PROGRESS_ROWS == 0)
 			pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, rows);
 		factrow_init(&row, def->fact, row_slot);

@@ -36,7 +36,6 @@
 #include "../catalog/catalog.h"
 #include "../commands/commands.h"
 #include "../definition/definition.h"
-#include "../foreign/foreign.h"
 #include "../indextable.h"
 #include "../maintain/maintain.h"
 #include "../place/place.h"
@@ -66,7 +65,7 @@ can_follow_type(FactDef *fact, const char *column)
 	for (int i = 0; i < fact->ndocs; i++)
 		if (fact->doc_attno[i] == attno)
 			return false;
-	return !fact->place->in_parts && !fact->feed && feed_servers(fact->relid) == NIL;
+	return !fact->place->in_parts && !fact->feed && elsewhere->feeds->of(fact->relid) == NIL;
 }
 
 /*
@@ -77,7 +76,7 @@ can_follow_type(FactDef *fact, const char *column)
 void
 prepare_type_change(FactDef *fact)
 {
-	check_servers_unused(fact->relid, "ALTER COLUMN ... TYPE");
+	elsewhere->snapshots->check_unused(fact->relid, "ALTER COLUMN ... TYPE");
 	if (queue_pending(fact->relid))
 		ereport(ERROR,
 				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
@@ -155,7 +154,7 @@ follow_type_change(Oid fact_table, AlterTableStmt *stmt)
 	if (stored == NIL || !triggers_intact(fact_table))
 		return;
 	fact = relation_open(fact_table, AccessExclusiveLock);
-	note_writers_locked_out(fact_table);
+	elsewhere->snapshots->note_writers_locked_out(fact_table);
 	foreach_ptr(DefinitionRow, row, stored)
 		refill(row, fact, stmt);
 	relation_close(fact, NoLock);

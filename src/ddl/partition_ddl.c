@@ -42,9 +42,9 @@
 
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
-#include "../foreign/foreign.h"
 #include "../indextable.h"
 #include "../maintain/maintain.h"
+#include "../place/place.h"
 #include "../util/inherit.h"
 #include "../util/lock.h"
 #include "../util/sql.h"
@@ -189,11 +189,11 @@ handle_attached_partition(Oid root, Oid partition)
 		return;
 	}
 	check_row_key(definition_of_fact(rel, root), rel);
-	if (feed_servers(root) != NIL)
-		feeds_require_of(rel, partition);
+	if (elsewhere->feeds->of(root) != NIL)
+		elsewhere->feeds->require_of(rel, partition);
 	relation_close(rel, NoLock);
 	if (foreign_leaves(partition) != NIL)
-		warn_foreign(root, feed_servers(root) != NIL);
+		elsewhere->snapshots->warn(root, elsewhere->feeds->of(root) != NIL);
 	update_entries_of_partition(root, partition, true, NULL);
 
 	/*

@@ -443,7 +443,7 @@ build_fact_def(Relation fact, bool writing, MemoryContext cxt)
 	{
 		/* A fact table that was moved later has left its queue behind. */
 		if (place_of(tables.queue) != factdef->place)
-			factdef->place = &local_place;
+			factdef->place = place_of_all_others();
 		watch_relation(tables.queue);
 		watch_relation(tables.spare);
 		factdef->queue_desc = queue_columns(factdef, fact);

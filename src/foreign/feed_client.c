@@ -53,7 +53,6 @@
 #include "../definition/definition.h"
 #include "../entry/entry.h"
 #include "../indextable.h"
-#include "../maintain/maintain.h"
 #include "../place/place.h"
 #include "../queue/queue.h"
 #include "../util/fixed_settings.h"
@@ -473,11 +472,12 @@ feed_take_unlocked(Oid fact_table, FeedBatch *batch, bool count)
 
 /* feed_apply: applies changes that were taken from feeds */
 void
-feed_apply(Oid fact_table, FeedBatch *batch)
+feed_apply(Oid fact_table, FeedBatch *batch, void (*queue_whole) (FactDef *def, Oid partition))
 {
 	static const ChangeSource feeds = {.begin = begin_batch,.take = take_batch,.end = end_batch};
 	Drain		drain = {.source = &feeds,.arg = batch,.limit = setting_batch_size};
 
+	batch->queue_whole = queue_whole;
 	if (batch->n > 0)
 		drain_from(fact_table, &drain);
 }
@@ -503,7 +503,7 @@ take_batch(Drain *drain)
 	foreach_oid(relid, batch->whole)
 	{
 		if (list_member_oid(foreign_leaves(r->def->relid), relid))
-			queue_rows_of_partition(r->def, relid);
+			batch->queue_whole(r->def, relid);
 	}
 }
 

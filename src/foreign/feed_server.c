@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * feed_server.c
- *	  Makes feeds, hands out what is queued in one, and deletes what was acknowledged.
+ *	  Hands out what is queued in one, and deletes what was acknowledged.
  *
  * A feed is a queue whose changes are applied on another server, which has the table as
  * a foreign partition of a fact table.  That server takes changes, reads the rows, writes
@@ -40,7 +40,6 @@
 #include "../definition/definition.h"
 #include "../entry/entry.h"
 #include "../indextable.h"
-#include "../maintain/maintain.h"
 #include "../queue/queue.h"
 #include "../util/arguments.h"
 #include "../util/as_owner.h"
@@ -100,9 +99,6 @@ static bool visible_in(Status *status, TransactionId xmin);
 static int	read_items(ArrayType *array, FactDef *def, FeedItem **items);
 static int	compare_items(const void *a, const void *b);
 static bool is_there(Relation queue, FeedItem *item, Snapshot snapshot);
-
-PG_FUNCTION_INFO_V1(indextable_create_feed);
-PG_FUNCTION_INFO_V1(indextable_drop_feed);
 
 /*
  * open_feed
@@ -478,61 +474,4 @@ visible_in(Status *status, TransactionId xmin)
 		status->last_visible = DatumGetBool(DirectFunctionCall2(pg_visible_in_snapshot, UInt64GetDatum(xid), status->as_of));
 	}
 	return status->last_visible;
-}
-
-/*
- * indextable_create_feed
- *		create_feed(fact_table regclass): has all changes of a table queued from now on.
- *
- * The lock waits for transactions that have changed the table, and keeps others out
- * until the triggers are there.  So whatever is committed after this is in the feed.
- */
-Datum
-indextable_create_feed(PG_FUNCTION_ARGS)
-{
-	Oid			relid = PG_GETARG_OID(0);
-	Relation	fact;
-	FactDef    *def;
-
-	PreventCommandIfReadOnly("create_feed()");
-	forget_orphaned_rows(InvalidOid);
-	fact = open_fact(relid, ShareRowExclusiveLock, WAITING_CREATE_FEED);
-	if (catalog_is_feed(relid))
-		ereport(ERROR,
-				(errcode(ERRCODE_DUPLICATE_OBJECT),
-				 errmsg("table \"%s\" has a feed already", RelationGetRelationName(fact))));
-	refuse_feed_over_foreign(relid);
-	def = definition_of_fact(fact, relid);
-	definition_hold(def, CurrentMemoryContext);
-	relation_close(fact, NoLock);
-	triggers_install(relid);
-	queues_create(def, true);
-	CacheInvalidateRelcacheByRelid(relid);
-	PG_RETURN_VOID();
-}
-
-/* indextable_drop_feed: drop_feed(fact_table regclass): drops a feed, with what has not been taken from it */
-Datum
-indextable_drop_feed(PG_FUNCTION_ARGS)
-{
-	Oid			relid = PG_GETARG_OID(0);
-	FactTableRow row;
-
-	if (get_rel_name(relid) != NULL)
-		require_owner(relid);
-	PreventCommandIfReadOnly("drop_feed()");
-	if (lock_if_exists(relid, AccessExclusiveLock))
-		lock_tree(relid, AccessExclusiveLock);
-	if (!catalog_read_fact(relid, &row) || !row.feed)
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 get_rel_name(relid) == NULL ? errmsg("relation with OID %u does not exist", relid) :
-				 errmsg("table \"%s\" has no feed", get_rel_name(relid))));
-	row.feed = false;
-	catalog_write_fact(&row);
-	CacheInvalidateRelcacheByRelid(relid);
-	(void) queues_drop(relid, true);
-	if (!catalog_fact_in_use(relid))
-		triggers_remove(relid, true);
-	PG_RETURN_VOID();
 }

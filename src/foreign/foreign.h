@@ -9,26 +9,14 @@
 #define INDEXTABLE_FOREIGN_H
 
 #include "../indextable.h"
+#include "../place/place.h"
 #include "../queue/queue.h"
 #include "../util/sql.h"
 
-/* feed_client.c: takes changes from feeds on other servers, applies and acknowledges them */
+/* elsewhere.c: registers what is on other servers */
+extern void foreign_init(void);
 
-/* Changes that were taken from the feeds of one server. */
-typedef struct FeedBatch
-{
-	Oid			server;
-	int64		limit;			/* at most this many are taken */
-	int64		n;
-	Datum	   *keys;			/* of those that name a row, nkeys * npk */
-	int64		nkeys;
-	List	   *whole;			/* OIDs of foreign partitions all rows of
-								 * which may have changed */
-	List	   *taken;			/* of TakenItems * */
-	int64		backlog;		/* how many there are; -1: not asked */
-	TimestampTz oldest;			/* when the oldest of them was made */
-	TimestampTz until;			/* the server has to have answered by then */
-} FeedBatch;
+/* feed_client.c: takes changes from feeds on other servers, applies and acknowledges them */
 
 extern List *feed_servers(Oid fact);
 extern void feeds_require(FactDef *def, Oid relid);
@@ -39,26 +27,12 @@ extern bool feeds_wait(Oid fact, int64 max_lag, TimestampTz until);
 extern void feed_at_end(bool committed);
 extern void feed_at_abort_of(SubTransactionId sub);
 extern bool feed_take_unlocked(Oid fact_table, FeedBatch *batch, bool count);
-extern void feed_apply(Oid fact_table, FeedBatch *batch);
+extern void feed_apply(Oid fact_table, FeedBatch *batch, void (*queue_whole) (FactDef *def, Oid partition));
 
 /*
  * foreign_plan_make.c: makes the plan that asks several partitions on other servers for rows
  * by their primary keys.
  */
-
-/* Which rows are read by SQL, and as which user. */
-typedef struct RowRequest
-{
-	FactDef    *def;
-	Oid			relid;			/* the fact table, or one of its partitions */
-	bool		as_owner;		/* by the owner of the partition that has the
-								 * row; else by the current user, whose rights
-								 * have been checked */
-	bool		secured;		/* row security of the fact table applies */
-	Bitmapset  *columns;		/* of the fact table, offset by
-								 * FirstLowInvalidHeapAttributeNumber; NULL:
-								 * all.  The primary key is always read. */
-} RowRequest;
 
 extern bool is_of_postgres_fdw(Oid relid, Oid *server);
 extern bool is_server_of_postgres_fdw(Oid server);
@@ -94,7 +68,7 @@ extern ForeignPlan *foreign_plan_make(FactDef *def, MemoryContext parent, Bitmap
 									  Oid *relids, int n);
 
 /* foreign_rows.c: reads rows of foreign partitions: all of them, by key, or gathered by key */
-
+extern const RowSource foreign_rows;
 extern bool foreign_keys_in_order(FactDef *def, Relation leaf);
 extern Datum *foreign_scan_keys(FactDef *def, Relation root, Relation leaf, Datum *after, int limit, int *n);
 extern bool in_bounds(FactDef *def, Relation root, Oid leaf, TupleTableSlot *row);

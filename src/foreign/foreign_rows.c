@@ -73,7 +73,16 @@ const RowSource foreign_rows = {
 	.expect = expect_rows,
 	.begin = foreign_scan_begin,
 	.next = foreign_scan_next,
-	.end = foreign_scan_end
+	.end = foreign_scan_end,
+	.keys_in_order = foreign_keys_in_order,
+	.keys = foreign_scan_keys,
+	.in_bounds = in_bounds,
+	.require_in_bounds = require_in_bounds,
+	.gather = foreign_batch_begin,
+	.gather_add = foreign_batch_add,
+	.gather_run = foreign_batch_run,
+	.gather_find = foreign_batch_find,
+	.gather_next = foreign_batch_next
 };
 
 /*

@@ -25,7 +25,6 @@
 #include "utils/snapmgr.h"
 
 #include "../indextable.h"
-#include "../maintain/maintain.h"
 #include "../util/as_owner.h"
 #include "../util/inherit.h"
 #include "../util/lock.h"
@@ -111,7 +110,7 @@ check_servers_unused(Oid fact, const char *what)
 
 	if (servers == NIL)
 		return;
-	if (list_member_oid(writers_out, fact) && is_locked_here(fact) && !batch_any_foreign(fact))
+	if (list_member_oid(writers_out, fact) && is_locked_here(fact) && !has_changed_elsewhere(fact))
 		return;
 	used = foreign_table_in_use(servers);
 	if (OidIsValid(used))
@@ -163,7 +162,7 @@ source_of(Oid leaf)
 static bool
 has_synchronized_snapshots(Oid fact)
 {
-	if (synchronized == NULL || batch_any_foreign(fact))
+	if (synchronized == NULL || has_changed_elsewhere(fact))
 		return false;
 	foreach_oid(relid, foreign_leaves(fact))
 	{

@@ -15,7 +15,6 @@
 #include "utils/timestamp.h"
 
 #include "../entry/writers.h"
-#include "../foreign/foreign.h"
 #include "../indextable.h"
 #include "../maintain/maintain.h"
 #include "../place/place.h"
@@ -23,6 +22,7 @@
 #include "../util/inherit.h"
 #include "../util/lock.h"
 #include "../util/relation.h"
+#include "local.h"
 
 /* A search for a change that is still queued. */
 typedef struct Search
@@ -60,13 +60,18 @@ static const TriggerMethods triggers = {0};
 
 static const IndexTableMethods index_tables = {0};
 
-const Place local_place = {
+static const Place local_place = {
 	.changes = &changes,
-	.leaves = &foreign_rows,
 	.entries = &entries,
 	.triggers = &triggers,
 	.index_tables = &index_tables
 };
+
+void
+local_init(void)
+{
+	place_register(&local_place);
+}
 
 /* begin_batch: queues rejected rows that are due, and takes the snapshot with which keys and rows are read */
 static bool
@@ -166,7 +171,7 @@ wait_here(FactTableRow *queue, int64 max_lag, TimestampTz until)
 	 * Feeds come first: if any row of a partition may have changed, its drain
 	 * queues all of them here before the change leaves the feed.
 	 */
-	if (!feeds_wait(queue->fact_table, max_lag, until))
+	if (!elsewhere->feeds->wait(queue->fact_table, max_lag, until))
 		return false;
 	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	for (;;)
@@ -217,7 +222,7 @@ find_change(HeapTuple tuple, void *arg)
 static void
 check_servers(Oid fact_table)
 {
-	Oid			used = foreign_table_in_use(feed_servers(fact_table));
+	Oid			used = foreign_table_in_use(elsewhere->feeds->of(fact_table));
 
 	if (OidIsValid(used))
 		ereport(ERROR,

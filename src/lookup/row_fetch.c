@@ -25,7 +25,6 @@
 #include "../definition/definition.h"
 #include "../entry/entry.h"
 #include "../entry/scans.h"
-#include "../foreign/foreign.h"
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../util/relation.h"
@@ -69,7 +68,7 @@ lookup_fetch(Lookup *lookup, TupleTableSlot *entry)
 	if (lookup->gathering == NULL && OidIsValid(partition))
 		begin_foreign_batch(lookup);
 	if (lookup->gathering != NULL)
-		foreign_batch_add(lookup->gathering, key, partition);
+		elsewhere->rows->gather_add(lookup->gathering, key, partition);
 	else
 		fetch_here(lookup, key, place_of_row(lookup->def, entry));
 }
@@ -123,7 +122,7 @@ begin_foreign_batch(Lookup *lookup)
 	RowRequest	request = {.def = lookup->factdef,.relid = lookup->factdef->relid,.secured = lookup->secured};
 
 	request.columns = lookup_reads_whole_rows(lookup) ? NULL : lookup->def->used;
-	lookup->gathering = foreign_batch_begin(&request);
+	lookup->gathering = elsewhere->rows->gather(&request);
 }
 
 /* begin_reading: begins to fetch rows directly, unless that has begun */
@@ -193,8 +192,8 @@ fetch_pending_rows(Lookup *lookup)
 	bool		here;
 	List	   *rows;
 
-	foreign_batch_run(lookup->gathering);
-	while (foreign_batch_next(lookup->gathering, &key, &here, &rows))
+	elsewhere->rows->gather_run(lookup->gathering);
+	while (elsewhere->rows->gather_next(lookup->gathering, &key, &here, &rows))
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (here)
@@ -311,7 +310,7 @@ lookup_expect(Lookup *lookup, TupleTableSlot *entry)
 		return;
 	if (lookup->gathering == NULL)
 		begin_foreign_batch(lookup);
-	foreign_batch_add(lookup->gathering, key, partition);
+	elsewhere->rows->gather_add(lookup->gathering, key, partition);
 }
 
 /*
@@ -344,9 +343,9 @@ lookup_document(Lookup *lookup, TupleTableSlot *entry, Datum *document)
 		List	   *rows = NIL;
 
 		if (!lookup->gathered)
-			foreign_batch_run(lookup->gathering);
+			elsewhere->rows->gather_run(lookup->gathering);
 		lookup->gathered = true;
-		(void) foreign_batch_find(lookup->gathering, key, &rows);
+		(void) elsewhere->rows->gather_find(lookup->gathering, key, &rows);
 		put_rows(lookup, rows);
 	}
 	else

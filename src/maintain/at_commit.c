@@ -31,8 +31,8 @@
 #include "../entry/entry.h"
 #include "../entry/scans.h"
 #include "../entry/writers.h"
-#include "../foreign/foreign.h"
 #include "../indextable.h"
+#include "../place/place.h"
 #include "../queue/queue.h"
 #include "../util/as_owner.h"
 #include "../util/lock.h"
@@ -75,7 +75,7 @@ at_xact_event(XactEvent event, void *arg)
 			if (event == XACT_EVENT_PRE_COMMIT)
 				uncover_keys_at_commit();
 			queue_before_commit();
-			release_foreign_snapshot();
+			elsewhere->snapshots->release();
 			refuse_to_stay();
 
 			/* No code of users runs from here on. */
@@ -90,8 +90,8 @@ at_xact_event(XactEvent event, void *arg)
 			table_writer_at_end_of_transaction();
 			locks_are_released();
 			queue_at_end(event == XACT_EVENT_COMMIT);
-			feed_at_end(event == XACT_EVENT_COMMIT);
-			forget_foreign_snapshot();
+			elsewhere->feeds->at_end(event == XACT_EVENT_COMMIT);
+			elsewhere->snapshots->forget();
 			in_step_at_end();
 			forget_roles(1);
 			break;
@@ -126,8 +126,8 @@ at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId pare
 		locks_are_released();
 		batch_at_abort_of(sub);
 		queue_at_abort_of(sub);
-		feed_at_abort_of(sub);
-		foreign_snapshot_at_abort_of_sub();
+		elsewhere->feeds->at_abort_of(sub);
+		elsewhere->snapshots->at_abort_of_sub();
 		forget_truncating();
 		in_step_at_abort_of(sub);
 	}

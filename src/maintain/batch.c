@@ -74,6 +74,7 @@ static Batch *touched_batches = NULL;	/* those that this transaction has
 										 * used */
 
 static Batch *get_batch(Oid fact);
+static bool batch_any_foreign(Oid fact);
 static bool collecting(Batch *batch, FactDef *fact);
 static void refuse_reentry(Batch *batch);
 static void write_collected(OpSet *set, bool keep);
@@ -91,6 +92,7 @@ void
 batch_init(void)
 {
 	batches = hash_by_oid("indextable batches", 16, sizeof(Batch), NULL);
+	has_changed_elsewhere = batch_any_foreign;
 }
 
 /* get_batch: returns the batch of a fact table, and notes that this transaction uses it */
@@ -263,7 +265,7 @@ batch_foreign_since(Oid fact, CommandId cid)
 }
 
 /* batch_any_foreign: returns whether this transaction has changed rows on other servers */
-bool
+static bool
 batch_any_foreign(Oid fact)
 {
 	return get_batch(fact)->last_foreign > 0;

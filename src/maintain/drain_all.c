@@ -1,9 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * drain_all.c
- *	  indextable.drain(): applies all that is queued here and in the feeds of other servers, and
- *	  folds tables of totals: has a group have one entry again, where many statements have each
- *	  added one.  Why nobody notices is told in entry/deltas.c.
+ *	  Applies all that is queued here for a fact table and in the feeds of other servers, and folds a
+ *	  table of totals: has a group have one entry again, where many statements have each added one.
+ *	  Why nobody notices is told in entry/deltas.c.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,26 +12,20 @@
 #include <limits.h>
 
 #include "access/relation.h"
-#include "miscadmin.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
 #include "../entry/writers.h"
-#include "../foreign/foreign.h"
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../queue/queue.h"
 #include "../util/inherit.h"
 #include "../util/lock.h"
 #include "../util/relation.h"
-#include "../util/settings.h"
-#include "../util/sql.h"
 #include "../util/subxact.h"
 #include "maintain.h"
-
-PG_FUNCTION_INFO_V1(indextable_drain);
 
 /* What take_all() works on. */
 typedef struct TakeAll
@@ -41,127 +35,10 @@ typedef struct TakeAll
 	List	   *batches;		/* of FeedBatch * */
 } TakeAll;
 
-/* What drain() does for a table of another owner: drains its queue, or folds it. */
-typedef struct Turn
-{
-	FactTableRow *queue;		/* NULL: it is to be folded */
-	Oid			totals;
-	DrainCall  *call;
-} Turn;
-
-static void drain_of_another(Turn *turn, Oid fact_table);
-static void take_turn(void *arg);
-static void check_drainable(void *arg);
 static void take_all(void *arg);
-static void warn_not_drained(Oid fact_table, ErrorData *error);
-static bool fold_tables(Oid fact_table, DrainCall *call);
-
-/*
- * indextable_drain
- *		drain(fact_table regclass, batch_size integer): applies all that is queued for a
- *		table, or for all tables that the user owns, in the caller's transaction.
- */
-Datum
-indextable_drain(PG_FUNCTION_ARGS)
-{
-	DrainCall	call = {.all = PG_ARGISNULL(0),.limit = PG_ARGISNULL(1) ? setting_batch_size : PG_GETARG_INT32(1)};
-	Oid			wanted = call.all ? InvalidOid : PG_GETARG_OID(0);
-	bool		found = false;
-
-	if (call.limit < 1 || call.limit > MAX_BATCH_SIZE)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("batch_size must be between 1 and %d", MAX_BATCH_SIZE)));
-	if (!call.all && get_rel_name(wanted) == NULL)
-		report_dropped(wanted);
-	PreventCommandIfReadOnly("drain()");
-	PreventCommandIfParallelMode("drain()");
-	if (!call.all)
-		require_owner(wanted);
-
-	/*
-	 * All sessions go through the queues in the same order, that of OIDs,
-	 * because each keeps its locks.
-	 */
-	foreach_ptr(FactTableRow, row, catalog_queues(false))
-	{
-		Oid			fact_table = row->fact_table;
-		ErrorData  *error = NULL;
-
-		if (!call.all ? fact_table != wanted :
-			get_rel_name(fact_table) == NULL || !owns_relation(fact_table, GetUserId()) || !catalog_fact_in_use(fact_table))
-			continue;
-		found = true;
-
-		/*
-		 * Changes of the other tables are not held up by an error of this
-		 * one, nor by who has locked it, if it is of another owner.
-		 */
-		if (call.all && (error = run_catching_row_errors(check_drainable, &fact_table)) != NULL)
-			warn_not_drained(fact_table, error);
-		else if (call.all && table_owner(fact_table) != GetUserId())
-			drain_of_another(&(Turn)
-		{
-			.queue = row,.call = &call
-		}, fact_table);
-		else
-			place_of(row->queue)->changes->drain_all(fact_table, &call);
-	}
-	found |= fold_tables(wanted, &call);
-	if (!call.all && !found)
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("table \"%s\" has no asynchronous index tables", get_rel_name(wanted)),
-				 errhint("To list such index tables, run SELECT index_table, fact_table FROM " IT_SCHEMA ".index_tables WHERE maintenance = 'async';")));
-	PG_RETURN_INT64(call.changes);
-}
-
-/*
- * drain_of_another
- *		Drains or folds a table of another owner, in a subtransaction, and warns if that fails: also if it
- *		would have to wait for a lock, which a tenant may hold for as long as he likes.
- */
-static void
-drain_of_another(Turn *turn, Oid fact_table)
-{
-	DrainCall	before = *turn->call;
-	ErrorData  *error = run_with_lock_timeout(take_turn, turn, LOCK_TIMEOUT);
-
-	if (error == NULL)
-		return;
-	if (ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_OPERATOR_INTERVENTION)
-		ReThrowError(error);
-	turn->call->changes = before.changes;
-	warn_not_drained(fact_table, error);
-}
-
-static void
-take_turn(void *arg)
-{
-	Turn	   *turn = arg;
-
-	if (turn->queue != NULL)
-		place_of(turn->queue->queue)->changes->drain_all(turn->queue->fact_table, turn->call);
-	else
-		(void) fold_if_free(turn->totals, INT_MAX);
-	CHECK_FOR_INTERRUPTS();
-}
-
-/* check_drainable: raises an error for a fact table whose definitions do not fit any more; one that is locked is left for later */
-static void
-check_drainable(void *arg)
-{
-	Oid			fact_table = *(Oid *) arg;
-	Relation	fact;
-
-	if (!open_if_free(fact_table, &fact) || fact == NULL)
-		return;
-	check_row_indexes(definition_of_fact(fact, fact_table));
-	relation_close(fact, NoLock);
-}
 
 /* warn_not_drained: warns that an error has kept the changes of one fact table from being applied */
-static void
+void
 warn_not_drained(Oid fact_table, ErrorData *error)
 {
 	ereport(WARNING,
@@ -182,16 +59,16 @@ take_all(void *arg)
 {
 	TakeAll    *take = arg;
 
-	check_servers_unused(take->fact_table, "drain()");
-	(void) feed_ack_applied();
-	foreach_oid(server, feed_servers(take->fact_table))
+	elsewhere->snapshots->check_unused(take->fact_table, "drain()");
+	(void) elsewhere->feeds->ack_applied();
+	foreach_oid(server, elsewhere->feeds->of(take->fact_table))
 	{
 		MemoryContext old = MemoryContextSwitchTo(take->cxt);
 		FeedBatch  *batch = palloc0(sizeof(FeedBatch));
 
 		batch->server = server;
 		batch->limit = PG_INT64_MAX;
-		(void) feed_take_unlocked(take->fact_table, batch, false);
+		(void) elsewhere->feeds->take_unlocked(take->fact_table, batch, false);
 		take->batches = lappend(take->batches, batch);
 		MemoryContextSwitchTo(old);
 	}
@@ -215,7 +92,7 @@ drain_local_queue(Oid fact_table, DrainCall *call)
 
 	/* From the first one on the other tables may have used the same servers. */
 	if (!call->reading)
-		check_servers_unused(fact_table, "drain()");
+		elsewhere->snapshots->check_unused(fact_table, "drain()");
 	if (foreign_leaves(fact_table) != NIL)
 	{
 		ErrorData  *error = NULL;
@@ -236,7 +113,7 @@ drain_local_queue(Oid fact_table, DrainCall *call)
 		CommandCounterIncrement();
 	foreach_ptr(FeedBatch, batch, take.batches)
 	{
-		feed_apply(fact_table, batch);
+		elsewhere->feeds->apply(fact_table, batch, queue_rows_of_partition);
 		call->changes += batch->n;
 		whole |= batch->whole != NIL;
 	}
@@ -263,31 +140,6 @@ tables_of_totals(Oid fact_table)
 			result = lappend_oid(result, row->index_table);
 	}
 	return result;
-}
-
-/*
- * fold_tables
- *		Folds the tables of totals of a fact table, or all of those that the current user owns;
- *		returns whether there are any.
- */
-static bool
-fold_tables(Oid fact_table, DrainCall *call)
-{
-	List	   *tables = tables_of_totals(fact_table);
-
-	foreach_oid(relid, tables)
-	{
-		if (get_rel_name(relid) == NULL || !owns_relation(relid, GetUserId()))
-			continue;
-		if (call->all && table_owner(relid) != GetUserId())
-			drain_of_another(&(Turn)
-		{
-			.totals = relid,.call = call
-		}, relid);
-		else
-			(void) fold_if_free(relid, INT_MAX);
-	}
-	return tables != NIL;
 }
 
 /*

@@ -43,7 +43,6 @@
 #include "../entry/entry.h"
 #include "../entry/scans.h"
 #include "../entry/writers.h"
-#include "../foreign/foreign.h"
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../queue/queue.h"
@@ -190,7 +189,7 @@ maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held)
 
 	do
 	{
-		def = trigdata->tg_trigger->tgnargs > 0 ? place_with_arguments()->triggers->definition(fact) : get_trigger_definition(fact);
+		def = trigdata->tg_trigger->tgnargs > 0 ? place_definition_of_part(fact) : get_trigger_definition(fact);
 		if (def == NULL)
 		{
 			check_not_detached(fact);
@@ -221,7 +220,7 @@ maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held)
 		{
 			Relation	root = relation_open(def->relid, AccessShareLock);
 
-			require_in_bounds(def, root, RelationGetRelid(fact), new, false);
+			elsewhere->rows->require_in_bounds(def, root, RelationGetRelid(fact), new, false);
 			relation_close(root, NoLock);
 		}
 		/* Where a foreign row is, a feed has its key. */

@@ -26,7 +26,6 @@
 
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
-#include "../foreign/foreign.h"
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../queue/queue.h"
@@ -73,7 +72,7 @@ open_fact(Oid relid, LOCKMODE lock, WaitingCommand command)
 		case RELKIND_PARTITIONED_TABLE:
 			lock_tree(relid, lock);
 			if (lock >= ShareRowExclusiveLock)
-				note_writers_locked_out(relid);
+				elsewhere->snapshots->note_writers_locked_out(relid);
 			break;
 		case RELKIND_FOREIGN_TABLE:
 			why = "It is a foreign table: changes that are made on the other server would be missed.";

@@ -21,7 +21,6 @@
 #include "../entry/entry.h"
 #include "../entry/scans.h"
 #include "../entry/writers.h"
-#include "../foreign/foreign.h"
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../queue/queue.h"
@@ -171,7 +170,7 @@ update_entries_by_rows(FactDef *def, Relation root, Relation partition, bool att
 		MemoryContext old = MemoryContextSwitchTo(cxt);
 
 		if (scan.foreign != NULL)
-			require_in_bounds(def, root, RelationGetRelid(scan.rel), row, true);
+			elsewhere->rows->require_in_bounds(def, root, RelationGetRelid(scan.rel), row, true);
 		if (def->queued != NULL)
 			queue_collect(def, NULL, row);
 		if (!only_queue)

@@ -3,8 +3,9 @@
  * place.h
  *	  What a place does: where the rows of a fact table, its queued changes and its entries are.
  *
- * A place is picked once for a definition.  The code above asks it to do something, and never
- * what kind of place it is.  What has no method, because there is nothing to do, is NULL.
+ * Each place registers itself when the library is loaded, and one is picked once for a definition.
+ * The code above asks it to do something, and never what kind of place it is.  What has no method,
+ * because there is nothing to do, is NULL.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,7 +14,9 @@
 
 #include "access/htup.h"
 #include "datatype/timestamp.h"
+#include "nodes/bitmapset.h"
 #include "utils/rel.h"
+#include "utils/snapshot.h"
 
 #include "../indextable.h"
 
@@ -24,6 +27,7 @@ struct DrainCall;
 struct Entries;
 struct EntryScan;
 struct FactTableRow;
+struct ForeignBatch;
 struct LiveScan;
 struct OpList;
 struct QueueCount;
@@ -63,9 +67,24 @@ typedef struct ChangeSource
 	int64		(*next_number) (void);
 } ChangeSource;
 
+/* Which rows are read by SQL, and as which user. */
+typedef struct RowRequest
+{
+	FactDef    *def;
+	Oid			relid;			/* the fact table, or one of its partitions */
+	bool		as_owner;		/* by the owner of the partition that has the
+								 * row; else by the current user, whose rights
+								 * have been checked */
+	bool		secured;		/* row security of the fact table applies */
+	Bitmapset  *columns;		/* of the fact table, offset by
+								 * FirstLowInvalidHeapAttributeNumber; NULL:
+								 * all.  The primary key is always read. */
+} RowRequest;
+
 /* Where the rows of a leaf are that is no table of this server. */
 typedef struct RowSource
 {
+
 	/* lists the rows with a key in scan->current */
 	void		(*find) (struct LiveScan *scan, Datum *key);
 	/* fetches in advance what it will list for those of n keys that are there */
@@ -74,8 +93,79 @@ typedef struct RowSource
 	void	   *(*begin) (FactDef *def, Relation leaf);
 	TupleTableSlot *(*next) (void *rows);
 	void		(*end) (void *rows);
+
+	/* reads the keys of a leaf in their order, if keys_in_order says so */
+	bool		(*keys_in_order) (FactDef *def, Relation leaf);
+	Datum	   *(*keys) (FactDef *def, Relation root, Relation leaf, Datum *after, int limit, int *n);
+	/* whether a row is within the bounds of a leaf, which nobody checks there */
+	bool		(*in_bounds) (FactDef *def, Relation root, Oid leaf, TupleTableSlot *row);
+	void		(*require_in_bounds) (FactDef *def, Relation root, Oid leaf, TupleTableSlot *row, bool found);
+
+	/* gathers primary keys, and fetches their rows by one statement */
+	struct ForeignBatch *(*gather) (RowRequest *request);
+	void		(*gather_add) (struct ForeignBatch *batch, Datum *key, Oid partition);
+	void		(*gather_run) (struct ForeignBatch *batch);
+	bool		(*gather_find) (struct ForeignBatch *batch, Datum *key, List **rows);
+	bool		(*gather_next) (struct ForeignBatch *batch, Datum **key, bool *local, List **rows);
 } RowSource;
 
+/* Changes that were taken from the feeds of one server. */
+typedef struct FeedBatch
+{
+	Oid			server;
+	int64		limit;			/* at most this many are taken */
+	int64		n;
+	Datum	   *keys;			/* of those that name a row, nkeys * npk */
+	int64		nkeys;
+	List	   *whole;			/* OIDs of foreign partitions all rows of
+								 * which may have changed */
+	List	   *taken;			/* of TakenItems * */
+	int64		backlog;		/* how many there are; -1: not asked */
+	TimestampTz oldest;			/* when the oldest of them was made */
+	TimestampTz until;			/* the server has to have answered by then */
+	void		(*queue_whole) (FactDef *def, Oid partition);	/* see apply */
+} FeedBatch;
+
+/* Feeds, by which other servers tell what has changed in foreign partitions. */
+typedef struct FeedMethods
+{
+	/* the servers that have a feed of a fact table, by OID */
+	List	   *(*of) (Oid fact);
+	/* raises an error if a partition has no feed */
+	void		(*require) (FactDef *def, Oid relid);
+	void		(*require_of) (Relation fact, Oid partition);
+	void		(*take) (FactDef *def, FeedBatch *batch);
+	bool		(*take_unlocked) (Oid fact_table, FeedBatch *batch, bool count);
+	/* applies a batch; queue_whole queues here all rows of a partition */
+	void		(*apply) (Oid fact_table, FeedBatch *batch, void (*queue_whole) (FactDef *def, Oid partition));
+	int64		(*ack_applied) (void);
+	bool		(*wait) (Oid fact, int64 max_lag, TimestampTz until);
+	void		(*at_end) (bool committed);
+	void		(*at_abort_of) (SubTransactionId sub);
+} FeedMethods;
+
+/* Snapshots of the same moment on all servers. */
+typedef struct SnapshotMethods
+{
+	/* the latest snapshot, registered, as taken on all servers */
+	Snapshot	(*get) (FactDef *def, Relation fact);
+	void		(*release) (void);
+	void		(*forget) (void);
+	void		(*at_abort_of_sub) (void);
+	void		(*note_writers_locked_out) (Oid fact);
+	/* raises an error if this transaction has used a server before */
+	void		(*check_unused) (Oid fact, const char *what);
+	/* warns of what another server does not tell */
+	void		(*warn) (Oid fact, bool async);
+} SnapshotMethods;
+
+/* What is on other servers, in foreign partitions. */
+typedef struct Elsewhere
+{
+	const RowSource *rows;
+	const FeedMethods *feeds;
+	const SnapshotMethods *snapshots;
+} Elsewhere;
 /* Where entries are. */
 typedef struct EntryStore
 {
@@ -132,13 +222,35 @@ typedef struct IndexTableMethods
 	void		(*repair) (Oid index_table, bool commit, int64 *found, int64 *remaining);
 } IndexTableMethods;
 
+/* What tables are to the extension that has made the place; see citus/citus_table.c. */
+typedef struct TableMethods
+{
+	/* whether it has taken a table, of whatever kind */
+	bool		(*is_taken) (Oid relid);
+	/* the table that a table is a part of, or InvalidOid */
+	Oid			(*table_of_part) (Oid relid);
+	/* whether it is about to make a table a part, under this name */
+	bool		(*takes) (Oid relid, const char *new_name);
+	/* whether commands on a table are run on another node */
+	bool		(*is_governed_elsewhere) (Oid relid);
+	/* each raises an error if a table does not fit */
+	void		(*check_fact) (Relation fact, bool async);
+	void		(*check_unique) (Oid fact);
+	void		(*check_created) (Oid relid);
+	void		(*check_unchanging) (Oid index_table, const char *function);
+	/* why an index table is not kept in step, a constant, or NULL */
+	const char *(*problem) (Oid fact, Oid index_table, bool async);
+} TableMethods;
+
 typedef struct Place
 {
+	/* whether a table is there; NULL: all that are nowhere else */
+	bool		(*has) (Oid relid);
 	const ChangeSource *changes;
-	const RowSource *leaves;	/* of those leaves that are no tables here */
 	const EntryStore *entries;
 	const TriggerMethods *triggers;
 	const IndexTableMethods *index_tables;
+	const TableMethods *tables; /* NULL: there is nothing to ask */
 
 	/*
 	 * Rows of fact tables and index tables are in parts, which only SQL
@@ -150,11 +262,19 @@ typedef struct Place
 	const char *no_totals;
 } Place;
 
-extern const RowSource foreign_rows;
-extern const Place local_place;
-extern const Place citus_place;
+extern const Elsewhere *elsewhere;
 
-/* What other extensions have made of a table; see citus/citus_table.c. */
+/* returns whether this transaction has changed rows on other servers */
+extern bool (*has_changed_elsewhere) (Oid fact);
+
+extern void place_register(const Place *place);
+extern void place_register_elsewhere(const Elsewhere *methods);
+extern const Place *place_of(Oid relid);
+extern const Place *place_of_all_others(void);
+extern FactDef *place_definition_of_part(Relation part);
+extern void place_adopt(void);
+
+/* What the extension of a place says of tables, whatever place they are in; see TableMethods. */
 extern bool place_is_taken(Oid relid);
 extern Oid	place_table_of_part(Oid relid);
 extern bool place_has_parts(Oid relid);
@@ -165,21 +285,6 @@ extern void place_check_unique(Oid fact);
 extern void place_check_created(Oid relid);
 extern void place_check_unchanging(Oid index_table, const char *function);
 extern const char *place_problem(Oid fact, Oid index_table, bool async);
-extern void place_check_index_table(Oid index_table);
 extern void place_report_problem(const char *index_table, const char *problem);
-
-/* place_of: returns where the rows of a table are, or of a queue or an index table of one */
-static inline const Place *
-place_of(Oid relid)
-{
-	return place_has_parts(relid) ? &citus_place : &local_place;
-}
-
-/* place_with_arguments: returns the place whose triggers have arguments */
-static inline const Place *
-place_with_arguments(void)
-{
-	return &citus_place;
-}
 
 #endif							/* INDEXTABLE_PLACE_H */

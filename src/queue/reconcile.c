@@ -218,7 +218,7 @@ prefetch_foreign(Reconciliation *r, LiveScan *live)
 		keys[i] = r->keys + (Size) i * r->def->npk;
 	PG_TRY();
 	{
-		r->def->place->leaves->expect(live, keys, r->n);
+		elsewhere->rows->expect(live, keys, r->n);
 	}
 	PG_CATCH();
 	{

@@ -42,7 +42,6 @@
 #include "../entry/entry.h"
 #include "../entry/scans.h"
 #include "../entry/writers.h"
-#include "../foreign/foreign.h"
 #include "../indextable.h"
 #include "../maintain/maintain.h"
 #include "../place/place.h"
@@ -108,7 +107,7 @@ verify_index_table(Oid index_table, double sample, discrepancy_handler handler, 
 		queue_write();
 		CommandCounterIncrement();
 	}
-	v.snapshot = get_synchronized_snapshot(v.def->fact, v.fact);
+	v.snapshot = elsewhere->snapshots->get(v.def->fact, v.fact);
 	note_fed_rows(&v);
 	wait_point("verify has its snapshot");
 	PushActiveSnapshot(v.snapshot);

@@ -134,7 +134,7 @@ indextable_repair(PG_FUNCTION_ARGS)
 	MemoryContextSwitchTo(outer);
 	require_owner(relid);
 	foreach_oid(index_table, index_tables)
-		place_check_index_table(index_table);
+		check_place_of_index_table(index_table);
 	forget_orphaned_rows(InvalidOid);
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
@@ -415,7 +415,7 @@ repair_rows(Repair *r, IndexDef *def, int from, int to)
 
 		for (int i = from; i < to; i++)
 			keys[i - from] = r->suspects[i].key;
-		factdef->place->leaves->expect(&rows, keys, to - from);
+		elsewhere->rows->expect(&rows, keys, to - from);
 	}
 	for (int i = from; i < to; i++)
 	{

@@ -17,8 +17,8 @@
 #include "../definition/definition.h"
 #include "../entry/entry.h"
 #include "../entry/scans.h"
-#include "../foreign/foreign.h"
 #include "../indextable.h"
+#include "../place/place.h"
 #include "../util/as_owner.h"
 #include "../util/memory.h"
 #include "../util/sql.h"
@@ -89,7 +89,7 @@ read_fact_rows(void *verify)
 			MemoryContext old = MemoryContextSwitchTo(v->cxt);
 			Row			row = {.v = v,.slot = slot};
 
-			if (scan.foreign != NULL && !in_bounds(v->def->fact, v->fact, RelationGetRelid(scan.rel), slot))
+			if (scan.foreign != NULL && !elsewhere->rows->in_bounds(v->def->fact, v->fact, RelationGetRelid(scan.rel), slot))
 			{
 				row.rejection.sqlstate = ERRCODE_CHECK_VIOLATION;
 				row.rejection.message = psprintf("row is in foreign partition \"%s\", whose bounds do not include it",
@@ -422,7 +422,7 @@ note_fed_rows(Verify *v)
 		return;
 	if (v->fed_rows == NULL)
 		v->fed_rows = new_set(v, "rows in feeds");
-	foreach_oid(server, feed_servers(v->def->fact->relid))
+	foreach_oid(server, elsewhere->feeds->of(v->def->fact->relid))
 	{
 		MemoryContext changes_cxt = AllocSetContextCreate(cxt, "indextable changes", ALLOCSET_DEFAULT_SIZES);
 		FeedBatch  *batch = MemoryContextAllocZero(changes_cxt, sizeof(FeedBatch));
@@ -452,7 +452,7 @@ take_changes(FactDef *def, FeedBatch *batch, MemoryContext cxt)
 {
 	ErrorData  *error;
 
-	CATCHING_ERRORS(error, MemoryContextSwitchTo(cxt), feed_take(def, batch));
+	CATCHING_ERRORS(error, MemoryContextSwitchTo(cxt), elsewhere->feeds->take(def, batch));
 	return error;
 }
 

@@ -24,7 +24,6 @@
 
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
-#include "../foreign/foreign.h"
 #include "../indextable.h"
 #include "../maintain/maintain.h"
 #include "../place/place.h"
@@ -201,7 +200,7 @@ find_queues(MemoryContext cxt, Found *found)
 static void
 adopt(void *unused)
 {
-	place_with_arguments()->triggers->adopt();
+	place_adopt();
 }
 
 /* read_queues: finds them; for run_limited() */
@@ -223,7 +222,7 @@ read_queues(void *arg)
 		 */
 		if (!catalog_fact_in_use(fact_table))
 			continue;
-		servers = lcons_oid(InvalidOid, feed_servers(fact_table));
+		servers = lcons_oid(InvalidOid, elsewhere->feeds->of(fact_table));
 		old = MemoryContextSwitchTo(found->cxt);
 		foreach_oid(server, servers)
 		{
@@ -506,10 +505,10 @@ drain_feeds(void *arg)
 	};
 	set_config_option("synchronous_commit", synchronous, PGC_SUSET, PGC_S_OVERRIDE, GUC_ACTION_LOCAL, true, 0, false);
 	report_working(batch->queue->table);
-	if (feed_take_unlocked(batch->queue->table, feeds, true))
+	if (elsewhere->feeds->take_unlocked(batch->queue->table, feeds, true))
 	{
 		batch->position.taken = feeds->n;
-		feed_apply(batch->queue->table, feeds);
+		elsewhere->feeds->apply(batch->queue->table, feeds, queue_rows_of_partition);
 	}
 	batch->changes = feeds->n;
 	batch->more = feeds->n == feeds->limit;
@@ -518,5 +517,5 @@ drain_feeds(void *arg)
 static void
 acknowledge(void *unused)
 {
-	(void) feed_ack_applied();
+	(void) elsewhere->feeds->ack_applied();
 }
