@@ -10,14 +10,17 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/relation.h"
 #include "catalog/namespace.h"
 #include "catalog/partition.h"
+#include "catalog/pg_partitioned_table.h"
 #include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
@@ -31,6 +34,7 @@
 #include "maintain.h"
 
 static void create_trigger(Oid relid, const char *trigger);
+static void refuse_key_expressions(Oid table, bool of_index_table);
 static bool has_trigger(Oid relid, const char *name, char enabled, bool with_arguments);
 static bool is_own_trigger(Oid relid, const char *name);
 static bool needs_trigger(Oid relid, const FactTrigger *trigger, int kind, bool transactional, bool leaves_only);
@@ -95,11 +99,42 @@ triggers_install_on(Oid relid, Oid fact)
 		if (kind == ON_DISTRIBUTED || !needs_trigger(relid, &fact_triggers[i], kind, transactional, leaves_only) ||
 			has_trigger(relid, fact_triggers[i].name, TRIGGER_FIRES_ALWAYS, false))
 			continue;
+		refuse_key_expressions(relid, false);
 		table = held_name(relid);
 		if (!cloned)
 			create_trigger(relid, psprintf("%s %s ON %s FOR EACH %s EXECUTE FUNCTION " IT_INTERNAL ".maintain()",
 										   fact_triggers[i].name, fact_triggers[i].event, table, fact_triggers[i].level));
 		run_sql(owner, "ALTER TABLE %s ENABLE ALWAYS TRIGGER %s", table, fact_triggers[i].name);
+	}
+}
+
+/*
+ * refuse_key_expressions
+ *		Raises an error if a table, or a partition of it, is partitioned by an expression: a fact table,
+ *		or an index table.
+ *
+ * Neither can be: their keys have the columns that they are partitioned by.  But there are ways past
+ * the checks of that.  The server plans the expression, which may call functions of the owner, where
+ * triggers are created or enabled, as the user who does it: the owner of the extension.
+ */
+static void
+refuse_key_expressions(Oid table, bool of_index_table)
+{
+	if (get_rel_relkind(table) != RELKIND_PARTITIONED_TABLE)
+		return;
+	foreach_oid(relid, list_with_partitions(table))
+	{
+		HeapTuple	tuple = SearchSysCache1(PARTRELID, ObjectIdGetDatum(relid));
+
+		if (!HeapTupleIsValid(tuple))
+			continue;
+		if (!heap_attisnull(tuple, Anum_pg_partitioned_table_partexprs, NULL))
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 of_index_table ? errmsg("table \"%s\" cannot be a partition of an index table", get_rel_name(relid)) :
+					 errmsg("primary_key must have all columns that the table is partitioned by"),
+					 errdetail("Table \"%s\" is partitioned by an expression.", get_rel_name(relid))));
+		ReleaseSysCache(tuple);
 	}
 }
 
@@ -191,6 +226,7 @@ triggers_install_guard(Oid index_table)
 		place_of(index_table)->triggers->install_guard(index_table);
 		return;
 	}
+	refuse_key_expressions(index_table, true);
 	foreach_oid(relid, list_with_partitions(index_table))
 	{
 		char	   *table = held_name(relid);

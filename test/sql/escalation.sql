@@ -66,6 +66,23 @@ RESET ROLE;
 CALL indextable.repair('mal.wider');
 ALTER TABLE mal.wider DROP CONSTRAINT checked;
 CALL indextable.repair('mal.wider');
+-- in a partition key, which no partition of a fact table can have
+SET ROLE regress_it_mallory;
+CREATE TABLE mal.parts (id int NOT NULL, doc jsonb) PARTITION BY RANGE (id);
+CREATE TABLE mal.parts1 PARTITION OF mal.parts (PRIMARY KEY (id)) FOR VALUES FROM (0) TO (10);
+SELECT indextable.create('mal.parted', 'mal.parts', '{k}', primary_key => '{id}') \gset
+RESET ROLE;
+SET session_replication_role = replica;
+SET ROLE regress_it_mallory;
+CREATE TABLE mal.parts2 PARTITION OF mal.parts FOR VALUES FROM (10) TO (20) PARTITION BY RANGE ((id + mal.evil('partition key')));
+SET client_min_messages = error;
+ALTER TABLE mal.parts DISABLE TRIGGER indextable_row;
+RESET ROLE;
+RESET session_replication_role;
+\c
+SET ROLE regress_it_mallory;
+CALL indextable.repair('mal.parted');
+RESET ROLE;
 SELECT * FROM mal.called_as;
 
 -- nor does default_tablespace lead where the owner may not go
