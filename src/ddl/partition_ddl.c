@@ -28,9 +28,12 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/relation.h"
+#include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_am.h"
+#include "catalog/pg_inherits.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "storage/bufmgr.h"
@@ -47,6 +50,7 @@
 #include "../place/place.h"
 #include "../util/inherit.h"
 #include "../util/lock.h"
+#include "../util/relation.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
 #include "ddl.h"
@@ -57,6 +61,7 @@
 /* For each command that attaches or detaches a partition: the OIDs of the parent and of the partition. */
 static CommandNotes *named = NULL;
 
+static Oid	last_attached(Oid parent);
 static void handle_detached_partition(Oid root, Oid partition, AlterTableCmd *cmd);
 static void handle_attached_partition(Oid root, Oid partition);
 static bool takes_two_transactions(AlterTableCmd *cmd);
@@ -90,7 +95,9 @@ note_attach_detach(AlterTableStmt *stmt, AlterTableCmd *cmd)
  *
  * It is the one that had its name when the command began, or the one that has it now: another
  * session may have renamed them while the command waited, and an event trigger since.  It may
- * be both of them that belong to the fact table.  To handle one that was handled before changes nothing.
+ * be both of them that belong to the fact table.  Functions that the command has called may have set
+ * search_path, too, so that it is neither: of what is attached, the server knows best.  To handle one
+ * that was handled before changes nothing.
  */
 void
 handle_attach_detach(AlterTableStmt *stmt)
@@ -112,11 +119,16 @@ handle_attach_detach(AlterTableStmt *stmt)
 			parent = OidIsValid(parent) ? parent : linitial_oid(noted);
 			partitions = list_append_unique_oid(partitions, lsecond_oid(noted));
 		}
+		if (cmd->subtype == AT_AttachPartition)
+		{
+			foreach_oid(altered, event_trigger_relations("pg_catalog.pg_event_trigger_ddl_commands()", true))
+				partitions = list_append_unique_oid(partitions, last_attached(altered));
+		}
 		foreach_oid(relid, partitions)
 		{
-			Oid			root = registered_root(parent);
+			Oid			root = registered_root(cmd->subtype == AT_AttachPartition ? relid : parent);
 
-			if (!OidIsValid(parent) || !catalog_has_fact(root) || !OidIsValid(relid))
+			if (!OidIsValid(parent) || !catalog_has_fact(root) || !OidIsValid(relid) || root == relid)
 				continue;
 			if (cmd->subtype == AT_AttachPartition)
 				handle_attached_partition(root, relid);
@@ -124,6 +136,28 @@ handle_attach_detach(AlterTableStmt *stmt)
 				handle_detached_partition(root, relid, cmd);
 		}
 	}
+}
+
+/* last_attached: returns the partition of a table that this transaction has attached last, or InvalidOid */
+static Oid
+last_attached(Oid parent)
+{
+	CatalogScan scan = catalog_scan_begin(InheritsRelationId, InheritsParentIndexId, Anum_pg_inherits_inhparent, parent, NULL);
+	CommandId	when = FirstCommandId;
+	Oid			result = InvalidOid;
+	HeapTuple	tuple;
+
+	while (HeapTupleIsValid(tuple = catalog_scan_next(&scan)))
+	{
+		if (TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple->t_data)) &&
+			HeapTupleHeaderGetCmin(tuple->t_data) >= when)
+		{
+			when = HeapTupleHeaderGetCmin(tuple->t_data);
+			result = ((Form_pg_inherits) GETSTRUCT(tuple))->inhrelid;
+		}
+	}
+	catalog_scan_end(&scan);
+	return result;
 }
 
 /*

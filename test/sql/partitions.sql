@@ -858,7 +858,25 @@ DELETE FROM late WHERE v = 1;
 COMMIT;
 CALL pg_temp.compare('late_t', $$SELECT doc ->> 'town', id, r FROM late$$);
 DROP TABLE late;
+
+-- functions that are called meanwhile may have the names mean other tables
+CREATE SCHEMA parttest_other;
+CREATE TABLE parttest_other.moved (id int, doc jsonb);
+CREATE TABLE parttest_other.moved_2 (id int, doc jsonb);
+CREATE FUNCTION elsewhere(i int) RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN PERFORM set_config('search_path', 'parttest_other', false); RETURN true; END $$;
+CREATE TABLE moved (id int PRIMARY KEY, doc jsonb) PARTITION BY RANGE (id);
+CREATE TABLE moved_1 PARTITION OF moved FOR VALUES FROM (0) TO (10);
+SELECT indextable.create('moved_k', 'moved', '{k}') \gset
+CREATE TABLE moved_2 (id int PRIMARY KEY, doc jsonb, CONSTRAINT c CHECK (parttest.elsewhere(1)));
+INSERT INTO moved_2 VALUES (11, '{"k": "a"}');
+SET search_path = parttest;
+ALTER TABLE moved ATTACH PARTITION moved_2 FOR VALUES FROM (10) TO (20);
+SHOW search_path;
+SET search_path = parttest;
+SELECT * FROM moved_k;
+CALL pg_temp.compare('moved_k', $$SELECT doc ->> 'k', id FROM moved$$);
+DROP TABLE moved;
 SET client_min_messages = warning;
-DROP SCHEMA parttest, parttest_s CASCADE;
+DROP SCHEMA parttest, parttest_s, parttest_other CASCADE;
 DROP OWNED BY regress_it_leaf, regress_it_schema;
 DROP ROLE regress_it_leaf, regress_it_schema;
