@@ -63,6 +63,9 @@ export PGHOST=$work PGPORT=6432
 for try in $(seq 300); do pg_isready -q && break; sleep 0.2; done
 pg_isready -q || { cat "$work/pgbouncer.log"; fail "pgbouncer"; }
 same "pgbouncer answers" "$(ask 'SELECT 1')" 1
+shown="SELECT current_setting('indextable.stale_reads')"
+same "SET LOCAL holds in its transaction" "$(ask "BEGIN; SELECT FROM indextable.explain(NULL); SET LOCAL indextable.stale_reads = on; $shown; COMMIT")" on
+same "and reaches nobody else" "$(ask "SELECT FROM indextable.explain(NULL); $shown")" off
 
 echo "== The client in Python"
 for i in $(seq 1200); do
