@@ -219,11 +219,18 @@ push_missing_snapshot(void)
 /*
  * is_conflict
  *		Returns whether an error says only that another session was in the way, so that the
- *		same may succeed as soon as that one has ended its transaction.
+ *		same may succeed as soon as that one has ended its transaction; or that it has dropped a
+ *		table just before the table was locked.
  */
 bool
 is_conflict(ErrorData *error)
 {
+	static const char *const dropped[] = {"could not open relation with OID %u", "cache lookup failed for relation %u",
+	"relation with OID %u does not exist"};
+
+	for (Size i = 0; i < lengthof(dropped) && error->message_id != NULL; i++)
+		if (strcmp(error->message_id, dropped[i]) == 0)
+			return true;
 	return error->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE ||
 		ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_TRANSACTION_ROLLBACK;
 }

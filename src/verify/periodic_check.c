@@ -132,7 +132,7 @@ check_one(Checks *c)
 	if (error == NULL || is_conflict(error) || c->again)
 		return;
 	c->error = error->message;
-	(void) run_task(&c->work, report_check, c, NULL);
+	(void) run_task(&c->work, report_check, c, is_no_conflict);
 }
 
 /* note_failed: notes the error with which a check has failed; for run_task() */

@@ -162,8 +162,8 @@ round_has_news(void)
 /*
  * find_queues
  *		Finds the queues (Work *) and the tables of totals of the database; there are none without
- *		the extension.  Returns false if the catalog cannot be read: it may be that of another
- *		version.
+ *		the extension.  Returns false if the catalog cannot be read: another session may have it
+ *		locked, or it may be that of another version.
  */
 bool
 find_queues(MemoryContext cxt, Found *found)
@@ -188,12 +188,16 @@ find_queues(MemoryContext cxt, Found *found)
 		.cxt = cxt,
 			.forget = TimestampDifferenceExceeds(forgot_at, GetCurrentTimestamp(), FORGET_INTERVAL)
 	};
-	error = run_limited(read_queues, found, NULL);
-	if (error != NULL)
-		FreeErrorData(error);
-	else if (found->forget)
-		forgot_at = GetCurrentTimestamp();
-	return error == NULL;
+	error = run_limited(read_queues, found, is_no_conflict);
+	if (error == NULL)
+	{
+		if (found->forget)
+			forgot_at = GetCurrentTimestamp();
+		return true;
+	}
+	found->blocked = is_conflict(error);
+	FreeErrorData(error);
+	return false;
 }
 
 /* adopt: registers what triggers on other nodes say; for run_limited() */

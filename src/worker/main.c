@@ -156,8 +156,8 @@ indextable_worker_main(Datum arg)
 			MemoryContextReset(cxt);
 			if (!find_queues(cxt, &found))
 			{
-				look_again = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), LOOK_AGAIN);
-				next_try = DT_NOEND;
+				look_again = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), found.blocked ? MAX_WAIT : LOOK_AGAIN);
+				next_try = found.blocked ? look_again : DT_NOEND;
 				continue;
 			}
 			if (found.totals == NIL && found.queues == NIL)

@@ -21,6 +21,8 @@ typedef struct Found
 	List	   *queues;			/* Work *: those that are drained */
 	List	   *totals;			/* OIDs of tables that are folded */
 	bool		forget;			/* what is kept of dropped tables is forgotten */
+	bool		blocked;		/* another session has kept them from being
+								 * found */
 } Found;
 
 struct Work;

@@ -99,6 +99,20 @@ ok(number_of_workers('two', 0), 'it leaves');
 $node->safe_psql('two', fact_table() . "INSERT INTO f SELECT g, d(g), 'n' FROM generate_series(1, 1000) g;" . index_tables('async'));
 caught_up('two', 'with the extension created again');
 
+# The worker waits for locks of others again and again, which is no error.
+{
+	my $log = -s $node->logfile;
+	my $holder = session($node, 'two');
+	my $waits = q(FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE backend_type = 'indextable worker' AND NOT granted AND relation = 'indextable_internal.fact'::regclass);
+	$holder->query('BEGIN; LOCK TABLE indextable_internal.fact IN ACCESS EXCLUSIVE MODE');
+	ok(becomes_true($node, "SELECT count(*) > 0 $waits", 'two'), 'a worker waits for the catalog');
+	my $since = $node->safe_psql('two', 'SELECT clock_timestamp()');
+	ok(becomes_true($node, "SELECT count(*) > 0 $waits AND waitstart > '$since'", 'two'), 'and again, soon');
+	$holder->query('ROLLBACK');
+	caught_up('two', 'after a lock of the catalog');
+	unlike(substr(slurp_file($node->logfile), $log), qr/lock timeout/, 'the log tells nothing of that');
+}
+
 # What a database sets is for its users. Fields that would be read in another way are among those that tell.
 $node->safe_psql('two', <<'SQL');
 CREATE TABLE h (pk int PRIMARY KEY, doc jsonb);
