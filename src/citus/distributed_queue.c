@@ -180,13 +180,15 @@ drain_all_nodes(Oid fact_table, DrainCall *call)
 Datum
 indextable_drain_shards(PG_FUNCTION_ARGS)
 {
+	Oid			fact_table = PG_GETARG_OID(0);
+	int			batch_size = batch_size_arg(fcinfo, 1);
 	DrainPosition position = {0};
 	int64		changes = 0;
 	int			nestlevel = NewGUCNestLevel();
 	ErrorData  *error;
 
 	set_config_option("lock_timeout", PATIENCE, PGC_SUSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
-	CATCHING_ERRORS(error, drain_batch(PG_GETARG_OID(0), PG_GETARG_INT32(1), &position, &changes), drain_end(&position));
+	CATCHING_ERRORS(error, drain_batch(fact_table, batch_size, &position, &changes), drain_end(&position));
 	AtEOXact_GUC(false, nestlevel);
 	if (error != NULL && error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE)
 		ReThrowError(error);

@@ -439,11 +439,7 @@ check_build_request(FunctionCallInfo fcinfo, const char *function, DefinitionRow
 	PreventCommandIfReadOnly(function);
 	require_arg(fcinfo, 0, "index_table");
 	b->index_table = b->shown = PG_GETARG_OID(0);
-	b->batch_size = PG_ARGISNULL(1) ? setting_batch_size : PG_GETARG_INT32(1);
-	if (b->batch_size < 1 || b->batch_size > MAX_BATCH_SIZE)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("batch_size must be between 1 and %d", MAX_BATCH_SIZE)));
+	b->batch_size = batch_size_arg(fcinfo, 1);
 	*stored = required_definition(b->index_table);
 	require_owner(b->index_table);
 	check_place_of_index_table(b->index_table);

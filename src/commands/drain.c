@@ -20,6 +20,7 @@
 #include "../maintain/maintain.h"
 #include "../place/place.h"
 #include "../queue/queue.h"
+#include "../util/arguments.h"
 #include "../util/lock.h"
 #include "../util/relation.h"
 #include "../util/settings.h"
@@ -49,14 +50,10 @@ static bool fold_tables(Oid fact_table, DrainCall *call);
 Datum
 indextable_drain(PG_FUNCTION_ARGS)
 {
-	DrainCall	call = {.all = PG_ARGISNULL(0),.limit = PG_ARGISNULL(1) ? setting_batch_size : PG_GETARG_INT32(1)};
+	DrainCall	call = {.all = PG_ARGISNULL(0),.limit = batch_size_arg(fcinfo, 1)};
 	Oid			wanted = call.all ? InvalidOid : PG_GETARG_OID(0);
 	bool		found = false;
 
-	if (call.limit < 1 || call.limit > MAX_BATCH_SIZE)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("batch_size must be between 1 and %d", MAX_BATCH_SIZE)));
 	if (!call.all && get_rel_name(wanted) == NULL)
 		report_dropped(wanted);
 	PreventCommandIfReadOnly("drain()");

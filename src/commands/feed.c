@@ -20,6 +20,7 @@
 #include "../queue/queue.h"
 #include "../util/lock.h"
 #include "../util/relation.h"
+#include "../util/sql.h"
 
 PG_FUNCTION_INFO_V1(indextable_create_feed);
 PG_FUNCTION_INFO_V1(indextable_drop_feed);
@@ -62,16 +63,18 @@ indextable_drop_feed(PG_FUNCTION_ARGS)
 	Oid			relid = PG_GETARG_OID(0);
 	FactTableRow row;
 
-	if (get_rel_name(relid) != NULL)
-		require_owner(relid);
+	require_owner(relid);
 	PreventCommandIfReadOnly("drop_feed()");
 	if (lock_if_exists(relid, AccessExclusiveLock))
 		lock_tree(relid, AccessExclusiveLock);
 	if (!catalog_read_fact(relid, &row) || !row.feed)
+	{
+		if (get_rel_name(relid) == NULL)
+			report_dropped(relid);
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 get_rel_name(relid) == NULL ? errmsg("relation with OID %u does not exist", relid) :
 				 errmsg("table \"%s\" has no feed", get_rel_name(relid))));
+	}
 	row.feed = false;
 	catalog_write_fact(&row);
 	CacheInvalidateRelcacheByRelid(relid);

@@ -112,7 +112,9 @@ open_feed(Oid relid, bool missing_ok, Relation *fact)
 	FactDef    *def;
 
 	require_owner(relid);
-	*fact = relation_open(relid, AccessShareLock);
+	*fact = try_relation_open(relid, AccessShareLock);
+	if (*fact == NULL)
+		report_dropped(relid);
 	def = (*fact)->rd_rel->relkind == RELKIND_RELATION || (*fact)->rd_rel->relkind == RELKIND_PARTITIONED_TABLE ?
 		definition_of_fact(*fact, relid) : NULL;
 	if (def != NULL && def->feed)
@@ -287,6 +289,9 @@ indextable_feed_ack(PG_FUNCTION_ARGS)
 		if ((i > 0 && compare_items(&items[i - 1], &items[i]) == 0) || !is_there(queue, &items[i], snapshot))
 			continue;
 		result = heap_delete_compat(queue, &items[i].tid, cid, true, &failure);
+		/* A statement may call this function twice. */
+		if (result == TM_SelfModified)
+			continue;
 		if (result != TM_Ok)
 			elog(ERROR, "unexpected result %d of deleting a row of queue table \"%s\"",
 				 (int) result, RelationGetRelationName(queue));
@@ -328,7 +333,7 @@ read_items(ArrayType *array, FactDef *def, FeedItem **items)
 			offset == 0 || offset > MaxOffsetNumber)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("item %d is none that take() has returned", i + 1)));
+					 errmsg("item %d was not returned by take()", i + 1)));
 		if (queue != def->queue && queue != def->spare)
 			continue;
 		(*items)[n].queue = queue;

@@ -22,6 +22,7 @@
 #include "utils/varlena.h"
 
 #include "arguments.h"
+#include "settings.h"
 
 /* An array of fields or bounds has no more elements; no index table can have so many. */
 #define MAX_ELEMENTS		10000
@@ -170,6 +171,19 @@ check_allowed_value(const char *what, const char *value, const char *const *allo
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("invalid value for parameter \"%s\": \"%s\"", what, value),
 			 errhint("Available values: %s.", list.data)));
+}
+
+/* batch_size_arg: returns an argument batch_size, or indextable.batch_size if it is null */
+int
+batch_size_arg(FunctionCallInfo fcinfo, int arg)
+{
+	int			batch_size = PG_ARGISNULL(arg) ? setting_batch_size : PG_GETARG_INT32(arg);
+
+	if (batch_size < 1 || batch_size > MAX_BATCH_SIZE)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("batch_size must be between 1 and %d", MAX_BATCH_SIZE)));
+	return batch_size;
 }
 
 /* interval_arg: returns an interval argument in microseconds, or -1 if it is null; a month has 30 days */

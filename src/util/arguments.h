@@ -12,6 +12,7 @@
 #include "fmgr.h"
 #include "nodes/pg_list.h"
 
+extern int	batch_size_arg(FunctionCallInfo fcinfo, int arg);
 extern int64 interval_arg(FunctionCallInfo fcinfo, int arg, const char *name);
 extern bool same_or_null(const char *a, const char *b);
 extern bool same_strings(List *a, List *b);
