@@ -15,7 +15,6 @@
 #include "access/relation.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_type.h"
-#include "executor/spi.h"
 #include "funcapi.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
@@ -84,8 +83,8 @@ static bool may_read(Oid relid);
 static int	sample_rows(FunctionCallInfo fcinfo);
 static char *fact_name(Oid relid);
 static Datum profile_of_arguments(FunctionCallInfo fcinfo);
-static void query_profile(const char *query, Datum profile, bool is_async);
-static void return_rows(ReturnSetInfo *rsinfo);
+static Rows query_profile(const char *query, Datum profile, bool is_async);
+static void return_rows(const Rows *rows, ReturnSetInfo *rsinfo);
 static int	words_that_fit(const char *text, int columns);
 static void check_reader(Relation fact, DefinitionRow *row);
 static List *partition_columns(Relation fact);
@@ -105,15 +104,15 @@ indextable_advise(PG_FUNCTION_ARGS)
 	Relation	fact;
 	AttrNumber	doc;
 	char	   *document;
-	Oid			types[] = {REGCLASSOID, TEXTOID, NAMEOID, INT4OID};
+	Oid			types[] = {REGCLASSOID, TEXTOID, INT4OID, NAMEOID};
 	Datum		values[4];
-	char		nulls[4] = {' ', ' ', ' ', ' '};
+	Rows		rows;
 
 	InitMaterializedSRF(fcinfo, 0);
 	if (!PG_ARGISNULL(ARG_KEY) || PG_ARGISNULL(ARG_FACT_TABLE))
 	{
-		query_profile("SELECT * FROM indextable_internal.advise_key($1)", profile_of_arguments(fcinfo), false);
-		return_rows(rsinfo);
+		rows = query_profile("SELECT * FROM indextable_internal.advise_key($1)", profile_of_arguments(fcinfo), false);
+		return_rows(&rows, rsinfo);
 		return (Datum) 0;
 	}
 	if (!PG_ARGISNULL(ARG_INCLUDE) || !PG_ARGISNULL(ARG_FILTER))
@@ -131,14 +130,11 @@ indextable_advise(PG_FUNCTION_ARGS)
 	relation_close(fact, NoLock);
 	values[0] = PG_GETARG_DATUM(ARG_FACT_TABLE);
 	values[1] = CStringGetTextDatum(fact_name(PG_GETARG_OID(ARG_FACT_TABLE)));
-	values[2] = PG_GETARG_DATUM(ARG_DOCUMENT);
-	nulls[2] = document == NULL ? 'n' : ' ';
-	values[3] = Int32GetDatum(sample_rows(fcinfo));
-	SPI_connect();
-	if (SPI_execute_with_args("SELECT * FROM indextable_internal.advise_fields($1, $2, $3, $4)", 4, types, values,
-							  nulls, true, 0) != SPI_OK_SELECT)
-		elog(ERROR, "fields could not be judged");
-	return_rows(rsinfo);
+	values[2] = Int32GetDatum(sample_rows(fcinfo));
+	values[3] = PG_GETARG_DATUM(ARG_DOCUMENT);
+	rows = query_as_caller(psprintf("SELECT * FROM indextable_internal.advise_fields($1, $2, %s, $3)",
+									document == NULL ? "NULL" : "$4"), document == NULL ? 3 : 4, types, values);
+	return_rows(&rows, rsinfo);
 	return (Datum) 0;
 }
 
@@ -150,12 +146,9 @@ indextable_advise(PG_FUNCTION_ARGS)
 Datum
 indextable_profile(PG_FUNCTION_ARGS)
 {
-	HeapTupleHeader row;
+	Rows		rows = query_profile("SELECT * FROM indextable_internal.profile_columns($1)", profile_of_arguments(fcinfo), false);
 
-	query_profile("SELECT * FROM indextable_internal.profile_columns($1)", profile_of_arguments(fcinfo), false);
-	row = SPI_returntuple(SPI_tuptable->vals[0], SPI_tuptable->tupdesc);
-	SPI_finish();
-	PG_RETURN_HEAPTUPLEHEADER(row);
+	PG_RETURN_DATUM(heap_copy_tuple_as_datum(rows.tuples[0], BlessTupleDesc(rows.desc)));
 }
 
 /*
@@ -221,12 +214,13 @@ evaluate_new_index_table(void *arg)
 	MemoryContext old;
 	char	   *reason;
 	char	   *filter;
+	Rows		rows;
 
 	profile_table(p, fact, NOTICE_ROWS, SAMPLE_BYTES);
 	relation_close(fact, NoLock);
-	query_profile("SELECT * FROM indextable_internal.reason_against($1, $2)", profile_row(p, NIL), p->def->async);
-	reason = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
-	filter = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 2);
+	rows = query_profile("SELECT * FROM indextable_internal.reason_against($1, $2)", profile_row(p, NIL), p->def->async);
+	reason = row_text(&rows, 0, 1);
+	filter = row_text(&rows, 0, 2);
 	old = MemoryContextSwitchTo(notice->cxt);
 	if (reason != NULL)
 		notice->reason = pstrdup(reason);
@@ -234,7 +228,6 @@ evaluate_new_index_table(void *arg)
 		notice->hint = psprintf("To leave these entries out, run SELECT indextable.alter(%s, filter => %s);",
 								sql_literal(quoted_relation(p->def->relid)), sql_literal(filter));
 	MemoryContextSwitchTo(old);
-	SPI_finish();
 }
 
 /* may_read: returns whether the caller may see all rows */
@@ -295,32 +288,29 @@ profile_of_arguments(FunctionCallInfo fcinfo)
 	return profile_row(p, same);
 }
 
-/* query_profile: connects SPI, and runs a query of the numbers of a key, $1; $2 is whether its index table is asynchronous */
-static void
+/* query_profile: returns the rows of a query of the numbers of a key, $1; $2 is whether its index table is asynchronous */
+static Rows
 query_profile(const char *query, Datum profile, bool is_async)
 {
 	Oid			types[] = {profile_row_type(false), BOOLOID};
 	Datum		values[] = {profile, BoolGetDatum(is_async)};
 
-	SPI_connect();
-	if (SPI_execute_with_args(query, 2, types, values, NULL, true, 0) != SPI_OK_SELECT)
-		elog(ERROR, "a key could not be judged: %s", query);
+	return query_as_caller(query, 2, types, values);
 }
 
 /*
  * return_rows
- *		Adds the rows of the query, of a topic and an advice, to a result, and disconnects SPI.  A
+ *		Adds the rows of a query, of a topic and an advice, to a result.  A
  *		sentence that is too long for a line goes on in rows without a topic.  A statement stays
  *		whole.
  */
 static void
-return_rows(ReturnSetInfo *rsinfo)
+return_rows(const Rows *rows, ReturnSetInfo *rsinfo)
 {
-	for (uint64 i = 0; i < SPI_processed; i++)
+	for (uint64 i = 0; i < rows->n; i++)
 	{
-		bool		isnull;
-		Datum		topic = SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &isnull);
-		char	   *advice = SPI_getvalue(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 2);
+		Datum		topic = row_value(rows, i, 1);
+		char	   *advice = row_text(rows, i, 2);
 		bool		is_statement = advice[0] != '\0' && advice[strlen(advice) - 1] == ';';
 
 		do
@@ -334,7 +324,6 @@ return_rows(ReturnSetInfo *rsinfo)
 			advice += len + strspn(advice + len, " ");
 		} while (*advice != '\0');
 	}
-	SPI_finish();
 }
 
 /* words_that_fit: returns the number of bytes of the words of a text that a line has room for: those of the first word, at least */

@@ -15,7 +15,6 @@
 
 #include "access/htup_details.h"
 #include "catalog/pg_type.h"
-#include "executor/spi.h"
 #include "storage/proc.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -106,6 +105,7 @@ fetch_distributed_entries(IndexDef *def, Datum *keys, int n)
 	AttrNumber *columns = palloc(sizeof(AttrNumber) * def->desc->natts);
 	int			ncolumns = 0;
 	char	   *shards;
+	Rows		rows;
 
 	fetched->def = def;
 	prepare_order(fetched);
@@ -120,15 +120,13 @@ fetch_distributed_entries(IndexDef *def, Datum *keys, int n)
 	for (int k = 0; k < def->desc->natts; k++)
 		if (!TupleDescAttr(def->desc, k)->attisdropped)
 			columns[ncolumns++] = k + 1;
-	SPI_connect();
-	execute_with_latest_snapshot(psprintf("SELECT %s FROM %s i WHERE %s AND " IT_INTERNAL ".lock_shards('%s')",
-										  column_list(def->relid, columns, ncolumns), quoted_relation(def->relid), row_condition(&p), shards),
-								 npk, p.types, p.values);
-	fetched->n = (int) SPI_processed;
-	fetched->tuples = MemoryContextAllocHuge(cxt, sizeof(HeapTuple) * Max(SPI_processed, 1));
-	for (uint64 i = 0; i < SPI_processed; i++)
+	rows = query_with(InvalidOid, psprintf("SELECT %s FROM %s i WHERE %s AND " IT_INTERNAL ".lock_shards('%s')",
+										   column_list(def->relid, columns, ncolumns), quoted_relation(def->relid),
+										   row_condition(&p), shards), npk, p.types, p.values);
+	fetched->n = (int) rows.n;
+	fetched->tuples = MemoryContextAllocHuge(cxt, sizeof(HeapTuple) * Max(rows.n, 1));
+	for (uint64 i = 0; i < rows.n; i++)
 	{
-		TupleDesc	desc = SPI_tuptable->tupdesc;
 		Datum	   *row = palloc0(sizeof(Datum) * def->desc->natts);
 		bool	   *nulls = palloc(sizeof(bool) * def->desc->natts);
 		MemoryContext old;
@@ -136,14 +134,14 @@ fetch_distributed_entries(IndexDef *def, Datum *keys, int n)
 		/* The table may have dropped columns, which the result has not. */
 		memset(nulls, true, sizeof(bool) * def->desc->natts);
 		for (int k = 0; k < ncolumns; k++)
-			row[columns[k] - 1] = SPI_getbinval(SPI_tuptable->vals[i], desc, k + 1, &nulls[columns[k] - 1]);
+			row[columns[k] - 1] = heap_getattr(rows.tuples[i], k + 1, rows.desc, &nulls[columns[k] - 1]);
 		old = MemoryContextSwitchTo(cxt);
 		fetched->tuples[i] = heap_form_tuple(def->desc, row, nulls);
 		MemoryContextSwitchTo(old);
+		heap_freetuple(rows.tuples[i]);
 		pfree(row);
 		pfree(nulls);
 	}
-	SPI_finish();
 	qsort_arg(fetched->tuples, fetched->n, sizeof(HeapTuple), compare_tuples, fetched);
 	return fetched;
 }
@@ -234,7 +232,6 @@ write_tuples(IndexDef *def, OpList *list, bool delete)
 	}
 	if (n == 0)
 		return;
-	SPI_connect();
 	if (delete)
 	{
 		/*
@@ -243,16 +240,14 @@ write_tuples(IndexDef *def, OpList *list, bool delete)
 		 */
 		for (k = 0; columns[k] != def->pk_attno[0]; k++)
 			;
-		execute_with_latest_snapshot(psprintf("DELETE FROM %s i WHERE i.%s = ANY ($%d)%s",
-											  quoted_relation(def->relid),
-											  column_list(def->relid, def->pk_attno, 1), k + 1, def->fact->npk == 1 && !def->multi ? "" :
-											  psprintf(" AND (%s) IN (SELECT * FROM %s)", column_list(def->relid, columns, ncolumns), unnest(&p))),
-									 p.n, p.types, p.values);
+		(void) query_with(InvalidOid, psprintf("DELETE FROM %s i WHERE i.%s = ANY ($%d)%s", quoted_relation(def->relid),
+											   column_list(def->relid, def->pk_attno, 1), k + 1, def->fact->npk == 1 && !def->multi ? "" :
+											   psprintf(" AND (%s) IN (SELECT * FROM %s)", column_list(def->relid, columns, ncolumns), unnest(&p))),
+						  p.n, p.types, p.values);
 	}
 	else
-		execute_with_latest_snapshot(psprintf("INSERT INTO %s (%s) SELECT * FROM %s",
-											  quoted_relation(def->relid), column_list(def->relid, columns, ncolumns), unnest(&p)), p.n, p.types, p.values);
-	SPI_finish();
+		(void) query_with(InvalidOid, psprintf("INSERT INTO %s (%s) SELECT * FROM %s", quoted_relation(def->relid),
+											   column_list(def->relid, columns, ncolumns), unnest(&p)), p.n, p.types, p.values);
 }
 
 /* init_parameters: prepares to send values of columns */

@@ -25,7 +25,6 @@
 #include "catalog/indexing.h"
 #include "catalog/pg_type.h"
 #include "commands/sequence.h"
-#include "executor/spi.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -471,14 +470,18 @@ still_queued(Oid queue, TimestampTz before, const char *numbers)
 {
 	Oid			type = TIMESTAMPTZOID;
 	Datum		value = TimestampTzGetDatum(before);
+	MemoryContext cxt;
+	MemoryContext old;
 	bool		result;
 
 	if (numbers[0] == '\0')
 		return false;
-	SPI_connect();
-	result = execute_with_latest_snapshot(psprintf("SELECT FROM %s WHERE changed_at <= $1 AND (%s) LIMIT 1",
-												   quoted_relation(queue), numbers), 1, &type, &value) > 0;
-	SPI_finish();
+	cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable queue", ALLOCSET_SMALL_SIZES);
+	old = MemoryContextSwitchTo(cxt);
+	result = query_with(InvalidOid, psprintf("SELECT FROM %s WHERE changed_at <= $1 AND (%s) LIMIT 1",
+											 quoted_relation(queue), numbers), 1, &type, &value).n > 0;
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(cxt);
 	return result;
 }
 

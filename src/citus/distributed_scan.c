@@ -19,7 +19,6 @@
 
 #include "catalog/pg_operator.h"
 #include "catalog/pg_type.h"
-#include "executor/spi.h"
 #include "executor/tstoreReceiver.h"
 #include "miscadmin.h"
 #include "nodes/params.h"
@@ -88,9 +87,7 @@ distributed_scan_start(EntryScan *search)
 	result->entry = MakeSingleTupleTableSlot(search->def->desc, &TTSOpsVirtual);
 	result->rows = tuplestore_begin_heap(false, false, work_mem);
 	SetTuplestoreDestReceiverParams(dest, result->rows, CurrentMemoryContext, false, NULL, NULL);
-	SPI_connect();
 	run_statement(search, &statement, dest);
-	SPI_finish();
 	dest->rDestroy(dest);
 	return result;
 }
@@ -309,7 +306,7 @@ add_param(Statement *statement, Oid type, Datum value)
 
 /*
  * run_statement
- *		Runs a statement with the search's snapshot, and sends its rows to dest.  The caller has connected SPI.
+ *		Runs a statement with the search's snapshot, and sends its rows to dest.
  *
  * Names in it are qualified, and so are operators, whatever the search_path is.
  */
@@ -317,8 +314,6 @@ static void
 run_statement(EntryScan *search, Statement *statement, DestReceiver *dest)
 {
 	ParamListInfo params = makeParamList(statement->nparams);
-	SPIExecuteOptions options = {.dest = dest,.read_only = true};
-	int			result;
 
 	for (int i = 0; i < statement->nparams; i++)
 	{
@@ -328,11 +323,5 @@ run_statement(EntryScan *search, Statement *statement, DestReceiver *dest)
 		params->params[i].ptype = statement->types[i];
 	}
 	/* Citus crashes on a list without parameters. */
-	if (statement->nparams > 0)
-		options.params = params;
-	PushActiveSnapshot(search->snapshot);
-	result = SPI_execute_extended(statement->sql.data, &options);
-	PopActiveSnapshot();
-	if (result < 0)
-		elog(ERROR, "%s: %s", SPI_result_code_string(result), statement->sql.data);
+	send_rows(statement->sql.data, statement->nparams > 0 ? params : NULL, search->snapshot, dest);
 }

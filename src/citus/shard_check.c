@@ -263,28 +263,26 @@ verify_all_shards(IndexDef *def, double sample, int64 repair, discrepancy_handle
 								   quote_literal_cstr(quoted_relation(def->relid)), repair, MAX_REPORTED);
 	Oid			types[] = {OIDOID, TEXTOID, FLOAT8OID};
 	Datum		values[3];
+	Rows		found;
 
 	values[0] = ObjectIdGetDatum(def->fact->relid);
 	values[1] = CStringGetTextDatum(command);
 	values[2] = Float8GetDatum(sample);
-	SPI_connect();
-	execute_with_latest_snapshot(psprintf(rows, answers), 3, types, values);
-	for (uint64 i = 0; i < SPI_processed; i++)
+	found = query_with(InvalidOid, psprintf(rows, answers), 3, types, values);
+	for (uint64 i = 0; i < found.n; i++)
 	{
-		HeapTuple	tuple = SPI_tuptable->vals[i];
-		TupleDesc	desc = SPI_tuptable->tupdesc;
 		Discrepancy d = {.def = def};
-		char	   *kind = SPI_getvalue(tuple, desc, 3);
+		char	   *kind = row_text(&found, i, 3);
 		Datum		columns[8];
 		bool		isnull[8];
 
 		CHECK_FOR_INTERRUPTS();
-		heap_deform_tuple(tuple, desc, columns, isnull);
+		heap_deform_tuple(found.tuples[i], found.desc, columns, isnull);
 		if (!DatumGetBool(columns[0]))
 		{
 			d.kind = KIND_SETUP;
 			d.by_hand = true;
-			d.problem = psprintf("a shard could not be compared: %s", SPI_getvalue(tuple, desc, 2));
+			d.problem = psprintf("a shard could not be compared: %s", row_text(&found, i, 2));
 		}
 		else if (kind == NULL)
 			continue;			/* the shard has no discrepancy */
@@ -293,11 +291,10 @@ verify_all_shards(IndexDef *def, double sample, int64 repair, discrepancy_handle
 			d.kind = discrepancy_kind(kind);
 			d.columns = columns + 2;
 			d.isnull = isnull + 2;
-			d.problem = SPI_getvalue(tuple, desc, 8);
+			d.problem = row_text(&found, i, 8);
 		}
 		handler(&d, arg);
 	}
-	SPI_finish();
 }
 
 /*

@@ -13,7 +13,6 @@
  */
 #include "postgres.h"
 
-#include "executor/spi.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
@@ -204,7 +203,8 @@ fetch_some(RowRequest *request, Oid role, Datum *keys, int n, bool as_list,
 		   void (*each) (TupleTableSlot *row, void *arg), void *arg)
 {
 	FactDef    *def = request->def;
-	MemoryContext cxt = CurrentMemoryContext;
+	MemoryContext outer = CurrentMemoryContext;
+	MemoryContext cxt = AllocSetContextCreate(outer, "indextable rows by key", ALLOCSET_DEFAULT_SIZES);
 	TupleTableSlot *slot = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
 	Oid		   *types = palloc(sizeof(Oid) * n * def->npk);
 	Datum	   *values = palloc(sizeof(Datum) * n * def->npk);
@@ -213,6 +213,7 @@ fetch_some(RowRequest *request, Oid role, Datum *keys, int n, bool as_list,
 	AttrNumber *columns;
 	int			ncolumns;
 	StringInfoData sql;
+	Rows		rows;
 
 	initStringInfo(&sql);
 	appendStringInfo(&sql, "%s WHERE ", select_rows(request, &columns, &ncolumns));
@@ -249,22 +250,19 @@ fetch_some(RowRequest *request, Oid role, Datum *keys, int n, bool as_list,
 
 		if (!request->secured)
 			set_config_option("row_security", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
-		SPI_connect();
-		if (SPI_execute_with_args(sql.data, nargs, types, values, NULL, true, 0) != SPI_OK_SELECT)
-			elog(ERROR, "could not read table \"%s\"", get_rel_name(request->relid));
-		for (uint64 row = 0; row < SPI_processed; row++)
+		MemoryContextSwitchTo(cxt);
+		rows = query_as_caller(sql.data, nargs, types, values);
+		MemoryContextSwitchTo(outer);
+		for (uint64 row = 0; row < rows.n; row++)
 		{
-			MemoryContext old = MemoryContextSwitchTo(cxt);
-
-			store_row(def, SPI_tuptable->vals[row], SPI_tuptable->tupdesc, columns, slot);
+			store_row(def, rows.tuples[row], rows.desc, columns, slot);
 			each(slot, arg);
-			MemoryContextSwitchTo(old);
 		}
 		ExecDropSingleTupleTableSlot(slot);
-		SPI_finish();
 		AtEOXact_GUC(false, nestlevel);
 	}
 	END_AS_OWNER();
+	MemoryContextDelete(cxt);
 }
 
 /*

@@ -244,8 +244,10 @@ fetch_secured(Lookup *lookup, Datum *key)
 {
 	FactDef    *factdef = lookup->factdef;
 	TupleDesc	desc = RelationGetDescr(lookup->fact);
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable secured rows", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+	Rows		rows;
 
-	SPI_connect();
 	if (lookup->plan == NULL)
 	{
 		Oid		   *types = palloc(sizeof(Oid) * factdef->npk);
@@ -270,27 +272,20 @@ fetch_secured(Lookup *lookup, Datum *key)
 			generate_operator_clause(&sql, as_base_type(column, att->atttypid), type,
 									 get_equality_operator(type), psprintf("$%d", i + 1), type);
 		}
-		lookup->plan = SPI_prepare(sql.data, factdef->npk, types);
-		if (lookup->plan == NULL)
-			elog(ERROR, "SPI_prepare failed: %s", SPI_result_code_string(SPI_result));
-		SPI_keepplan(lookup->plan);
+		lookup->plan = keep_query(sql.data, factdef->npk, types);
 	}
-	PushActiveSnapshot(lookup->snapshot);
-	if (SPI_execute_plan(lookup->plan, key, NULL, true, 0) != SPI_OK_SELECT)
-		elog(ERROR, "could not read table \"%s\"", factdef->name);
-	PopActiveSnapshot();
-	for (uint64 n = 0; n < SPI_processed; n++)
+	rows = query_by_plan(lookup->plan, key, lookup->snapshot);
+	for (uint64 n = 0; n < rows.n; n++)
 	{
 		TupleTableSlot *row = MakeSingleTupleTableSlot(desc, &TTSOpsHeapTuple);
-		bool		isnull;
 
-		ExecStoreHeapTupleDatum(SPI_getbinval(SPI_tuptable->vals[n], SPI_tuptable->tupdesc,
-											  1, &isnull), row);
+		ExecStoreHeapTupleDatum(row_value(&rows, n, 1), row);
 		if (!lookup->recheck || matches(lookup, row))
 			put_row(lookup, row);
 		ExecDropSingleTupleTableSlot(row);
 	}
-	SPI_finish();
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(cxt);
 }
 
 /*

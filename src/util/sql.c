@@ -4,6 +4,8 @@
  *	  Runs SQL commands as another role or with the latest snapshot, and writes names,
  *	  literals and expressions for them.
  *
+ * Nothing else executes SQL, except for cursors (test/run/layers).
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -23,6 +25,8 @@
 #include "sql.h"
 
 static int	fix_search_path(void);
+static uint64 execute_with_latest_snapshot(const char *sql, int nargs, Oid *types, Datum *values);
+static Rows copy_rows_of(int result, MemoryContext cxt);
 static Rows run_statement(Oid role, const char *sql,
 						  uint64 (*execute) (const char *sql, int nargs, Oid *types, Datum *values),
 						  int nargs, Oid *types, Datum *values);
@@ -125,7 +129,7 @@ rethrow_error(MemoryContext cxt)
  *
  * The caller has connected SPI, and finds the rows in SPI_tuptable.
  */
-uint64
+static uint64
 execute_with_latest_snapshot(const char *sql, int nargs, Oid *types, Datum *values)
 {
 	SPIPlanPtr	plan = SPI_prepare(sql, nargs, types);
@@ -165,11 +169,64 @@ query_as_caller(const char *sql, int nargs, Oid *types, Datum *values)
 	Rows		rows;
 
 	SPI_connect();
-	if (SPI_execute_with_args(sql, nargs, types, values, NULL, true, 0) != SPI_OK_SELECT)
-		elog(ERROR, "%s: %s", SPI_result_code_string(SPI_result), sql);
-	rows = copy_rows(cxt);
+	rows = copy_rows_of(SPI_execute_with_args(sql, nargs, types, values, NULL, true, 0), cxt);
 	SPI_finish();
 	return rows;
+}
+
+/* keep_query: returns a plan of one query for query_by_plan(), which is kept until SPI_freeplan() */
+SPIPlanPtr
+keep_query(const char *sql, int nargs, Oid *types)
+{
+	SPIPlanPtr	plan;
+
+	SPI_connect();
+	plan = SPI_prepare(sql, nargs, types);
+	if (plan == NULL)
+		elog(ERROR, "%s: %s", SPI_result_code_string(SPI_result), sql);
+	SPI_keepplan(plan);
+	SPI_finish();
+	return plan;
+}
+
+/* query_by_plan: runs a query that was kept as query_as_caller() does, with a snapshot; returns its rows */
+Rows
+query_by_plan(SPIPlanPtr plan, Datum *values, Snapshot snapshot)
+{
+	MemoryContext cxt = CurrentMemoryContext;
+	Rows		rows;
+
+	SPI_connect();
+	PushActiveSnapshot(snapshot);
+	rows = copy_rows_of(SPI_execute_plan(plan, values, NULL, true, 0), cxt);
+	PopActiveSnapshot();
+	SPI_finish();
+	return rows;
+}
+
+/* copy_rows_of: returns the rows of a query by the result of SPI that has run it, copied to a memory context */
+static Rows
+copy_rows_of(int result, MemoryContext cxt)
+{
+	if (result != SPI_OK_SELECT)
+		elog(ERROR, "query has failed: %s", SPI_result_code_string(result));
+	return copy_rows(cxt);
+}
+
+/* send_rows: runs one query as query_as_caller() does, with a snapshot, and sends its rows to a receiver */
+void
+send_rows(const char *sql, ParamListInfo params, Snapshot snapshot, DestReceiver *dest)
+{
+	SPIExecuteOptions options = {.params = params,.dest = dest,.read_only = true};
+	int			result;
+
+	SPI_connect();
+	PushActiveSnapshot(snapshot);
+	result = SPI_execute_extended(sql, &options);
+	PopActiveSnapshot();
+	if (result < 0)
+		elog(ERROR, "%s: %s", SPI_result_code_string(result), sql);
+	SPI_finish();
 }
 
 /* copy_rows: returns the rows of a statement that SPI has run, copied to a memory context */

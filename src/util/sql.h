@@ -12,6 +12,7 @@
 #include "access/attnum.h"
 #include "access/htup.h"
 #include "access/tupdesc.h"
+#include "executor/spi.h"
 #include "nodes/pg_list.h"
 
 #include "compat.h"
@@ -20,7 +21,6 @@
 #define run_sql(role, ...)	run_command(role, psprintf(__VA_ARGS__))
 
 extern void run_command(Oid role, const char *sql);
-extern uint64 execute_with_latest_snapshot(const char *sql, int nargs, Oid *types, Datum *values);
 
 /* What query_with() has read: copies in the memory context of the caller. */
 typedef struct Rows
@@ -36,6 +36,9 @@ typedef struct Rows
 extern Rows copy_rows(MemoryContext cxt);
 extern Rows query_with(Oid role, const char *sql, int nargs, Oid *types, Datum *values);
 extern Rows query_as_caller(const char *sql, int nargs, Oid *types, Datum *values);
+extern SPIPlanPtr keep_query(const char *sql, int nargs, Oid *types);
+extern Rows query_by_plan(SPIPlanPtr plan, Datum *values, Snapshot snapshot);
+extern void send_rows(const char *sql, ParamListInfo params, Snapshot snapshot, DestReceiver *dest);
 extern Datum row_value(const Rows *rows, uint64 row, int column);
 extern char *row_text(const Rows *rows, uint64 row, int column);
 extern char *quoted_relation(Oid relid);
