@@ -106,8 +106,6 @@ extern void catalog_forget_build(Oid index_table);
 extern void catalog_forget_rejections(Oid index_table);
 extern bool catalog_has_rejections(Oid index_table);
 extern void invalidate_definitions(List *definitions, const char *why);
-extern void queue_note_lost(FactDef *def);
-pg_noreturn extern void queue_lost_error(FactDef *def);
 
 /* fact_rows.c: reads and writes the catalog's rows of fact tables, which name their queue tables */
 
@@ -148,12 +146,18 @@ extern char *told_activation(Oid index_table);
 extern char *told_unqueue(Oid fact);
 extern char *told_drop(Oid fact);
 
+/* told.c: the calls that users are told to run */
+extern char *told_call(const char *procedure, Oid index_table);
+extern char *told_select(const char *function, Oid relid, const char *arguments);
+extern void hint_at_damage(Oid index_table);
+extern void damaged_index_table(void *arg);
+
 /* orphaned_rows.c: deletes rows of the catalog that are about nothing any more */
 extern void forget_orphaned_rows(Oid named);
 extern List *lock_records(IndexDef *def);
 extern void unlock_records(IndexDef *def, List *locked, uint32 lacking);
 
-/* owner.c: tells who owns the extension, keeps other roles away, and writes calls for hints */
+/* owner.c: tells who owns the extension, and keeps other roles away */
 
 /* The triggers that keep other roles from writing the catalog and queue tables. */
 #define OWN_GUARD			"guard"
@@ -167,10 +171,6 @@ extern bool is_own_guard(const char *name);
 extern void guard_own_table(Oid relid);
 extern void record_extension_dependency(Oid relid);
 extern bool is_extension_table(Oid relid);
-extern void hint_at_damage(Oid index_table);
-extern void damaged_index_table(void *arg);
-extern char *told_call(const char *procedure, Oid index_table);
-extern char *told_select(const char *function, Oid relid, const char *arguments);
 
 /* table_access.c: finds the extension's own tables, and reads and writes their rows */
 extern Oid	catalog_relid(const char *name, bool missing_ok);

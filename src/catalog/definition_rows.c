@@ -87,39 +87,6 @@ invalidate_definitions(List *definitions, const char *why)
 	}
 }
 
-/*
- * queue_note_lost
- *		Marks the asynchronous index tables of a fact table as invalid, as they may lack
- *		changes that were in a queue table that does not exist any more.  They are still
- *		maintained with what is queued in the other one.
- *
- * One session at a time does this, as several would update the same rows; the others
- * leave it to that one.
- */
-void
-queue_note_lost(FactDef *def)
-{
-	if (ConditionalLockRelationOid(def->relid, ShareUpdateExclusiveLock))
-		invalidate_definitions(catalog_queued_definitions(def->relid),
-							   "A queue table of its fact table was dropped with changes that had not been applied.");
-}
-
-/* queue_lost_error: raises an error because there is no table to queue a change in */
-void
-queue_lost_error(FactDef *def)
-{
-	List	   *queued = catalog_queued_definitions(def->relid);
-	Oid			index_table = queued == NIL ? InvalidOid : ((DefinitionRow *) linitial(queued))->index_table;
-
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("queue of table \"%s\" does not exist", def->name),
-			 errdetail("Changes cannot be queued for the asynchronous index tables of the table."),
-			 !OidIsValid(index_table) ? 0 :
-			 errhint("To create the queue again, run %s to drop the index table, run %s",
-					 told_call("repair", index_table), told_select("drop", index_table, ""))));
-}
-
 /* get_column_names_by_number: lists the names of a table's columns by number; that of a dropped one is empty */
 List *
 get_column_names_by_number(Relation rel)

@@ -29,6 +29,7 @@
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
+#include "utils/typcache.h"
 
 #include "../util/sql.h"
 #include "citus.h"
@@ -422,4 +423,25 @@ bool
 citus_is_governed_elsewhere(Oid relid)
 {
 	return citus_has_parts(relid) && citus_local_group() != 0;
+}
+
+/*
+ * shard_of_key
+ *		Returns which of the shards has the row with a primary key, or NULL if none of them does.
+ *		Citus distributes rows by the hash by which the type is hashed everywhere else.
+ */
+ShardPair *
+shard_of_key(List *shards, FactDef *def, Datum *key)
+{
+	int			column = ((ShardPair *) linitial(shards))->column;
+	Form_pg_attribute att = TupleDescAttr(def->queue_desc, QUEUE_KEY - 1 + column);
+	TypeCacheEntry *type = lookup_type_cache(att->atttypid, TYPECACHE_HASH_PROC_FINFO);
+	int32		hash = DatumGetInt32(FunctionCall1Coll(&type->hash_proc_finfo, att->attcollation, key[column]));
+
+	foreach_ptr(ShardPair, pair, shards)
+	{
+		if (pair->min <= hash && hash <= pair->max)
+			return pair;
+	}
+	return NULL;
 }

@@ -73,8 +73,6 @@ extern char *citus_shard_numbers(Oid relid);
 extern void citus_lock_shards(List *pairs);
 extern void citus_lock_table(Oid relid);
 extern ShardPair *shard_of_key(List *shards, FactDef *def, Datum *key);
-extern int64 guard_number(Oid index_table);
-extern Trigger *find_guard(Relation rel);
 extern int	begin_citus_settings(void);
 extern void run_with_citus_settings(const char *sql);
 
@@ -104,6 +102,10 @@ extern void shard_drain_take(Drain *drain);
 extern void drain_all_nodes(Oid fact_table, DrainCall *call);
 extern void wait_for_prepared(FactDef *def, bool all_nodes);
 extern List *prepared_transactions(FactDef *def, bool all_nodes);
+
+/* guard.c */
+extern int64 guard_number(Oid index_table);
+extern Trigger *find_guard(Relation rel);
 
 /* triggers, and what they tell other nodes */
 extern FactDef *shard_definition(Relation shard);

@@ -22,10 +22,8 @@
  */
 #include "postgres.h"
 
-#include "access/relation.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
-#include "utils/typcache.h"
 
 #include "../catalog/catalog.h"
 #include "../util/sql.h"
@@ -163,59 +161,4 @@ citus_check_unchanging(Oid index_table, const char *function)
 				 errmsg("%s is not supported for index table \"%s\"", function, get_rel_name(index_table)),
 				 errdetail("Citus has distributed it."),
 				 errhint("Create another index table, and drop this one when the other is active.")));
-}
-
-/*
- * shard_of_key
- *		Returns which of the shards has the row with a primary key, or NULL if none of them does.
- *		Citus distributes rows by the hash by which the type is hashed everywhere else.
- */
-ShardPair *
-shard_of_key(List *shards, FactDef *def, Datum *key)
-{
-	int			column = ((ShardPair *) linitial(shards))->column;
-	Form_pg_attribute att = TupleDescAttr(def->queue_desc, QUEUE_KEY - 1 + column);
-	TypeCacheEntry *type = lookup_type_cache(att->atttypid, TYPECACHE_HASH_PROC_FINFO);
-	int32		hash = DatumGetInt32(FunctionCall1Coll(&type->hash_proc_finfo, att->attcollation, key[column]));
-
-	foreach_ptr(ShardPair, pair, shards)
-	{
-		if (pair->min <= hash && hash <= pair->max)
-			return pair;
-	}
-	return NULL;
-}
-
-/*
- * guard_number
- *		Returns the number of the rows in the queue by which an index table is built, or 0 if
- *		there are none.
- */
-int64
-guard_number(Oid index_table)
-{
-	Relation	rel = try_relation_open(index_table, AccessShareLock);
-	Trigger    *guard;
-	int64		number;
-
-	if (rel == NULL)
-		return 0;
-	guard = find_guard(rel);
-	number = guard == NULL ? 0 : strtoll(guard->tgargs[1], NULL, 10);
-	relation_close(rel, AccessShareLock);
-	return number;
-}
-
-/* find_guard: returns the guard of a distributed index table, or NULL */
-Trigger *
-find_guard(Relation rel)
-{
-	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
-	{
-		Trigger    *trigger = &rel->trigdesc->triggers[i];
-
-		if (strcmp(trigger->tgname, GUARD) == 0 && trigger->tgnargs == 3)
-			return trigger;
-	}
-	return NULL;
 }

@@ -34,6 +34,7 @@
 #include "../queue/queue.h"
 #include "../util/lock.h"
 #include "../util/relation.h"
+#include "../util/sleep.h"
 #include "../util/sql.h"
 #include "../util/uncounted_reads.h"
 #include "citus.h"

@@ -42,6 +42,7 @@
 #include "../util/compat.h"
 #include "../util/inherit.h"
 #include "../util/lock.h"
+#include "../util/sleep.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
 #include "citus.h"

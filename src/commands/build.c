@@ -48,6 +48,7 @@
 #include "../util/lock_wait.h"
 #include "../util/relation.h"
 #include "../util/settings.h"
+#include "../util/sleep.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
 #include "../util/wait_point.h"

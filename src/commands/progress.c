@@ -26,6 +26,7 @@
 #include "../queue/queue.h"
 #include "../util/as_owner.h"
 #include "../util/lock.h"
+#include "../util/sleep.h"
 #include "../util/sql.h"
 #include "../util/wait_point.h"
 #include "commands.h"

@@ -51,6 +51,7 @@
 #include "../util/inherit.h"
 #include "../util/lock.h"
 #include "../util/relation.h"
+#include "../util/sleep.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
 #include "ddl.h"

@@ -59,6 +59,7 @@
 #include "../util/inherit.h"
 #include "../util/lock.h"
 #include "../util/settings.h"
+#include "../util/sleep.h"
 #include "../util/subxact.h"
 #include "../util/wait_point.h"
 #include "foreign.h"

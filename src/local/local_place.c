@@ -22,6 +22,7 @@
 #include "../util/inherit.h"
 #include "../util/lock.h"
 #include "../util/relation.h"
+#include "../util/sleep.h"
 #include "local.h"
 
 /* A search for a change that is still queued. */

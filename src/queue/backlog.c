@@ -31,6 +31,7 @@
 #include "../util/lock.h"
 #include "../util/relation.h"
 #include "../util/settings.h"
+#include "../util/sleep.h"
 #include "../util/sql.h"
 #include "queue.h"
 

@@ -379,6 +379,10 @@ extern void check_row_indexes(FactDef *def);
 extern void apply_keys(Reconciliation *r);
 extern bool drain_batch(Oid fact_table, int limit, DrainPosition *position, int64 *changes);
 
+/* lost_queue.c: queue tables that were dropped */
+extern void queue_note_lost(FactDef *def);
+pg_noreturn extern void queue_lost_error(FactDef *def);
+
 /*
  * rejections.c: keeps the rows that have no entries in an asynchronous index table because of
  * an error.

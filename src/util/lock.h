@@ -47,7 +47,5 @@ extern void lock_tree_in_turns(Oid relid, LOCKMODE mode);
 extern bool lock_tables_now(List *tables, LOCKMODE mode);
 extern void lock_all_in_turns(const TableLock *locks, int n);
 extern bool measure_now(List *tables, int64 *table_size, int64 *indexes_size);
-extern void sleep_interruptibly(int64 ms);
-extern bool sleep_longer(long *length, long longest, TimestampTz until);
 
 #endif							/* INDEXTABLE_LOCK_H */

@@ -31,6 +31,7 @@
 #include "inherit.h"
 #include "lock.h"
 #include "lock_wait.h"
+#include "sleep.h"
 #include "subxact.h"
 
 /* How often lock_without_delaying_others() looks whether a lock is free, and how many ms it rests after each look. */

@@ -46,6 +46,7 @@
 #include "../util/memory.h"
 #include "../util/relation.h"
 #include "../util/settings.h"
+#include "../util/sleep.h"
 #include "../util/sql.h"
 #include "../util/wait_point.h"
 #include "verify.h"
