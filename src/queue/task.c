@@ -7,14 +7,21 @@
  * Filters, fields and indexes on index tables are code of users.  It runs as the owner,
  * restricted, but it may end the process, and that leaves some things that outlive a
  * transaction: advisory locks, and connections of dblink.  Neither the next owner's code
- * should meet them, nor other sessions wait for them.
+ * should meet them, nor other sessions wait for them.  What else could be left, only a
+ * superuser's code can leave: a restricted function cannot change who the session is or what
+ * is set, nor make temporary tables, and postgres_fdw and PL/Perl keep apart what belongs
+ * to each role.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "catalog/pg_type.h"
 #include "commands/discard.h"
+#include "commands/extension.h"
+#include "fmgr.h"
 #include "pgstat.h"
+#include "utils/array.h"
 #include "utils/elog.h"
 #include "utils/timestamp.h"
 
@@ -27,6 +34,10 @@ static TimestampTz begun_at;	/* when the present task has begun */
 
 static void task_context(void *unused);
 static void discard_all(void *unused);
+static void close_connections(void *unused);
+static void close_named(void *name);
+static void close_unnamed(void *unused);
+static Datum call_dblink(const char *function, Datum *name, bool *isnull);
 
 /*
  * run_task
@@ -87,7 +98,7 @@ task_ms(void)
 	return Min(TimestampDifferenceMilliseconds(begun_at, GetCurrentTimestamp()), PG_INT32_MAX);
 }
 
-/* discard_all: runs DISCARD ALL, after which the settings are those that the worker has begun with */
+/* discard_all: runs DISCARD ALL, after which the settings are those that the worker has begun with, and closes connections */
 static void
 discard_all(void *unused)
 {
@@ -95,4 +106,60 @@ discard_all(void *unused)
 
 	stmt->target = DISCARD_ALL;
 	DiscardCommand(stmt, true);
+	if (OidIsValid(get_extension_oid("dblink", true)))
+		(void) run_catching_errors(close_connections, NULL);
+}
+
+/*
+ * close_connections
+ *		Closes the connections of dblink, which belong to the session, not to a role.  No function of SQL
+ *		is called for that, which might have been replaced.
+ */
+static void
+close_connections(void *unused)
+{
+	bool		isnull;
+	Datum		array = call_dblink("dblink_get_connections", NULL, &isnull);
+	Datum	   *names;
+	int			n = 0;
+
+	if (!isnull)
+		deconstruct_array(DatumGetArrayTypeP(array), TEXTOID, -1, false, TYPALIGN_INT, &names, NULL, &n);
+	for (int i = 0; i < n; i++)
+		(void) run_catching_errors(close_named, &names[i]);
+	(void) run_catching_errors(close_unnamed, NULL);
+}
+
+/* close_named: closes the connection with a name; for run_catching_errors() */
+static void
+close_named(void *name)
+{
+	bool		isnull;
+
+	(void) call_dblink("dblink_disconnect", name, &isnull);
+}
+
+/* close_unnamed: closes the connection without a name, or raises an error if there is none; for run_catching_errors() */
+static void
+close_unnamed(void *unused)
+{
+	bool		isnull;
+
+	(void) call_dblink("dblink_disconnect", NULL, &isnull);
+}
+
+/* call_dblink: calls a C function of dblink with a name, or without arguments if that is NULL */
+static Datum
+call_dblink(const char *function, Datum *name, bool *isnull)
+{
+	LOCAL_FCINFO(fcinfo, 1);
+	PGFunction	pointer = load_external_function("$libdir/dblink", function, true, NULL);
+	Datum		result;
+
+	InitFunctionCallInfoData(*fcinfo, NULL, name == NULL ? 0 : 1, InvalidOid, NULL, NULL);
+	fcinfo->args[0].value = name == NULL ? (Datum) 0 : *name;
+	fcinfo->args[0].isnull = false;
+	result = pointer(fcinfo);
+	*isnull = fcinfo->isnull;
+	return result;
 }

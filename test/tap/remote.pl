@@ -218,7 +218,7 @@ is(there("SELECT DISTINCT application_name FROM pg_stat_activity WHERE usename =
 
 SKIP:
 {
-	skip 'dblink is not installed', 4 unless grep { $_ eq 'dblink' } @extensions;
+	skip 'dblink is not installed', 6 unless grep { $_ eq 'dblink' } @extensions;
 	sql('SET ROLE alice; GRANT SELECT ON cust_k TO bob; GRANT SELECT ON cust TO bob');
 	is($c->safe_psql('postgres', "SELECT indextable.wait('cust_k'); SELECT count(*) FROM indextable.query('cust_k', max_lag => '0');"
 			. ' SELECT dblink_get_connections()', extra_params => [ '-U', 'bob' ]), "t\n10\n", 'of who calls wait()');
@@ -233,6 +233,35 @@ SQL
 	is(sql("SELECT indextable.wait('curious_k'); SELECT count(*) FROM curious_k"), "t\n1", 'and of code that a worker calls');
 	cmp_ok(there("SELECT count(*) FROM pg_stat_activity WHERE usename = 'alice'"), '>', 0, 'though the worker has one');
 	sql('DROP TABLE curious');
+	my $to_bob = sprintf q('host=%s port=%s user=bob dbname=postgres'), $c->host, $c->port;
+	sql(<<"SQL");
+GRANT CREATE ON SCHEMA public TO bob;
+GRANT EXECUTE ON FUNCTION dblink_connect_u(text), dblink_connect_u(text, text) TO bob;
+SET ROLE bob;
+CREATE FUNCTION connect(int) RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS \$\$
+BEGIN
+	RETURN public.dblink_connect_u($to_bob) = public.dblink_connect_u('of bob', $to_bob);
+END \$\$;
+CREATE TABLE connecting (id int PRIMARY KEY, doc jsonb);
+SELECT indextable.create('connecting_k', 'connecting', '{k}', maintenance => 'async', filter => 'public.connect(id)');
+INSERT INTO connecting VALUES (1, '{"k": "a"}');
+SELECT indextable.wait('connecting_k');
+RESET ROLE;
+SET ROLE carol;
+CREATE FUNCTION as_bob(int) RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS \$\$
+BEGIN
+	RETURN public.dblink_get_connections() IS NOT NULL OR EXISTS (SELECT FROM public.dblink('SELECT 1') t(i int));
+EXCEPTION WHEN connection_does_not_exist THEN
+	RETURN false;
+END \$\$;
+CREATE TABLE curious (id int PRIMARY KEY, doc jsonb);
+SELECT indextable.create('curious_k', 'curious', '{k}', maintenance => 'async', filter => 'public.as_bob(id) OR id = 2');
+INSERT INTO curious VALUES (1, '{"k": "a"}'), (2, '{"k": "b"}');
+SELECT indextable.wait('curious_k');
+SQL
+	is(sql('TABLE connecting_k'), 'a|1', 'a worker has called code that leaves two connections');
+	is(sql('TABLE curious_k'), 'b|2', '... and closed them before it calls code of another owner');
+	sql('DROP TABLE curious, connecting');
 }
 
 # ---- passwords: as postgres_fdw wants them
