@@ -72,7 +72,7 @@ extern bool expression_eval(RowExpression *expr, TupleTableSlot *row, Datum *res
 extern Bitmapset *expression_columns(RowExpression *expr);
 extern List *expression_code(RowExpression *expr);
 extern List *add_code_function(List *code, Oid function);
-extern bool expression_is(RowExpression *expr, Node *node, Index varno);
+extern bool expression_is(RowExpression *expr, Node *node, Index varno, Node *(*unified) (Node *node, void *context));
 extern void record_code_dependencies(Oid index_table, List *expressions);
 
 /*

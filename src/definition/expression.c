@@ -209,13 +209,14 @@ expression_is_apart(RowExpression *expr)
 /*
  * expression_is
  *		Returns whether an expression of a query over relation varno, which the planner has
- *		simplified, has the same value for each row, in every session.
+ *		simplified, has the same value for each row, in every session, perhaps as unified() writes
+ *		both.
  *
  * Functions of users are left out: they run as the owner, under other settings, when an entry
  * is written.
  */
 bool
-expression_is(RowExpression *expr, Node *node, Index varno)
+expression_is(RowExpression *expr, Node *node, Index varno, Node *(*unified) (Node *node, void *context))
 {
 	Node	   *own = (Node *) expr->expr;
 
@@ -226,7 +227,7 @@ expression_is(RowExpression *expr, Node *node, Index varno)
 		own = copyObject(own);
 		ChangeVarNodes(own, 1, varno, 0);
 	}
-	return equal(own, node);
+	return equal(own, node) || equal(unified(own, NULL), unified(node, NULL));
 }
 
 /* expression_parallel_safe: returns whether parallel workers may evaluate an expression that has been planned */

@@ -34,7 +34,8 @@
  *	 of the columns that they return: see elements.c.
  *
  * An expression.  A field that is one has the value of the same expression, simplified in the
- * same way, if it reads no settings and calls no functions of users.
+ * same way, if it reads no settings and calls no functions of users.  Paths in it may be written
+ * otherwise.
  *
  * A type.  A field of type T has the value of (doc #>> path)::T, which is made as the parser
  * makes it of an explicit cast; see cast.c.  So the expression must have the nodes that the
@@ -100,9 +101,6 @@ static Node *below_cast(Node *chain, Node *expr);
 static bool is_text_type(Oid type);
 static bool is_column(Node *expr, AttrNumber attno, Index varno);
 static bool match_step(void *arg, StepKind kind, const char *name, int len);
-static bool visit_text(Datum name, StepKind kind, StepVisitor visit, void *arg);
-static bool visit_array(ArrayType *names, StepVisitor visit, void *arg);
-static bool visit_json_path(JsonPath *path, StepVisitor visit, void *arg);
 
 /*
  * column_of_expression
@@ -181,7 +179,7 @@ has_value(IndexDef *def, Field *field, Node *expr, Index varno, bool exactly)
 	Oid			type;
 
 	if (field->fact_attno == EXPRESSION_ATTNO)
-		return expression_is(field->convert, expr, varno);
+		return expression_is(field->convert, expr, varno, with_plain_paths);
 	/* Most expressions of most queries are told by this. */
 	switch (nodeTag(expr))
 	{
@@ -418,165 +416,4 @@ match_step(void *arg, StepKind kind, const char *name, int len)
 		return false;
 	return kind == STEP_ELEMENTS ||
 		(step->len == len && memcmp(step->name, name, len) == 0 && (kind == STEP_NAME || !step->is_index));
-}
-
-/*
- * follow_path
- *		Visits the steps that an expression takes from a column to a value in its document, or to the
- *		text of it; returns the column.  Returns NULL if it is no such expression, or if visit() has
- *		returned false, after which it visits none.
- */
-Var *
-follow_path(Node *expr, StepVisitor visit, void *arg)
-{
-	List	   *args;
-	Oid			function = function_of(expr, &args);
-	Var		   *column;
-	Const	   *name;
-
-	if (IsA(expr, SubscriptingRef))
-	{
-		SubscriptingRef *ref = (SubscriptingRef *) expr;
-
-		if (ref->refcontainertype != JSONBOID || ref->refassgnexpr != NULL || ref->reflowerindexpr != NIL)
-			return NULL;
-		column = follow_path((Node *) ref->refexpr, visit, arg);
-		foreach_ptr(Const, subscript, column == NULL ? NIL : ref->refupperindexpr)
-		{
-			char		digits[MAXINT8LEN + 1];
-
-			if (subscript == NULL || !IsA(subscript, Const) || subscript->constisnull)
-				return NULL;
-			if (subscript->consttype == INT4OID ?
-				!visit(arg, STEP_NAME, digits, pg_ltoa(DatumGetInt32(subscript->constvalue), digits)) :
-				subscript->consttype != TEXTOID || !visit_text(subscript->constvalue, STEP_NAME, visit, arg))
-				return NULL;
-		}
-		return column;
-	}
-	/* Between jsonb and json. */
-	if (IsA(expr, CoerceViaIO))
-	{
-		Node	   *of = (Node *) ((CoerceViaIO *) expr)->arg;
-
-		return (exprType(expr) == JSONOID || exprType(expr) == JSONBOID) &&
-			(exprType(of) == JSONOID || exprType(of) == JSONBOID) ? follow_path(of, visit, arg) : NULL;
-	}
-	switch (function)
-	{
-		case InvalidOid:
-			return IsA(expr, Var) ? (Var *) expr : NULL;
-		case F_JSONB_OBJECT_FIELD:
-		case F_JSONB_OBJECT_FIELD_TEXT:
-		case F_JSONB_EXTRACT_PATH:
-		case F_JSONB_EXTRACT_PATH_TEXT:
-		case F_JSON_OBJECT_FIELD:
-		case F_JSON_OBJECT_FIELD_TEXT:
-		case F_JSON_EXTRACT_PATH:
-		case F_JSON_EXTRACT_PATH_TEXT:
-		case F_JSONB_PATH_QUERY_FIRST:
-			break;
-		case F_TO_JSONB:
-			return exprType(linitial(args)) == JSONBOID ? follow_path(linitial(args), visit, arg) : NULL;
-		case F_JSONB_ARRAY_ELEMENTS:
-		case F_JSONB_ARRAY_ELEMENTS_TEXT:
-			column = follow_path(linitial(args), visit, arg);
-			return column != NULL && visit(arg, STEP_ELEMENTS, NULL, 0) ? column : NULL;
-		default:
-			return NULL;
-	}
-	name = lsecond(args);
-	if (!IsA(name, Const) || name->constisnull)
-		return NULL;
-	column = follow_path(linitial(args), visit, arg);
-	if (column == NULL)
-		return NULL;
-	if (function == F_JSONB_PATH_QUERY_FIRST)
-		return visit_json_path(DatumGetJsonPathP(name->constvalue), visit, arg) ? column : NULL;
-	if (name->consttype == TEXTARRAYOID)
-		return visit_array(DatumGetArrayTypeP(name->constvalue), visit, arg) ? column : NULL;
-	return visit_text(name->constvalue, STEP_MEMBER, visit, arg) ? column : NULL;
-}
-
-static bool
-visit_text(Datum name, StepKind kind, StepVisitor visit, void *arg)
-{
-	return visit(arg, kind, VARDATA_ANY(DatumGetPointer(name)), VARSIZE_ANY_EXHDR(DatumGetPointer(name)));
-}
-
-static bool
-visit_array(ArrayType *names, StepVisitor visit, void *arg)
-{
-	Datum	   *elements;
-	bool	   *nulls;
-	int			n;
-	int			i;
-
-	deconstruct_array(names, TEXTOID, -1, false, TYPALIGN_INT, &elements, &nulls, &n);
-	for (i = 0; i < n && !nulls[i] && visit_text(elements[i], STEP_NAME, visit, arg); i++)
-		;
-	return i == n;
-}
-
-/*
- * visit_json_path
- *		Visits the steps of jsonb_path_query_first(document, path of members, …).
- *
- * Where a path meets an array, it goes on with the elements, while #> finds nothing there.  So
- * this is the same only in rows that have an entry, and depends_on_json_path() tells it.
- */
-static bool
-visit_json_path(JsonPath *path, StepVisitor visit, void *arg)
-{
-	JsonPathItem item;
-	JsonPathItem next;
-
-	jspInit(&item, path);
-	if (item.type != jpiRoot)
-		return false;
-	for (; jspGetNext(&item, &next); item = next)
-	{
-		int			len;
-		char	   *name = next.type == jpiKey ? jspGetString(&next, &len) : NULL;
-
-		if (name == NULL || !visit(arg, STEP_MEMBER, name, len))
-			return false;
-	}
-	return true;
-}
-
-/*
- * depends_on_json_path
- *		Returns whether an expression calls jsonb_path_query_first(), which may find a value in a
- *		row where a field, and so the entry, has none.
- */
-bool
-depends_on_json_path(Node *node, void *context)
-{
-	if (node == NULL)
-		return false;
-	if (IsA(node, FuncExpr) && ((FuncExpr *) node)->funcid == F_JSONB_PATH_QUERY_FIRST)
-		return true;
-	return expression_tree_walker(node, depends_on_json_path, context);
-}
-
-/* function_of: returns the function that an expression calls, and the arguments; InvalidOid: none */
-Oid
-function_of(Node *expr, List **args)
-{
-	Oid			function = InvalidOid;
-
-	*args = NIL;
-	if (IsA(expr, OpExpr))
-	{
-		set_opfuncid((OpExpr *) expr);
-		function = ((OpExpr *) expr)->opfuncid;
-		*args = ((OpExpr *) expr)->args;
-	}
-	else if (IsA(expr, FuncExpr))
-	{
-		function = ((FuncExpr *) expr)->funcid;
-		*args = ((FuncExpr *) expr)->args;
-	}
-	return function;
 }

@@ -17,8 +17,11 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_type.h"
 #include "miscadmin.h"
+#include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
 #include "../catalog/catalog.h"
@@ -28,12 +31,14 @@
 /* The number of choices within each other, as CASE or coalesce(), that are looked into. */
 #define MAX_CHOICES		8
 
+/* The number of documents of which one is contained that are searched for. */
+#define MAX_CONTAINED	1000
+
 static List *implied_by_or(PlannerInfo *root, IndexDef *def, List *arms, Index varno, bool *unknown);
 static List *implied_by_numbered_element(PlannerInfo *root, IndexDef *def, Node *clause, Index varno,
 										 bool *unknown);
 static SubPlan *array_subplan(Node *clause);
-static Condition *any_of(List *arms, int position);
-static List *add_values(List *values, Condition *condition);
+static List *contains_one(ScalarArrayOpExpr *clause);
 static List *implied_by_choice(PlannerInfo *root, IndexDef *def, Node *clause, Index varno, bool *unknown);
 static int	depth_of_choices(Node *expr);
 static bool may_be_true(PlannerInfo *root, Node *clause, Node *part, Node *constant);
@@ -100,6 +105,8 @@ implied_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Index varno, 
 		case T_RelabelType:
 		case T_ScalarArrayOpExpr:
 		case T_RowCompareExpr:
+			if (IsA(clause, ScalarArrayOpExpr) && (result = contains_one((ScalarArrayOpExpr *) clause)) != NIL)
+				return implied_by_or(root, def, result, varno, unknown);
 			if (array_subplan(clause) != NULL)
 				return implied_by_elements(root, def, subplan_clauses(root, array_subplan(clause), clause), varno, unknown);
 			result = json_path_conditions(def, clause, varno);
@@ -191,6 +198,19 @@ array_subplan(Node *clause)
 	return IsA(array, SubPlan) && ((SubPlan *) array)->subLinkType == ARRAY_SUBLINK ? (SubPlan *) array : NULL;
 }
 
+/* contains_one: returns the conditions of which one holds if a clause is doc @> ANY (constant array); NIL: it is not, or of no document */
+static List *
+contains_one(ScalarArrayOpExpr *clause)
+{
+	List	   *result = NIL;
+
+	if (!clause->useOr || get_opcode(clause->opno) != F_JSONB_CONTAINS)
+		return NIL;
+	foreach_ptr(Expr, document, constant_values(lsecond(clause->args), MAX_CONTAINED))
+		result = lappend(result, make_opclause(clause->opno, BOOLOID, false, linitial(clause->args), document, InvalidOid, InvalidOid));
+	return result;
+}
+
 /*
  * implied_by_or
  *		Returns the comparisons of a column with any of several values that follow from conditions
@@ -219,72 +239,6 @@ implied_by_or(PlannerInfo *root, IndexDef *def, List *arms, Index varno, bool *u
 			result = lappend(result, condition);
 	}
 	return result;
-}
-
-/* any_of: returns the comparison of one column that follows if some of several lists of comparisons hold, or NULL */
-static Condition *
-any_of(List *arms, int position)
-{
-	Condition  *result = NULL;
-	List	   *values = NIL;
-	ArrayExpr  *array;
-
-	foreach_ptr(List, arm, arms)
-	{
-		Condition  *best = NULL;
-
-		foreach_ptr(Condition, condition, arm)
-		{
-			if (condition->position == position && condition->strategy == BTEqualStrategyNumber &&
-				(best == NULL || (best->lossy && !condition->lossy)))
-				best = condition;
-		}
-		if (best == NULL)
-			return NULL;
-		if (result == NULL)
-		{
-			result = palloc(sizeof(Condition));
-			*result = *best;
-		}
-		else if (best->operator != result->operator || best->subtype != result->subtype || best->taking != result->taking ||
-				 best->detail != result->detail || best->from != result->from)
-			return NULL;
-		result->lossy = result->lossy || best->lossy || list_length(arm) > 1;
-		result->sparse = result->sparse || best->sparse;
-		result->unless |= best->unless;
-		values = add_values(values, best);
-		if (values == NIL)
-			return NULL;
-	}
-	array = makeNode(ArrayExpr);
-	array->element_typeid = result->from;
-	array->array_typeid = get_array_type(result->from);
-	array->array_collid = get_typcollation(result->from);
-	array->elements = values;
-	array->location = -1;
-	if (!OidIsValid(array->array_typeid))
-		return NULL;
-	result->value = (Expr *) eval_const_expressions(NULL, (Node *) array);
-	result->array = true;
-	result->together = 0;
-	result->implied = true;
-	result->rinfo = NULL;
-	return result;
-}
-
-/* add_values: adds the values that a comparison is with to a list; returns NIL if they are not known one by one */
-static List *
-add_values(List *values, Condition *condition)
-{
-	Const	   *array = (Const *) condition->value;
-
-	if (!condition->array)
-		return lappend(values, condition->value);
-	if (IsA(array, ArrayExpr) && !((ArrayExpr *) array)->multidims)
-		return list_concat(values, ((ArrayExpr *) array)->elements);
-	if (!IsA(array, Const) || array->constisnull)
-		return NIL;
-	return list_concat(values, array_constants(array));
 }
 
 /*

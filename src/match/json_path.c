@@ -7,7 +7,7 @@
  * $.town ? (@ == "Genoa") finds something only if the value at the path is the string, and
  * $.town == "Genoa" is true only then, and so on with other scalars and comparisons.  A
  * comparison of a number is true of greater numbers, not of what is greater in the order of
- * jsonb.  Of several that are connected by &&, each is true.
+ * jsonb.  Of several that are connected by &&, each is true, and of several by ||, one.
  *
  * In its usual mode jsonpath takes the elements of an array where it expects something else: of
  * a document that is an array, of a value where it looks for a member, of one that it compares,
@@ -41,6 +41,9 @@
 #include "../catalog/catalog.h"
 #include "match.h"
 
+/* The number of names of a path at whose end a string is looked for that starts with another one. */
+#define MAX_PREFIX_STEPS	16
+
 /* A key field that is looked for in a jsonpath. */
 typedef struct Sought
 {
@@ -49,7 +52,9 @@ typedef struct Sought
 	PathStep   *steps;
 	int			nsteps;
 	int			root;			/* the step that $ is before */
-	Const	   *variables;		/* or NULL */
+	Node	   *document;		/* what $ is */
+	Index		varno;			/* of the fact table */
+	Node	   *variables;		/* or NULL */
 	List	   *found;			/* of Condition * */
 } Sought;
 
@@ -63,6 +68,10 @@ static bool is_simple_after_wildcards(Field *field);
 static int	follow(Sought *sought, JsonPathItem *item, int current, bool filters);
 static void seek_predicate(Sought *sought, JsonPathItem *item, int current);
 static void seek_comparison(Sought *sought, JsonPathItem *path, JsonPathItem *value, StrategyNumber strategy, int current);
+static void seek_any(Sought *sought, JsonPathItem *item, int current);
+static bool leads_to_field(Sought *sought, JsonPathItem *path, int current);
+static Condition *variable_comparison(Sought *sought, StrategyNumber strategy, JsonPathItem *variable);
+static void seek_prefix(Sought *sought, JsonPathItem *path, JsonPathItem *prefix, int current);
 static bool get_scalar(Sought *sought, JsonPathItem *item, JsonbValue *scalar);
 
 /*
@@ -191,7 +200,9 @@ json_path_conditions(IndexDef *def, Node *clause, Index varno)
 
 		if (!is_castable_field(field) || !is_simple_after_wildcards(field))
 			continue;
-		if (list_length(args) > 2 && IsA(lthird(args), Const) && !((Const *) lthird(args))->constisnull)
+		sought.document = linitial(args);
+		sought.varno = varno;
+		if (list_length(args) > 2)
 			sought.variables = lthird(args);
 		while (sought.root < sought.nsteps && !is_value_after(def, field, sought.root, linitial(args), varno))
 			sought.root++;
@@ -260,9 +271,9 @@ follow(Sought *sought, JsonPathItem *item, int current, bool filters)
 				n++;
 				break;
 			case jpiAnyArray:
-				if (n == sought->nsteps || !sought->steps[n].wildcard)
-					return -1;
-				n++;
+				/* What is no array is taken for an array of itself. */
+				if (n < sought->nsteps && sought->steps[n].wildcard)
+					n++;
 				break;
 			case jpiFilter:
 				{
@@ -299,9 +310,17 @@ seek_predicate(Sought *sought, JsonPathItem *item, int current)
 			seek_predicate(sought, &left, current);
 			seek_predicate(sought, &right, current);
 			return;
+		case jpiOr:
+			seek_any(sought, item, current);
+			return;
 		case jpiExists:
 			jspGetArg(item, &left);
 			(void) follow(sought, &left, current, true);
+			return;
+		case jpiStartsWith:
+			jspGetLeftArg(item, &left);
+			jspGetRightArg(item, &right);
+			seek_prefix(sought, &left, &right, current);
 			return;
 		case jpiEqual:
 			strategy = BTEqualStrategyNumber;
@@ -327,25 +346,111 @@ seek_predicate(Sought *sought, JsonPathItem *item, int current)
 	seek_comparison(sought, &right, &left, BTCommuteStrategyNumber(strategy), current);
 }
 
+/* seek_any: finds what follows if one of two predicates is true, each of which may be an OR of others */
+static void
+seek_any(Sought *sought, JsonPathItem *item, int current)
+{
+	List	   *before = sought->found;
+	List	   *arms = NIL;
+	JsonPathItem either = *item;
+	JsonPathItem arm;
+	Condition  *condition;
+
+	while (either.type == jpiOr)
+	{
+		jspGetRightArg(&either, &arm);
+		sought->found = NIL;
+		seek_predicate(sought, &arm, current);
+		arms = lcons(sought->found, arms);
+		jspGetLeftArg(&either, &arm);
+		either = arm;
+	}
+	sought->found = NIL;
+	seek_predicate(sought, &either, current);
+	condition = any_of(lcons(sought->found, arms), sought->position);
+	sought->found = condition != NULL ? lappend(before, condition) : before;
+}
+
+/* leads_to_field: returns whether a path, of which each element is compared, leads to the field that is sought */
+static bool
+leads_to_field(Sought *sought, JsonPathItem *path, int current)
+{
+	int			n = follow(sought, path, current, false);
+
+	while (n >= 0 && n < sought->nsteps && sought->steps[n].wildcard)
+		n++;
+	return n == sought->nsteps;
+}
+
 /* seek_comparison: finds what follows if a path is compared with a scalar */
 static void
 seek_comparison(Sought *sought, JsonPathItem *path, JsonPathItem *value, StrategyNumber strategy, int current)
 {
 	JsonbValue	scalar;
-	int			n;
-	Condition  *condition;
+	Condition  *condition = NULL;
 
-	if (!get_scalar(sought, value, &scalar))
+	if (!leads_to_field(sought, path, current))
 		return;
-	n = follow(sought, path, current, false);
-	/* It compares each element. */
-	while (n >= 0 && n < sought->nsteps && sought->steps[n].wildcard)
-		n++;
-	if (n != sought->nsteps)
-		return;
-	condition = json_comparison(sought->def, sought->position, strategy, &scalar);
+	if (get_scalar(sought, value, &scalar))
+		condition = json_comparison(sought->def, sought->position, strategy, &scalar);
+	else if (value->type == jpiVariable && !jspHasNext(value) && sought->variables != NULL && !IsA(sought->variables, Const))
+		condition = variable_comparison(sought, strategy, value);
 	if (condition != NULL)
 		sought->found = lappend(sought->found, condition);
+}
+
+/* variable_comparison: returns the comparison of the field with a variable that is known when the scan starts, or NULL */
+static Condition *
+variable_comparison(Sought *sought, StrategyNumber strategy, JsonPathItem *variable)
+{
+	int			len;
+	char	   *name = jspGetString(variable, &len);
+	Node	   *key = (Node *) makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1, PointerGetDatum(cstring_to_text_with_len(name, len)),
+										 false, false);
+
+	return json_value_comparison(sought->def, sought->position, strategy,
+								 (Node *) makeFuncExpr(F_JSONB_OBJECT_FIELD, JSONBOID, list_make2(sought->variables, key),
+													   InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL), sought->varno);
+}
+
+/*
+ * seek_prefix
+ *		Finds what follows if the string at a path starts with another one: the text of the field does,
+ *		too.
+ */
+static void
+seek_prefix(Sought *sought, JsonPathItem *path, JsonPathItem *prefix, int current)
+{
+	Datum		names[MAX_PREFIX_STEPS];
+	int			nnames = 0;
+	JsonbValue	scalar;
+	Node	   *text;
+	Node	   *value;
+	bool		unknown = false;
+
+	if (!leads_to_field(sought, path, current) || !get_scalar(sought, prefix, &scalar) || scalar.type != jbvString)
+		return;
+	for (int i = sought->root; i < sought->nsteps; i++)
+	{
+		if (sought->steps[i].wildcard || nnames == MAX_PREFIX_STEPS)
+			return;
+		names[nnames++] = PointerGetDatum(cstring_to_text_with_len(sought->steps[i].name, sought->steps[i].len));
+	}
+	text = (Node *) makeFuncExpr(F_JSONB_EXTRACT_PATH_TEXT, TEXTOID,
+								 list_make2(sought->document, makeConst(TEXTARRAYOID, -1, InvalidOid, -1,
+																		PointerGetDatum(construct_array(names, nnames, TEXTOID, -1, false, TYPALIGN_INT)),
+																		false, false)),
+								 DEFAULT_COLLATION_OID, InvalidOid, COERCE_EXPLICIT_CALL);
+	value = (Node *) makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1,
+							   PointerGetDatum(cstring_to_text_with_len(scalar.val.string.val, scalar.val.string.len)), false, false);
+	foreach_ptr(Condition, condition, compared_conditions(NULL, sought->def,
+														  (Node *) makeFuncExpr(F_STARTS_WITH, BOOLOID, list_make2(text, value), InvalidOid,
+																				DEFAULT_COLLATION_OID, COERCE_EXPLICIT_CALL),
+														  sought->varno, &unknown))
+	{
+		if (condition->position == sought->position)
+			sought->found = lappend(sought->found, condition);
+	}
 }
 
 /* get_scalar: gets a string, a number or a boolean that is a constant, or a variable */
@@ -353,6 +458,7 @@ static bool
 get_scalar(Sought *sought, JsonPathItem *item, JsonbValue *scalar)
 {
 	JsonbValue *variable;
+	Const	   *variables;
 	char	   *name;
 	int			len;
 
@@ -374,9 +480,11 @@ get_scalar(Sought *sought, JsonPathItem *item, JsonbValue *scalar)
 			return true;
 		case jpiVariable:
 			name = jspGetString(item, &len);
-			if (sought->variables == NULL || !JB_ROOT_IS_OBJECT(DatumGetJsonbP(sought->variables->constvalue)))
+			variables = (Const *) sought->variables;
+			if (variables == NULL || !IsA(variables, Const) || variables->constisnull ||
+				!JB_ROOT_IS_OBJECT(DatumGetJsonbP(variables->constvalue)))
 				return false;
-			variable = getKeyJsonValueFromContainer(&DatumGetJsonbP(sought->variables->constvalue)->root, name, len, NULL);
+			variable = getKeyJsonValueFromContainer(&DatumGetJsonbP(variables->constvalue)->root, name, len, NULL);
 			if (variable == NULL || variable->type == jbvNull || variable->type == jbvBinary)
 				return false;
 			*scalar = *variable;

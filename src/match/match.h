@@ -80,6 +80,7 @@ mark_lossy(Condition *condition)
 extern List *compared_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Index varno, bool *unknown);
 extern bool is_searchable(IndexDef *def, Oid operator, Oid collation, Node *expr, Index varno);
 extern Condition *json_comparison(IndexDef *def, int position, StrategyNumber strategy, JsonbValue *scalar);
+extern Condition *json_value_comparison(IndexDef *def, int position, StrategyNumber strategy, Node *json, Index varno);
 extern List *operands(Node *clause);
 extern List *bounds_of_pattern(Node *clause, Oid function, Oid collation);
 extern Condition *boolean_condition(IndexDef *def, Node *expr, bool value, Index varno);
@@ -98,7 +99,7 @@ extern List *lateral_clauses(PlannerInfo *root, Index varno);
 extern Node *without_sql_json(Node *clause);
 extern List *json_path_conditions(IndexDef *def, Node *clause, Index varno);
 
-/* field_match.c: tells which field of an index table an expression of a query is */
+/* path_steps.c: tells which steps an expression takes from a column to a value in its document */
 
 /* By what an expression goes on from a value in a document. */
 typedef enum StepKind
@@ -110,19 +111,22 @@ typedef enum StepKind
 
 typedef bool (*StepVisitor) (void *arg, StepKind kind, const char *name, int len);
 
+extern Var *follow_path(Node *expr, StepVisitor visit, void *arg);
+extern bool depends_on_json_path(Node *node, void *context);
+extern Oid	function_of(Node *expr, List **args);
+extern Node *with_plain_paths(Node *node, void *context);
+
+/* field_match.c: tells which field of an index table an expression of a query is */
 extern AttrNumber column_of_expression(IndexDef *def, Node *expr, Index varno);
 extern uint32 values_read_otherwise(IndexDef *def, AttrNumber attno);
 extern bool expression_is_field(IndexDef *def, Field *field, Node *expr, Index varno);
 extern bool expression_is_element(IndexDef *def, Field *field, Node *expr, Index varno);
-extern bool depends_on_json_path(Node *node, void *context);
 extern bool expression_resembles_field(IndexDef *def, Field *field, Node *expr, Index varno);
 extern bool expression_is_path(AttrNumber doc, PathStep *steps, int nsteps, Node *expr, Index varno, bool as_text);
-extern Var *follow_path(Node *expr, StepVisitor visit, void *arg);
 extern bool is_value_after(IndexDef *def, Field *field, int nsteps, Node *expr, Index varno);
 extern bool is_text_of_field(IndexDef *def, Field *field, Node *expr, Index varno);
 extern Field *field_of_column(IndexDef *def, AttrNumber attno);
 extern Node *bare_value(Node *expr);
-extern Oid	function_of(Node *expr, List **args);
 extern Node *without_casts(Node *expr);
 extern Node *below_conversion(Node *expr);
 
@@ -133,6 +137,7 @@ extern Taken take_value(Field *field, Condition *condition, Datum value, Datum *
 extern Taken take_values(Field *field, Condition *condition, Datum array, Datum **values, int *n);
 extern bool contains_value(PlannerInfo *root, Field *field, int nsteps, Node *json);
 extern bool only_string(const char *text, int len);
+extern Condition *any_of(List *arms, int position);
 extern List *constant_values(Node *array, int max);
 extern Node *without_length(Node *expr, Node *value);
 extern int	index_position_of(IndexDef *def, Node *operand, Index varno);

@@ -203,6 +203,13 @@ json_comparison(IndexDef *def, int position, StrategyNumber strategy, JsonbValue
 					  (Node *) makeConst(JSONBOID, -1, InvalidOid, -1, json, false, false), false);
 }
 
+/* json_value_comparison: returns the same with jsonb that is evaluated before the fact table is read */
+Condition *
+json_value_comparison(IndexDef *def, int position, StrategyNumber strategy, Node *json, Index varno)
+{
+	return is_value(json, varno) ? conversion(def, position, strategy, TAKE_JSON, 0, json, false) : NULL;
+}
+
 /*
  * boolean_condition
  *		Returns the comparison that follows from an expression if it is true, or false: it is a

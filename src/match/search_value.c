@@ -27,6 +27,7 @@ static bool is_name(Node *arg, PathStep *step);
 static bool becomes_value(Field *field, Node *value, PathStep *steps, int nsteps);
 static bool suits(Field *field, Oid type);
 static int	count_strings(Node *value, bool *in_array);
+static List *add_values(List *values, Condition *condition);
 static bool find_contained(Field *field, JsonbContainer *container, PathStep *steps, int nsteps, int *before, Datum *result);
 static bool contained_value(Field *field, int nsteps, int nth, Jsonb *json, Datum *result);
 
@@ -367,6 +368,72 @@ without_length(Node *expr, Node *value)
 			return expr;
 	}
 	return bare_value(linitial(cast->args));
+}
+
+/* any_of: returns the comparison of one column that follows if some of several lists of comparisons hold, or NULL */
+Condition *
+any_of(List *arms, int position)
+{
+	Condition  *result = NULL;
+	List	   *values = NIL;
+	ArrayExpr  *array;
+
+	foreach_ptr(List, arm, arms)
+	{
+		Condition  *best = NULL;
+
+		foreach_ptr(Condition, condition, arm)
+		{
+			if (condition->position == position && condition->strategy == BTEqualStrategyNumber &&
+				(best == NULL || (best->lossy && !condition->lossy)))
+				best = condition;
+		}
+		if (best == NULL)
+			return NULL;
+		if (result == NULL)
+		{
+			result = palloc(sizeof(Condition));
+			*result = *best;
+		}
+		else if (best->operator != result->operator || best->subtype != result->subtype || best->taking != result->taking ||
+				 best->detail != result->detail || best->from != result->from)
+			return NULL;
+		result->lossy = result->lossy || best->lossy || list_length(arm) > 1;
+		result->sparse = result->sparse || best->sparse;
+		result->unless |= best->unless;
+		values = add_values(values, best);
+		if (values == NIL)
+			return NULL;
+	}
+	array = makeNode(ArrayExpr);
+	array->element_typeid = result->from;
+	array->array_typeid = get_array_type(result->from);
+	array->array_collid = get_typcollation(result->from);
+	array->elements = values;
+	array->location = -1;
+	if (!OidIsValid(array->array_typeid))
+		return NULL;
+	result->value = (Expr *) eval_const_expressions(NULL, (Node *) array);
+	result->array = true;
+	result->together = 0;
+	result->implied = true;
+	result->rinfo = NULL;
+	return result;
+}
+
+/* add_values: adds the values that a comparison is with to a list; returns NIL if they are not known one by one */
+static List *
+add_values(List *values, Condition *condition)
+{
+	Const	   *array = (Const *) condition->value;
+
+	if (!condition->array)
+		return lappend(values, condition->value);
+	if (IsA(array, ArrayExpr) && !((ArrayExpr *) array)->multidims)
+		return list_concat(values, ((ArrayExpr *) array)->elements);
+	if (!IsA(array, Const) || array->constisnull)
+		return NIL;
+	return list_concat(values, array_constants(array));
 }
 
 /* index_position_of: returns the position in the index of the column that has the value of an operand, or -1 */

@@ -29,6 +29,10 @@ SELECT pg_temp.wrong();
 SELECT pg_temp.differences(query, scans, args, ordered => query ~ 'ORDER') FROM (VALUES
 	($$SELECT * FROM person WHERE lower(doc ->> 'email') = 'b4@example.org'$$, 'person_by_email', NULL),
 	($$SELECT id FROM person WHERE lower(doc ->> 'email') IN ('b4@example.org', 'c5@example.org', 'A3@Example.org')$$, 'only person_by_email', NULL),
+	($$SELECT id FROM person WHERE lower(doc #>> '{email}') = 'b4@example.org'$$, 'only person_by_email', NULL),
+	($$SELECT lower(doc['email'] #>> '{}') FROM person WHERE lower(jsonb_extract_path_text(doc, 'email')) IN ('b4@example.org', 'c5@example.org')$$, 'only person_by_email', NULL),
+	($$SELECT id FROM person WHERE lower(doc::json ->> 'email') = 'b4@example.org' AND lower(doc #>> '{email,0}') IS NULL$$, 'person_by_email', NULL),
+	($$SELECT id FROM person WHERE lower(doc #>> '{email,x}') = 'b4@example.org' OR upper(doc #>> '{email}') = 'b4@example.org'$$, NULL, NULL),
 	($$SELECT lower(doc ->> 'email') FROM person WHERE lower(doc ->> 'email') > 'b' ORDER BY lower(doc ->> 'email') DESC LIMIT 7$$, 'only person_by_email', NULL),
 	($$SELECT id FROM person WHERE lower(doc ->> 'email') = $1$$, 'only person_by_email', $$'b4@example.org'$$),
 	($$SELECT p.id, v.x FROM (VALUES ('b4@example.org'), ('c5@example.org')) v(x) LEFT JOIN person p ON lower(p.doc ->> 'email') = v.x$$, NULL, NULL),
