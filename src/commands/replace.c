@@ -29,6 +29,7 @@
 
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
+#include "../entry/scans.h"
 #include "../indextable.h"
 #include "../maintain/maintain.h"
 #include "../queue/queue.h"
@@ -270,6 +271,7 @@ replace_index_table(DefinitionRow *replacement)
 void
 check_not_in_use(Oid relid)
 {
+	refuse_put_off(relid);
 	foreach_oid(table, list_with_partitions(relid))
 	{
 		Relation	rel = relation_open(table, NoLock);

@@ -428,6 +428,22 @@ add_op(IndexDef *def, OpList *list, OpKind kind, Datum *values, bool *isnull, Me
 	return op;
 }
 
+/* copy_op: returns a copy of an operation, with its entry in the current memory context */
+Op
+copy_op(IndexDef *def, const Op *op)
+{
+	Datum	   *values = palloc(sizeof(Datum) * def->desc->natts);
+	bool	   *isnull = palloc(sizeof(bool) * def->desc->natts);
+	Op			result = *op;
+
+	result.tuple = heap_copytuple(op->tuple);
+	heap_deform_tuple(result.tuple, def->desc, values, isnull);
+	prepare_to_sort(def, &result, values);
+	pfree(values);
+	pfree(isnull);
+	return result;
+}
+
 /*
  * prepare_to_sort
  *		Puts into an operation what it is compared by, so that most comparisons need not

@@ -151,6 +151,7 @@ extern void entries_sort(IndexDef *def, Entries *entries);
 extern void entries_merge(IndexDef *def, Entries *into, Entries *from);
 extern void entries_confine(IndexDef *def, Entries *entries, Entries *a, Entries *b);
 extern bool same_bytes(Datum a, bool anull, Datum b, bool bnull, int16 typlen, bool typbyval);
+extern Op	copy_op(IndexDef *def, const Op *op);
 extern Datum op_value(IndexDef *def, Op *op, AttrNumber attno, bool *isnull);
 extern bool entries_unchanged(IndexDef *def, FactRow *old, FactRow *new);
 extern void diff_entries(IndexDef *def, Entries *old, Entries *new, OpList *ops, MemoryContext cxt);

@@ -262,4 +262,7 @@ extern void key_of_entry(IndexDef *def, TupleTableSlot *entry, Datum *key);
 extern int	sort_key_values(Datum *keys, int n, int ncolumns, SortSupport sort);
 extern int	find_key_values(Datum *keys, int n, int ncolumns, SortSupport sort, Datum *key);
 
+/* put_off.c: refuses to read what lacks entries that could not be written yet */
+extern void refuse_put_off(Oid index_table);
+
 #endif							/* INDEXTABLE_SCANS_H */

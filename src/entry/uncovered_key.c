@@ -24,8 +24,8 @@
  * - For an entry that does not fit, the key is rebuilt before the entry is written.  At the
  *   end of its statement this is done only if it can be done at once: if this session does
  *   not use the index table itself, as the statement may that writes or a cursor, and if the
- *   locks are free.  Else the entries of the statement stay collected, as maintain/batch.c
- *   says, and the same is tried again whenever a statement ends.
+ *   locks are free.  Else the operations are put off (put_off.c), and the same is tried
+ *   again whenever a statement ends.
  * - Before the commit nothing else is locked any more, and the session itself uses the index
  *   table no longer.  So now we try again and again to lock it, without waiting for the lock,
  *   and give up after some tries, so no other session can be in a deadlock with us.  If two

@@ -142,6 +142,20 @@ extern bool make_room_for_ops(IndexDef *def, OpList *list);
 extern void uncover_key_for_ops(IndexDef *def, OpList *list);
 extern void uncover_keys_at_commit(void);
 
+/* put_off.c: keeps operations that cannot be applied yet */
+extern bool applying_put_off;
+
+extern bool put_off_ops(IndexDef *def, OpList *list);
+extern void put_off_try_again(void);
+extern void put_off_apply_all(void);
+extern bool was_put_off(Oid fact);
+extern void refuse_put_off_of_fact(Oid fact);
+extern void refuse_put_off_in(List *rtable);
+extern void put_off_discard(Oid fact);
+extern void put_off_at_end(void);
+extern void put_off_at_abort_of(SubTransactionId sub);
+extern void put_off_at_commit_to(SubTransactionId parent);
+
 /*
  * unique_conflict.c: decides which of two entries with one unique key may have it, and notes
  * rows that may share their primary key.

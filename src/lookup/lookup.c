@@ -142,6 +142,7 @@ lookup_open(Lookup *lookup, Oid index_table, int64 max_lag, int64 timeout)
 	bool		newest;
 
 	require_reader(index_table);
+	refuse_put_off(index_table);
 	newest = wait_until_fresh(index_table, max_lag, timeout);
 	lookup->snapshot = GetActiveSnapshot();
 	do

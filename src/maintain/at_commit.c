@@ -66,6 +66,7 @@ at_xact_event(XactEvent event, void *arg)
 			check_roles(1);
 			write_shared_keys();
 			batch_write_all();
+			put_off_apply_all();
 
 			/*
 			 * Making a primary key anew locks the index table against
@@ -87,6 +88,7 @@ at_xact_event(XactEvent event, void *arg)
 			if (event != XACT_EVENT_ABORT)
 				time_limit_resume();
 			batch_at_end_of_transaction();
+			put_off_at_end();
 			table_writer_at_end_of_transaction();
 			locks_are_released();
 			queue_at_end(event == XACT_EVENT_COMMIT);
@@ -117,6 +119,7 @@ at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId pare
 	else if (event == SUBXACT_EVENT_COMMIT_SUB)
 	{
 		batch_at_commit_to(parent);
+		put_off_at_commit_to(parent);
 		queue_at_commit_to(parent);
 		release_empty_context();
 	}
@@ -125,6 +128,7 @@ at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId pare
 		forget_roles(GetCurrentTransactionNestLevel());
 		locks_are_released();
 		batch_at_abort_of(sub);
+		put_off_at_abort_of(sub);
 		queue_at_abort_of(sub);
 		elsewhere->feeds->at_abort_of(sub);
 		elsewhere->snapshots->at_abort_of_sub();

@@ -21,11 +21,6 @@
  * what was collected before, and then each of its own rows immediately.  If that
  * subtransaction aborts, what was collected before has to be written again.
  *
- * What cannot be written yet, because an entry does not fit into an index that is in use
- * (entry/uncovered_key.c), is put off, with all that follows it in the sequence.  It is
- * written when a statement ends after which that is possible, in the subtransaction that
- * has collected it, and at the latest before the transaction commits.
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -58,9 +53,6 @@ typedef struct Batch
 									 * subtransaction, which may still abort;
 									 * invalid: pending was not written */
 	OpSet		now;			/* of one row, which is written immediately */
-	List	   *put_off;		/* sets that could not be written yet, before
-								 * all others in the sequence */
-	bool		was_put_off;	/* a set was, in this transaction */
 	bool		writing;		/* a set is being written */
 
 	/* Of commands, one more than their id; 0: there is none. */
@@ -80,12 +72,6 @@ static void refuse_reentry(Batch *batch);
 static void write_collected(OpSet *set, bool keep);
 static void write_set(Batch *batch, OpSet *set, bool keep);
 static void clear_set(Batch *batch, OpSet *set);
-static bool must_put_off(Batch *batch, OpSet *set);
-static void put_off(Batch *batch, OpSet *set);
-static bool write_put_off(Batch *batch, bool at_commit);
-static bool make_room(OpSet *set);
-static void forget_put_off(Batch *batch, SubTransactionId sub);
-static void try_again(Batch *batch, bool at_commit);
 
 /* batch_init: creates the hash table of batches, once, when the library is loaded */
 void
@@ -111,15 +97,15 @@ get_batch(Oid fact)
 			memset(batch, 0, sizeof(Batch));
 			batch->relid = fact;
 		}
+		/* An earlier call may have made the batch and then run out of memory. */
+		if (batch->pending.cxt == NULL)
+			batch->pending.cxt = GenerationContextCreate(TopMemoryContext, "indextable batch",
+														 ALLOCSET_SMALL_SIZES);
+		if (batch->now.cxt == NULL)
+			batch->now.cxt = AllocSetContextCreate(TopMemoryContext, "indextable row",
+												   ALLOCSET_SMALL_SIZES);
 		last = batch;			/* entries are never removed */
 	}
-	/* An earlier call may have run out of memory, and a set that is put off takes its memory along. */
-	if (batch->pending.cxt == NULL)
-		batch->pending.cxt = GenerationContextCreate(TopMemoryContext, "indextable batch",
-													 ALLOCSET_SMALL_SIZES);
-	if (batch->now.cxt == NULL)
-		batch->now.cxt = AllocSetContextCreate(TopMemoryContext, "indextable row",
-											   ALLOCSET_SMALL_SIZES);
 	if (!batch->touched)
 	{
 		batch->touched = true;
@@ -218,8 +204,7 @@ batch_row_done(FactDef *fact)
 	if (batch->pending.lists != NULL && batch->written_in == InvalidSubTransactionId)
 	{
 		write_set(batch, &batch->pending, true);
-		if (batch->pending.lists != NULL)
-			batch->written_in = GetCurrentSubTransactionId();
+		batch->written_in = GetCurrentSubTransactionId();
 	}
 	write_set(batch, &batch->now, false);
 }
@@ -232,7 +217,7 @@ batch_discard(Oid fact)
 
 	clear_set(batch, &batch->pending);
 	clear_set(batch, &batch->now);
-	forget_put_off(batch, InvalidSubTransactionId);
+	put_off_discard(fact);
 }
 
 /* batch_note_version: notes that a version of a row was written by command cid; maintain_pinned_row() says why */
@@ -278,18 +263,14 @@ batch_written_since(Oid fact, CommandId cid)
 	return get_batch(fact)->last_version > cid;
 }
 
-/*
- * batch_is_pending
- *		Returns whether entries of a fact table, or of any if it is InvalidOid, were collected and
- *		are not written yet, or were written later than their statement.
- */
+/* batch_is_pending: returns whether entries of a fact table, or of any if it is InvalidOid, were collected and are not written yet */
 bool
 batch_is_pending(Oid fact)
 {
 	Batch	   *batch;
 
 	for (batch = touched_batches; batch != NULL; batch = batch->next)
-		if ((batch->pending.lists != NULL || batch->was_put_off) && (!OidIsValid(fact) || batch->relid == fact))
+		if (batch->pending.lists != NULL && (!OidIsValid(fact) || batch->relid == fact))
 			return true;
 	return false;
 }
@@ -302,7 +283,7 @@ batch_is_pending(Oid fact)
 static void
 refuse_reentry(Batch *batch)
 {
-	if (batch->writing)
+	if (batch->writing || applying_put_off)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_IN_USE),
 				 errmsg("cannot change a fact table while its index tables are being written"),
@@ -318,117 +299,16 @@ write_collected(OpSet *set, bool keep)
 		deltas_write(set->deltas[i]);
 }
 
-/* write_set: writes what a set has collected, and then forgets it unless keep is true; or puts it off */
+/* write_set: writes what a set has collected, and then forgets it unless keep is true */
 static void
 write_set(Batch *batch, OpSet *set, bool keep)
 {
-	bool		later;
-
 	if (set->lists == NULL)
 		return;
 	refuse_reentry(batch);
-	WHILE_SET(batch->writing, true,
-			  later = must_put_off(batch, set);
-			  if (!later)
-			  write_collected(set, keep));
-	if (later)
-		put_off(batch, set);
-	else if (!keep)
+	WHILE_SET(batch->writing, true, write_collected(set, keep));
+	if (!keep)
 		clear_set(batch, set);
-}
-
-/* must_put_off: returns whether a set cannot be written yet, or one before it in the sequence */
-static bool
-must_put_off(Batch *batch, OpSet *set)
-{
-	return !write_put_off(batch, false) || !make_room(set);
-}
-
-/* put_off: has a set be written later, after those that were put off before */
-static void
-put_off(Batch *batch, OpSet *set)
-{
-	MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
-	OpSet	   *later = palloc(sizeof(OpSet));
-
-	*later = *set;
-	batch->put_off = lappend(batch->put_off, later);
-	MemoryContextSwitchTo(old);
-	batch->was_put_off = true;
-	memset(set, 0, sizeof(OpSet));
-	(void) get_batch(batch->relid); /* makes a memory context for what follows */
-}
-
-/*
- * write_put_off
- *		Writes the sets of a fact table that were put off, in sequence; returns false if one of
- *		them still has to wait.
- *
- * A subtransaction that may abort does not write what an outer one has collected.
- */
-static bool
-write_put_off(Batch *batch, bool at_commit)
-{
-	while (batch->put_off != NIL)
-	{
-		OpSet	   *set = linitial(batch->put_off);
-
-		if (!at_commit && (!belongs_to(set->owner, GetCurrentSubTransactionId()) || !make_room(set)))
-			return false;
-		write_collected(set, false);
-		batch->put_off = list_delete_first(batch->put_off);
-		definition_unpin(set->def);
-		MemoryContextDelete(set->cxt);
-		pfree(set);
-	}
-	return true;
-}
-
-/* make_room: makes room in the indexes for the entries of a set; returns false if that cannot be done at once */
-static bool
-make_room(OpSet *set)
-{
-	for (int i = 0; i < set->def->nsync; i++)
-		if (!make_room_for_ops(set->def->defs[i], &set->lists[i]))
-			return false;
-	return true;
-}
-
-/* forget_put_off: forgets the sets that were put off in a subtransaction, or all if it is invalid */
-static void
-forget_put_off(Batch *batch, SubTransactionId sub)
-{
-	foreach_ptr(OpSet, set, batch->put_off)
-	{
-		if (sub != InvalidSubTransactionId && !belongs_to(set->owner, sub))
-			continue;
-		batch->put_off = foreach_delete_current(batch->put_off, set);
-		definition_unpin(set->def);
-		MemoryContextDelete(set->cxt);
-		pfree(set);
-	}
-}
-
-/* try_again: writes what was put off for a fact table, as far as that is possible; all of it, or raises an error, at commit */
-static void
-try_again(Batch *batch, bool at_commit)
-{
-	bool		pushed = push_missing_snapshot();
-
-	WHILE_SET(batch->writing, true, (void) write_put_off(batch, at_commit));
-	if (pushed)
-		PopActiveSnapshot();
-}
-
-/* batch_try_again: writes what was put off, as far as that is possible now that a statement has ended */
-void
-batch_try_again(void)
-{
-	Batch	   *batch;
-
-	for (batch = touched_batches; batch != NULL; batch = batch->next)
-		if (batch->put_off != NIL && !batch->writing)
-			try_again(batch, false);
 }
 
 /*
@@ -474,7 +354,7 @@ batch_write_lists(FactDef *def, OpList *lists, bool keep)
 
 		if (list->n == 0 && list->skipped == 0 && !lacking_is_news(def->defs[i], list->lacking))
 			continue;
-		if (!apply_ops(def->defs[i], list, keep))
+		if (!put_off_ops(def->defs[i], list) && !apply_ops(def->defs[i], list, keep))
 			continue;
 		if (list->skipped > 0)
 			catalog_count_skipped(def->defs[i]->relid, list->skipped);
@@ -511,11 +391,7 @@ batch_write_all(void)
 	{
 		bool		pushed = batch->pending.lists != NULL && push_missing_snapshot();
 
-		if (batch->put_off != NIL)
-			try_again(batch, true);
 		write_set(batch, &batch->pending, false);
-		if (batch->put_off != NIL)
-			try_again(batch, true);
 		if (pushed)
 			PopActiveSnapshot();
 	}
@@ -531,9 +407,8 @@ batch_at_end_of_transaction(void)
 	{
 		clear_set(batch, &batch->now);
 		clear_set(batch, &batch->pending);
-		forget_put_off(batch, InvalidSubTransactionId);
 		batch->last_version = batch->last_foreign = 0;
-		batch->touched = batch->was_put_off = false;
+		batch->touched = false;
 	}
 	touched_batches = NULL;
 }
@@ -548,7 +423,6 @@ batch_at_abort_of(SubTransactionId sub)
 	{
 		if (belongs_to(batch->now.owner, sub))
 			clear_set(batch, &batch->now);
-		forget_put_off(batch, sub);
 		if (belongs_to(batch->pending.owner, sub))
 			clear_set(batch, &batch->pending);
 		else if (belongs_to(batch->written_in, sub))

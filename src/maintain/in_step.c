@@ -58,6 +58,7 @@
 
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
+#include "../entry/writers.h"
 #include "../indextable.h"
 #include "../queue/queue.h"
 #include "../util/inherit.h"
@@ -171,7 +172,10 @@ executor_start(QueryDesc *query, int eflags)
 	else
 		standard_ExecutorStart(query, eflags);
 	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
+	{
+		refuse_put_off_in(query->plannedstmt->rtable);
 		check_read_by_entries(query->plannedstmt->rtable, query->snapshot);
+	}
 	if (!writes_tables(query->plannedstmt) || (eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0)
 		return;
 	foreach_ptr(ResultRelInfo, target, query->estate->es_opened_result_relations)
@@ -224,7 +228,7 @@ executor_end(QueryDesc *query)
 		next_executor_end(query);
 	else
 		standard_ExecutorEnd(query);
-	batch_try_again();
+	put_off_try_again();
 }
 
 /*
@@ -567,7 +571,7 @@ why_out_of_step(IndexDef *def, Snapshot snapshot)
 				if (snapshot->curcid > table->windows[i].after)
 					return "the snapshot was taken while a statement was writing the fact table";
 		}
-	if (batch_is_pending(fact->relid))
+	if (batch_is_pending(fact->relid) || was_put_off(fact->relid))
 		return "entries are not written yet";
 
 	/*

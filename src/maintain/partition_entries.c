@@ -71,6 +71,7 @@ update_entries_of_partition(Oid root, Oid partition, bool attached, List **whole
 	FactDef    *def = open_definition(root_rel);
 	List	   *left_alone = NIL;
 
+	refuse_put_off_of_fact(root);
 	in_step_lost(root);
 	if (whole != NULL)
 		left_alone = *whole = partitions_in_bounds(def, rel);

@@ -237,26 +237,6 @@ SELECT * FROM keys WHERE tablename = 'large';
 CALL pg_temp.compare('large', $$SELECT doc ->> 'k', id, doc ->> 'bio' FROM person$$);
 DELETE FROM person;
 
--- ---- an entry that is too wide, while the session itself uses the index table
-SELECT indextable.create('used', 'person', '{k}', include => '{name, bio}'), indextable.create('held', 'person', '{k}', include => '{name, bio}', partitions => 2) \gset
-INSERT INTO person SELECT i, i, jsonb_build_object('k', 'k', 'bio', 'b') FROM generate_series(1, 3) i;
-UPDATE person SET doc = person.doc || jsonb_build_object('bio', noise(4000)) FROM used WHERE used.id = person.id AND used.id = 1;
-\echo :LAST_ERROR_SQLSTATE
-BEGIN;
-DECLARE c CURSOR FOR SELECT * FROM held;
-FETCH c;
-UPDATE person SET doc = doc || jsonb_build_object('bio', noise(4000)) WHERE id = 1;
-ROLLBACK;
-SELECT * FROM keys WHERE tablename IN ('used', 'held') ORDER BY 1;
--- what the hints say
-ALTER TABLE mismatch.used DROP CONSTRAINT used_pkey, ADD PRIMARY KEY (k, id);
-ALTER TABLE mismatch.held DROP CONSTRAINT held_pkey, ADD PRIMARY KEY (k, id);
-UPDATE person SET doc = person.doc || jsonb_build_object('bio', noise(4000)) FROM used WHERE used.id = person.id AND used.id = 1;
-SELECT * FROM keys WHERE tablename IN ('used', 'held') ORDER BY 1;
-SELECT o.* FROM unnest('{used,held,by_text,by_wide}'::text[]) t, pg_temp.oracle(t, $$SELECT doc ->> 'k', id, doc ->> 'name', doc ->> 'bio' FROM person$$) o;
-SELECT DISTINCT v.* FROM indextable.index_tables i, indextable.verify(i.index_table) v WHERE fact_table = 'person'::regclass;
-
--- ---- what applications read of an error: its SQLSTATE, and the fields that name tables
 CREATE FUNCTION diagnostics(statement text) RETURNS TABLE (state text, schema text, "table" text, "column" text, "constraint" text) LANGUAGE plpgsql AS $$
 BEGIN
 	EXECUTE statement;
@@ -264,6 +244,46 @@ EXCEPTION WHEN OTHERS THEN
 	GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, schema = SCHEMA_NAME, "table" = TABLE_NAME, "column" = COLUMN_NAME, "constraint" = CONSTRAINT_NAME;
 	RETURN NEXT;
 END $$;
+-- ---- an entry that is too wide, while the session itself uses the index table: it is written when that has ended
+SELECT indextable.create('used', 'person', '{k}', include => '{name, bio}') \gset
+INSERT INTO person SELECT i, i, jsonb_build_object('k', 'k', 'bio', 'b') FROM generate_series(1, 3) i;
+UPDATE person SET doc = person.doc || jsonb_build_object('bio', noise(4000)) FROM used WHERE used.id = person.id AND used.id = 1;
+SELECT * FROM keys WHERE tablename = 'used';
+DELETE FROM person WHERE id = 1;
+SELECT indextable.create('held', 'person', '{k}', include => '{name, bio}', partitions => 2) \gset
+BEGIN;
+DECLARE c CURSOR FOR SELECT id FROM held;
+FETCH c;
+UPDATE person SET doc = doc || jsonb_build_object('bio', noise(4000)) WHERE id = 2;
+SELECT * FROM keys WHERE tablename = 'held';
+SELECT id, length(doc ->> 'bio') FROM person WHERE doc ->> 'k' = 'k' ORDER BY 1;
+FETCH c;
+-- until then it is not read by its name, nor replaced
+SELECT d.* FROM unnest(ARRAY[$$SELECT indextable.lookup('held', '{"k": "k"}')$$, $$SELECT indextable.query('held')$$, $$TABLE held$$, $$SELECT indextable.verify('held')$$,
+	$$SELECT indextable.alter('held', include => '{name}')$$, $$ALTER TABLE person ALTER COLUMN id TYPE bigint$$, $$TABLE used LIMIT 0$$]) q, diagnostics(q) d;
+SAVEPOINT s;
+INSERT INTO person VALUES (4, 4, '{"k": "k"}');
+ROLLBACK TO s;
+INSERT INTO person VALUES (5, 5, '{"k": "k"}');
+CLOSE c;
+SELECT * FROM keys WHERE tablename = 'held';
+SELECT o.* FROM unnest('{used,held,by_text,by_wide}'::text[]) t, pg_temp.oracle(t, $$SELECT doc ->> 'k', id, doc ->> 'name', doc ->> 'bio' FROM person$$) o;
+-- what a subtransaction has written that aborts is written again
+ROLLBACK TO s;
+SELECT id, length(doc ->> 'bio') FROM person WHERE doc ->> 'k' = 'k' ORDER BY 1;
+SELECT * FROM keys WHERE tablename = 'held';
+SELECT o.* FROM unnest('{used,held,by_text,by_wide}'::text[]) t, pg_temp.oracle(t, $$SELECT doc ->> 'k', id, doc ->> 'name', doc ->> 'bio' FROM person$$) o;
+ROLLBACK;
+BEGIN;
+DECLARE c CURSOR FOR SELECT id FROM held;
+FETCH c;
+UPDATE person SET doc = doc || jsonb_build_object('bio', noise(4000)) WHERE id = 2;
+COMMIT;
+SELECT * FROM keys WHERE tablename IN ('used', 'held') ORDER BY 1;
+SELECT o.* FROM unnest('{used,held,by_text,by_wide}'::text[]) t, pg_temp.oracle(t, $$SELECT doc ->> 'k', id, doc ->> 'name', doc ->> 'bio' FROM person$$) o;
+SELECT DISTINCT v.* FROM indextable.index_tables i, indextable.verify(i.index_table) v WHERE fact_table = 'person'::regclass;
+
+-- ---- what applications read of an error: its SQLSTATE, and the fields that name tables
 -- the table is the one that was written to, even if it has partitions, and the constraint the index table, even if it has
 CREATE TABLE parted (region text, id int, doc jsonb, PRIMARY KEY (region, id)) PARTITION BY LIST (region);
 CREATE TABLE parted_eu PARTITION OF parted FOR VALUES IN ('eu');
