@@ -27,7 +27,7 @@
 #   ALLOW_MISSING=1   goes on without indextable when the extension can't be created
 #   OUT=FILE          where the tables go, default test/output/bench.md
 #   PAGE=FILE         the page that they are put into, default results.md beside this file; none with QUICK=1, or if empty. What of it users
-#                     want to know goes to docs/costs.md
+#                     want to know goes to docs/costs.md, and to its pictures
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 
@@ -377,5 +377,6 @@ if [ -n "$PAGE" ]; then put_into "$PAGE"; fi
 if [ "$PAGE" = "$here/results.md" ]; then
 	awk -F '|' -f "$here/ratios.awk" "$PAGE" "$here/../../docs/costs.md" > "$tmp/costs.md"
 	cat "$tmp/costs.md" > "$here/../../docs/costs.md"
+	"$here/pictures.sh"
 fi
 cat "$tmp/report.md"
