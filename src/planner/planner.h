@@ -143,6 +143,7 @@ extern Path *partial_path(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List
 
 /* scan_path.c: makes the plans of scans of index tables from their paths */
 extern CustomPath *make_scan_path(RelOptInfo *rel, Candidate *c);
+extern List *functions_called(Node *query);
 extern void add_scan_path(PlannerInfo *root, RelOptInfo *rel, Path *path);
 extern bool scan_wants_system_columns(RelOptInfo *rel, List *clauses);
 extern Node *replace_by_parameters(Node *node, Index varno, Index second, List **values);

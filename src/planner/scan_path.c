@@ -16,6 +16,7 @@
 
 #include "access/relation.h"
 #include "access/sysattr.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -49,6 +50,8 @@ static List *fallback_columns(RangeTblEntry *rte, Index varno, List *columns);
 static void add_sort(Query *query, Candidate *c, RelOptInfo *rel);
 static Node *replace_values(Node *node, void *replacing);
 static Bitmapset *columns_of_scan(RelOptInfo *rel, List *clauses);
+static bool collect_functions(Node *node, void *context);
+static bool add_function(Oid function, void *context);
 
 static const CustomPathMethods path_methods = {.CustomName = SCAN_NAME,.PlanCustomPath = make_scan};
 
@@ -172,6 +175,7 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	plan.columns = c->entries_only ? c->attnos : columns;
 	plan.sources = c->sources;
 	plan.fallback = fallback;
+	plan.functions = functions_called((Node *) fallback);
 	scan->custom_private = write_scan_plan(&plan);
 	if (c->def != NULL)
 	{
@@ -377,6 +381,46 @@ replace_values(Node *node, void *context)
 		return (Node *) param;
 	}
 	return expression_tree_mutator(node, replace_values, context);
+}
+
+/*
+ * functions_called
+ *		Lists the functions that a query calls by name or by operators, whose users the executor asks for
+ *		the right EXECUTE when a native plan of it starts.  It asks for no right on others, such as
+ *		input functions.
+ */
+List *
+functions_called(Node *query)
+{
+	List	   *functions = NIL;
+
+	(void) collect_functions(query, &functions);
+	return functions;
+}
+
+/* collect_functions: adds the functions that a node calls to the list that context points to */
+static bool
+collect_functions(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (!IsA(node, CoerceViaIO) && !IsA(node, RowCompareExpr))
+		(void) check_functions_in_node(node, add_function, context);
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, collect_functions, context, 0);
+	return expression_tree_walker(node, collect_functions, context);
+}
+
+/* add_function: adds a function to the list that context points to: an aggregate at its end, as it is above scans */
+static bool
+add_function(Oid function, void *context)
+{
+	List	  **functions = context;
+
+	if (!list_member_oid(*functions, function))
+		*functions = get_func_prokind(function) == PROKIND_AGGREGATE ? lappend_oid(*functions, function) :
+			lcons_oid(function, *functions);
+	return false;
 }
 
 /* relation_of_index_table: returns an index table as a relation of a query, which is not in its FROM clause */

@@ -197,9 +197,9 @@ add_path_of_totals(Asked *asked, Served *served, IndexDef *def)
 	prefer_if_forced(&path->path);
 	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	path->methods = &path_methods;
-	path->custom_private = list_make4(list_make2_oid(served->fact->relid, def->relid),
+	path->custom_private = list_make5(list_make2_oid(served->fact->relid, def->relid),
 									  list_make3_int(complete, c->unless, is_totals(def)),
-									  plan, fallback);
+									  functions_called((Node *) fallback), plan, fallback);
 	path->custom_private = lappend(path->custom_private, values);
 	path->custom_private = lappend(path->custom_private, def);
 	path->custom_private = lappend(path->custom_private, makeInteger(asked->rel->relid));

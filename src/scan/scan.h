@@ -68,6 +68,8 @@ typedef struct ScanPlan
 								 * of the fact table that are needed, 0: all;
 								 * NIL with stored_rows */
 	List	   *sources;		/* whose these are, as in Candidate */
+	List	   *functions;		/* OIDs of those that conditions and columns
+								 * call, or have called for entries */
 	Query	   *fallback;		/* returns the same rows, with stored_rows
 								 * their places; its parameters are the
 								 * expressions of custom_exprs after the
@@ -81,6 +83,7 @@ extern Node *create_scan_state(CustomScan *plan);
 extern List *write_scan_plan(ScanPlan *plan);
 extern void read_scan_plan(CustomScan *scan, ScanPlan *plan);
 extern const char *why_not_stale(Oid index_table, Oid user);
+extern void require_execute(List *functions);
 
 /*
  * partial_row.c: makes rows of the fact table of entries, with those fields of the document
@@ -204,6 +207,7 @@ enum
 	TOTALS_NEEDS,				/* integers: how many fields must be complete,
 								 * VALUE_BITS that rows must not have, and
 								 * whether it is of totals */
+	TOTALS_FUNCTIONS,			/* OIDs of those that the query calls */
 	TOTALS_PLAN,				/* of the query of totals */
 	TOTALS_FALLBACK				/* the query of the fact table */
 };

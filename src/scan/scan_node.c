@@ -91,6 +91,7 @@ begin_scan(CustomScanState *node, EState *estate, int eflags)
 
 	scan->fact_table = node->ss.ss_currentRelation;
 	read_scan_plan(plan, &scan->plan);
+	require_execute(scan->plan.functions);
 	scan->begun_at = GetCurrentCommandId(false);
 
 	/*

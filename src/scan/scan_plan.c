@@ -7,11 +7,14 @@
  */
 #include "postgres.h"
 
+#include "catalog/objectaccess.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "utils/acl.h"
 #include "utils/inval.h"
+#include "utils/lsyscache.h"
 #include "utils/rls.h"
 
 #include "../definition/definition.h"
@@ -47,10 +50,11 @@ create_scan_state(CustomScan *plan)
 List *
 write_scan_plan(ScanPlan *plan)
 {
-	return lappend(list_make5(bytes_of(plan, offsetof(ScanPlan, conditions)),
-							  bytes_of(plan->conditions, sizeof(Condition) * plan->nconditions),
-							  plan->groups, plan->columns, plan->sources),
-				   plan->fallback);
+	List	   *members = list_make5(bytes_of(plan, offsetof(ScanPlan, conditions)),
+									 bytes_of(plan->conditions, sizeof(Condition) * plan->nconditions),
+									 plan->groups, plan->columns, plan->sources);
+
+	return lappend(lappend(members, plan->functions), plan->fallback);
 }
 
 /* read_scan_plan: reads what write_scan_plan() has put into a plan */
@@ -65,6 +69,7 @@ read_scan_plan(CustomScan *scan, ScanPlan *plan)
 	plan->groups = lthird(members);
 	plan->columns = lfourth(members);
 	plan->sources = list_nth(members, 4);
+	plan->functions = list_nth(members, 5);
 	plan->fallback = llast(members);
 }
 
@@ -86,6 +91,23 @@ definition_of_scan(EState *estate, Oid fact, Oid index_table, bool async, FactDe
 	definition_hold(*factdef, estate->es_query_cxt);
 	def = find_index_def(*factdef, index_table);
 	return def != NULL && def->active && def->async == async ? def : NULL;
+}
+
+/*
+ * require_execute
+ *		Raises an error if the current user may not call a function of a query, as a native plan
+ *		does when it starts, whether it comes to call the function or not.
+ */
+void
+require_execute(List *functions)
+{
+	foreach_oid(function, functions)
+	{
+		if (!may_execute(function, GetUserId()))
+			aclcheck_error(ACLCHECK_NO_PRIV, get_func_prokind(function) == PROKIND_AGGREGATE ? OBJECT_AGGREGATE : OBJECT_FUNCTION,
+						   get_func_name(function));
+		InvokeFunctionExecuteHook(function);
+	}
 }
 
 /*

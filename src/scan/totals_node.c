@@ -66,6 +66,7 @@ begin_totals(CustomScanState *node, EState *estate, int eflags)
 {
 	TotalsScan *scan = (TotalsScan *) node;
 
+	require_execute(list_nth(((CustomScan *) node->ss.ps.plan)->custom_private, TOTALS_FUNCTIONS));
 	scan->values = ExecInitExprList(((CustomScan *) node->ss.ps.plan)->custom_exprs, &node->ss.ps);
 	if (eflags & EXEC_FLAG_EXPLAIN_ONLY)
 		return;

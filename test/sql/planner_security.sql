@@ -241,6 +241,67 @@ SELECT v, count(*) AS queries, count(s.searched) AS used, string_agg(q || ': ' |
 	FROM unnest('{united,united_barrier}'::text[]) v, query, served(regexp_replace(q, '(FROM|JOIN) t\M', '\1 ' || v, 'g')) s
 	WHERE q !~ '^(UPDATE|DELETE)|FOR UPDATE' GROUP BY v ORDER BY v;
 RESET ROLE;
+
+-- ---- functions that a user may not call are not called for him by entries: neither is a native plan started
+CREATE ROLE tenant_caller;
+GRANT USAGE ON SCHEMA planner_security TO tenant_caller;
+CREATE TABLE called (id int PRIMARY KEY, doc jsonb);
+INSERT INTO called SELECT i, jsonb_build_object('t', 't' || i, 'n', i % 5) FROM generate_series(1, 200) i;
+SELECT indextable.create('called_u', 'called', ARRAY['(upper(doc ->> ''t'')) AS u']), indextable.create('called_n', 'called', '{n::int}', include => ARRAY['(upper(doc ->> ''t'')) AS u']),
+	indextable.create('called_f', 'called', '{n::int,t}', filter => 'upper(doc ->> ''t'') = ''T5'''),
+	indextable.create('called_t', 'called', '{n::int}', totals => '{count(*)}', filter => 'upper(doc ->> ''t'') <> ''T3''');
+VACUUM ANALYZE called, called_u, called_n, called_f, called_t;
+GRANT SELECT ON called TO tenant_caller;
+CREATE TABLE calls (n serial, q text);
+INSERT INTO calls (q) VALUES ('SELECT id FROM called WHERE upper(doc ->> ''t'') = ''T7'''), ('SELECT doc FROM called WHERE upper(doc ->> ''t'') = ''T7'''),
+	('SELECT id FROM called WHERE upper(doc ->> ''t'') IN (''T7'', ''T8'') ORDER BY 1'), ('SELECT id FROM called WHERE upper(doc ->> ''t'') = ''T7'' OR upper(doc ->> ''t'') = ''T8'' ORDER BY 1'),
+	('SELECT id FROM called ORDER BY upper(doc ->> ''t'') LIMIT 1'), ('SELECT upper(doc ->> ''t'') FROM called ORDER BY 1 LIMIT 1'), ('SELECT max(upper(doc ->> ''t'')) FROM called'),
+	('SELECT count(DISTINCT upper(doc ->> ''t'')) FROM called'), ('SELECT min(upper(doc ->> ''t'')) FROM called WHERE (doc ->> ''n'')::int = 1'),
+	('SELECT id FROM called WHERE upper(doc ->> ''t'') = ''T5'' AND (doc ->> ''n'')::int = 0'), ('SELECT count(*) FROM called WHERE upper(doc ->> ''t'') <> ''T3'' AND (doc ->> ''n'')::int = 3'),
+	('SELECT count(*) FROM called WHERE (doc ->> ''n'')::int = 2'), ('SELECT id FROM called WHERE (doc ->> ''n'')::int = 2 ORDER BY 1 LIMIT 1');
+CREATE FUNCTION call(q text, way text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE answer text;
+BEGIN
+	PERFORM set_config('indextable.planner', way, true);
+	EXECUTE q INTO answer;
+	RETURN coalesce(answer, '~');
+EXCEPTION WHEN insufficient_privilege THEN
+	RETURN SQLERRM;
+END $$;
+CREATE FUNCTION is_served(q text) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE line text;
+BEGIN
+	SET LOCAL indextable.planner = force;
+	FOR line IN EXECUTE 'EXPLAIN ' || q LOOP
+		IF line ~ 'IndexTable' THEN RETURN true; END IF;
+	END LOOP;
+	RETURN false;
+END $$;
+GRANT SELECT ON calls TO tenant_caller;
+SELECT n, is_served(q) FROM calls WHERE NOT is_served(q);
+BEGIN;
+SELECT format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC', f) FROM unnest('{pg_catalog.upper(text),pg_catalog.count()}'::text[]) f \gexec
+SET LOCAL ROLE tenant_caller;
+SELECT q, call(q, 'off') AS native, call(q, 'force') AS force FROM calls ORDER BY n;
+RESET ROLE;
+GRANT EXECUTE ON FUNCTION pg_catalog.upper(text), pg_catalog.count() TO tenant_caller;
+SET LOCAL ROLE tenant_caller;
+SELECT count(*) FROM calls WHERE call(q, 'off') <> call(q, 'force') OR call(q, 'force') ~ 'denied';
+RESET ROLE;
+-- a plan that is kept asks when it is executed
+PREPARE one AS SELECT id FROM called WHERE upper(doc ->> 't') = $1;
+SET LOCAL plan_cache_mode = force_generic_plan;
+SET LOCAL indextable.planner = force;
+EXECUTE one('T7');
+SET LOCAL ROLE tenant_caller;
+EXECUTE one('T7');
+RESET ROLE;
+REVOKE EXECUTE ON FUNCTION pg_catalog.upper(text) FROM tenant_caller;
+SET LOCAL ROLE tenant_caller;
+EXECUTE one('T7');
+ROLLBACK;
+DEALLOCATE one;
 DROP SCHEMA planner_security CASCADE;
 DROP ROLE tenant_reader;
 DROP ROLE tenant_owner;
+DROP ROLE tenant_caller;
