@@ -39,6 +39,7 @@
 /* How often a server, a foreign-data wrapper or a schema has changed; 0: not listening yet. */
 static uint64 changes = 0;
 
+static void check_tables(FactDef *def, ForeignPlan *plan, PlannedStmt *stmt);
 static void choose_joins(FactDef *def, ForeignPlan *plan);
 static char *plan_sql(FactDef *def, ForeignPlan *plan);
 static void find_members(ForeignPlan *plan);
@@ -86,6 +87,7 @@ foreign_plan_make(FactDef *def, MemoryContext parent, Bitmapset *columns, bool j
 	query = linitial_node(Query, pg_analyze_and_rewrite_fixedparams(linitial_node(RawStmt, pg_parse_query(plan->sql)),
 																	plan->sql, types, n * def->npk, NULL));
 	stmt = pg_plan_query_compat(query, plan->sql, 0, NULL);
+	check_tables(def, plan, stmt);
 	plan_without_checks(stmt);
 	MemoryContextSwitchTo(cxt);
 	plan->stmt = copyObject(stmt);
@@ -93,6 +95,25 @@ foreign_plan_make(FactDef *def, MemoryContext parent, Bitmapset *columns, bool j
 	MemoryContextSwitchTo(old);
 	MemoryContextSetParent(cxt, parent);
 	return plan;
+}
+
+/*
+ * check_tables
+ *		Raises an error if a plan is about other tables than the partitions that it was made for.  It is
+ *		run without checks of rights, and its values are taken for those of their columns.
+ */
+static void
+check_tables(FactDef *def, ForeignPlan *plan, PlannedStmt *stmt)
+{
+	foreach_node(RangeTblEntry, rte, stmt->rtable)
+	{
+		bool		found = rte->rtekind != RTE_RELATION;
+
+		for (int i = 0; i < plan->n && !found; i++)
+			found = rte->relid == plan->relids[i];
+		if (!found)
+			report_renamed(def->name);
+	}
 }
 
 /*
@@ -277,7 +298,8 @@ select_rows(RowRequest *request, AttrNumber **columns, int *n)
 /*
  * store_row
  *		Stores a tuple that the SELECT of select_rows() has returned in a slot with the
- *		columns of the fact table, where its values point into the tuple.
+ *		columns of the fact table, where its values point into the tuple.  Raises an error if it is
+ *		that of another table.
  */
 void
 store_row(FactDef *def, HeapTuple tuple, TupleDesc desc, AttrNumber *columns, TupleTableSlot *slot)
@@ -285,6 +307,10 @@ store_row(FactDef *def, HeapTuple tuple, TupleDesc desc, AttrNumber *columns, Tu
 	ExecClearTuple(slot);
 	memset(slot->tts_isnull, true, sizeof(bool) * def->desc->natts);
 	for (int i = 0; i < desc->natts; i++)
+	{
+		if (TupleDescAttr(desc, i)->atttypid != TupleDescAttr(def->desc, columns[i] - 1)->atttypid)
+			report_renamed(def->name);
 		slot->tts_values[columns[i] - 1] = heap_getattr(tuple, i + 1, desc, &slot->tts_isnull[columns[i] - 1]);
+	}
 	ExecStoreVirtualTuple(slot);
 }

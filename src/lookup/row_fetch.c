@@ -275,6 +275,9 @@ fetch_secured(Lookup *lookup, Datum *key)
 		lookup->plan = keep_query(sql.data, factdef->npk, types);
 	}
 	rows = query_by_plan(lookup->plan, key, lookup->snapshot);
+	/* The query is parsed again when something has changed, and policies may change anything. */
+	if (TupleDescAttr(rows.desc, 0)->atttypid != lookup->fact->rd_rel->reltype)
+		report_renamed(factdef->name);
 	for (uint64 n = 0; n < rows.n; n++)
 	{
 		TupleTableSlot *row = MakeSingleTupleTableSlot(desc, &TTSOpsHeapTuple);

@@ -297,6 +297,23 @@ report_dropped(Oid relid)
 			 errmsg("relation with OID %u does not exist", relid)));
 }
 
+/*
+ * report_renamed
+ *		Raises the error for a table whose name was that of another one when a query of ours was parsed.
+ *
+ * Whoever owns a schema may rename it at any time.  Values of other types than the table's would be
+ * taken for its values, and pointers be read where there are none.
+ */
+void
+report_renamed(const char *table)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+			 errmsg("table \"%s\" was renamed while its rows were being read", table),
+			 errdetail("Its name, or that of its schema, has become that of another one."),
+			 errhint("The command might succeed if retried.")));
+}
+
 /* sort_by_name: sorts the OIDs of relations by their qualified names */
 void
 sort_by_name(List *relations)

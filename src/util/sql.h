@@ -45,6 +45,7 @@ extern char *quoted_relation(Oid relid);
 extern char *column_list(Oid relid, const AttrNumber *columns, int n);
 extern void sort_by_name(List *relations);
 pg_noreturn extern void report_dropped(Oid relid);
+pg_noreturn extern void report_renamed(const char *table);
 extern char *sql_literal(const char *text);
 extern char *array_literal(List *fields);
 extern const char *as_base_type(const char *expression, Oid type);

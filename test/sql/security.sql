@@ -646,6 +646,36 @@ INSERT INTO given VALUES (9, '{"k": "z"}');
 RESET ROLE;
 DROP TABLE forged, early, given, parted, queued;
 
+-- ---- a policy renames schemas: the rows of another table are not taken for those of the fact table
+CREATE SCHEMA swap_one AUTHORIZATION regress_it_owner;
+CREATE SCHEMA swap_two AUTHORIZATION regress_it_owner;
+DO $$ BEGIN EXECUTE format('GRANT CREATE ON DATABASE %I TO regress_it_owner', current_database()); END $$;
+SET ROLE regress_it_owner;
+CREATE TABLE swap_one.f (id int PRIMARY KEY, doc jsonb NOT NULL);
+INSERT INTO swap_one.f SELECT i, '{"k": "a"}' FROM generate_series(1, 3) i;
+SELECT indextable.create('swap_one.f_k', 'swap_one.f', '{k}') \gset
+-- which would be a document at the address 0x4141414141414141
+CREATE TABLE swap_two.f (id int PRIMARY KEY, doc int, x int, y int);
+INSERT INTO swap_two.f SELECT i, x'41410301'::int, x'41414141'::int, x'41414141'::int FROM generate_series(1, 3) i;
+CREATE FUNCTION swap() RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+	IF to_regclass('swap_three.f') IS NULL AND current_setting('swap.done', true) IS DISTINCT FROM 'yes' THEN
+		ALTER SCHEMA swap_one RENAME TO swap_three;
+		ALTER SCHEMA swap_two RENAME TO swap_one;
+		ALTER SCHEMA swap_three RENAME TO swap_two;
+		PERFORM set_config('swap.done', 'yes', true);
+	END IF;
+	RETURN true;
+END $$;
+ALTER TABLE swap_one.f ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+CREATE POLICY p ON swap_one.f USING (security.swap());
+BEGIN;
+SELECT * FROM indextable.lookup('swap_one.f_k', '{"k": "a"}');
+ROLLBACK;
+RESET ROLE;
+DROP TABLE swap_one.f, swap_two.f;
+DROP SCHEMA swap_one, swap_two;
+
 -- ---- nobody adds to the extension, not even who has installed it
 ALTER EXTENSION indextable ADD TABLE fact;
 \echo :LAST_ERROR_SQLSTATE
