@@ -13,6 +13,7 @@
 #include "storage/lwlock.h"
 #include "storage/shmem.h"
 
+#include "advise/advise.h"
 #include "citus/citus.h"
 #include "foreign/foreign.h"
 #include "local/local.h"
@@ -52,7 +53,7 @@ void
 _PG_init(void)
 {
 	define_gucs();
-	planner_statistics_init();
+	statistics_init();
 	query_table_init();
 	unexpanded_init();
 	path_init();
@@ -67,7 +68,8 @@ _PG_init(void)
 	foreign_init();
 	local_init();
 	citus_init();
-	found_rows_init();
+	writes_init();
+	advise_init();
 	if (process_shared_preload_libraries_in_progress)
 	{
 		previous_request_hook = shmem_request_hook;

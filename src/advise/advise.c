@@ -27,6 +27,7 @@
 #include "utils/tuplestore.h"
 
 #include "../catalog/catalog.h"
+#include "../commands/commands.h"
 #include "../definition/definition.h"
 #include "../indextable.h"
 #include "../maintain/maintain.h"
@@ -78,6 +79,7 @@ typedef struct Notice
 	char	   *hint;
 } Notice;
 
+static void advise_on_new(DefinitionRow *row, IndexDef *def);
 static void evaluate_new_index_table(void *arg);
 static bool may_read(Oid relid);
 static int	sample_rows(FunctionCallInfo fcinfo);
@@ -171,6 +173,12 @@ indextable_judge_field(PG_FUNCTION_ARGS)
 	return profile_row(p, NIL);
 }
 
+void
+advise_init(void)
+{
+	index_table_created = advise_on_new;
+}
+
 /*
  * advise_on_new
  *		Raises a notice if an index table that was just created may cost more than it
@@ -180,7 +188,7 @@ indextable_judge_field(PG_FUNCTION_ARGS)
  * fail.  Functions of users may do anything, and so they are not called for advice.
  * A catalog of the version before has no verdicts.
  */
-void
+static void
 advise_on_new(DefinitionRow *row, IndexDef *def)
 {
 	Notice		notice = {.profile = {.row = row,.def = def},.cxt = CurrentMemoryContext};

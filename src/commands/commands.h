@@ -32,6 +32,9 @@ extern void build_batch(FactDef *def, Relation fact, void *arg);
 extern void register_index_table(DefinitionRow *row, IndexDef *def, Relation fact,
 								 Relation index_table, const char *tablespace);
 
+/* NULL, or called for an index table that create() has made */
+extern void (*index_table_created) (DefinitionRow *row, IndexDef *def);
+
 extern bool fill_index_table(IndexDef *def, Relation fact, Relation index_table);
 
 /* drop.c: drops an index table, and forgets what was dropped in another way */

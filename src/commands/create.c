@@ -25,7 +25,6 @@
 #include "utils/tuplesort.h"
 #include "utils/varlena.h"
 
-#include "../advise/advise.h"
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
 #include "../entry/entry.h"
@@ -68,6 +67,8 @@ enum
 	ARG_IF_NOT_EXISTS,
 	ARG_TOTALS					/* since version 1.2 */
 };
+
+void		(*index_table_created) (DefinitionRow *row, IndexDef *def) = NULL;
 
 static List *row_key(FunctionCallInfo fcinfo, Relation fact);
 static Oid	target_schema(const char *index_table, Relation fact, char **name);
@@ -218,8 +219,8 @@ indextable_create(PG_FUNCTION_ARGS)
 		PG_RETURN_OID(row.index_table);
 	}
 	register_index_table(&row, def, fact, index_table, NULL);
-	if (!is_totals(def))
-		advise_on_new(&row, def);
+	if (!is_totals(def) && index_table_created != NULL)
+		index_table_created(&row, def);
 	if (is_async(&row))
 		notice_nobody_drains(why_nobody_drains());
 	missed_forget(row.fact_table);

@@ -94,7 +94,7 @@ static void ask_for_statistics(PlannerInfo *root, RelOptInfo *rel, Lent *lent, A
 static bool may_read_all(PlannerInfo *root, RelOptInfo *rel, AttrNumber attno);
 
 void
-planner_statistics_init(void)
+statistics_init(void)
 {
 	previous_stats_hook = get_index_stats_hook;
 	get_index_stats_hook = lend_statistics;

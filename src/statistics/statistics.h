@@ -14,7 +14,7 @@
 #include "../indextable.h"
 
 /* planner_statistics.c: lends the statistics of index tables to queries of their fact tables */
-extern void planner_statistics_init(void);
+extern void statistics_init(void);
 
 /*
  * statistics_source.c: the columns of index tables whose statistics are those of expressions

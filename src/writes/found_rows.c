@@ -104,7 +104,7 @@ static const CustomExecMethods exec_methods = {
 static const ScanType late_type = {{.CustomName = LATE_NAME,.CreateCustomScanState = create_scan_state}, &exec_methods, sizeof(CustomScanState)};
 
 void
-found_rows_init(void)
+writes_init(void)
 {
 	previous_planner = planner_hook;
 	planner_hook = plan_statement;

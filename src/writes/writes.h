@@ -15,7 +15,7 @@
 #include "../scan/scan.h"
 
 /* found_rows.c: the rows of statements that write or lock those of a partitioned fact table */
-extern void found_rows_init(void);
+extern void writes_init(void);
 
 /* keyed_scan.c: scans a partition for rows whose primary keys are known */
 extern void add_keyed_path(PlannerInfo *root, RelOptInfo *rel, FactDef *fact, List *keys);
