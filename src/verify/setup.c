@@ -40,6 +40,7 @@ typedef struct Setup
 } Setup;
 
 static Oid	shared_truncate(Oid fact);
+static char *told_unsubscribe(const char *what, const char *subscription, Oid fact);
 static char *subscription_names(List *relids);
 static char *told_drop_row_trigger(Oid relid);
 static char *refusing_trigger(Oid relid);
@@ -97,11 +98,11 @@ check_setup(IndexDef *def, Relation fact, Relation index_table, discrepancy_hand
 	check_that(&setup, !def->async || !def->fact->queue_lost,
 			   "queue table of the fact table was dropped with changes that had not been applied");
 	check_by_hand(&setup, writer == NULL,
-				  psprintf("index table is also written by a subscription; on the publisher, run ALTER PUBLICATION ... DROP TABLE %s; and here ALTER SUBSCRIPTION %s REFRESH PUBLICATION;",
-						   quoted_relation(def->relid), writer == NULL ? "" : writer));
+				  psprintf("index table is also written by a subscription; %s",
+						   told_unsubscribe(psprintf("TABLE %s", quoted_relation(def->relid)), writer, def->fact->relid)));
 	check_by_hand(&setup, catalog_writer == NULL,
-				  psprintf("tables of schema " IT_INTERNAL " are also written by a subscription; on the publisher, run ALTER PUBLICATION ... DROP TABLES IN SCHEMA " IT_INTERNAL "; and here ALTER SUBSCRIPTION %s REFRESH PUBLICATION;",
-						   catalog_writer == NULL ? "" : catalog_writer));
+				  psprintf("tables of schema " IT_INTERNAL " are also written by a subscription; %s",
+						   told_unsubscribe("TABLES IN SCHEMA " IT_INTERNAL, catalog_writer, def->fact->relid)));
 	truncated = shared_truncate(def->fact->relid);
 	check_by_hand(&setup, !OidIsValid(truncated),
 				  psprintf("several subscriptions write the fact table, and a TRUNCATE on one publisher would delete the rows of all; publish it under the names of its partitions, or refuse TRUNCATE here by a trigger; run %s",
@@ -111,6 +112,20 @@ check_setup(IndexDef *def, Relation fact, Relation index_table, discrepancy_hand
 		check_that(&setup, def->active || def->misplaced != NULL, "state of the index table is not active");
 	else
 		check_by_hand(&setup, def->active || def->misplaced != NULL, psprintf("state of the index table is not active; run %s", activation));
+}
+
+/*
+ * told_unsubscribe
+ *		Returns what to run so that a subscription (quoted; NULL: "") does not write what belongs to an index
+ *		table, but only its fact table.
+ */
+static char *
+told_unsubscribe(const char *what, const char *subscription, Oid fact)
+{
+	subscription = subscription == NULL ? "" : subscription;
+	return psprintf("on the publisher, run ALTER PUBLICATION ... DROP %s; and here ALTER SUBSCRIPTION %s REFRESH PUBLICATION;"
+					" if it is FOR ALL TABLES, run CREATE PUBLICATION ... FOR TABLE %s; there, and here ALTER SUBSCRIPTION %s SET PUBLICATION ...;",
+					what, subscription, quoted_relation(fact), subscription);
 }
 
 /* subscription_names: returns the name, quoted, of the first subscription that writes one of these relations, some of which may be InvalidOid; or NULL */

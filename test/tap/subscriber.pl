@@ -137,6 +137,25 @@ SQL
 	is($subscriber->safe_psql('postgres', "SELECT i.index_table, v.kind, v.problem FROM indextable.index_tables i, indextable.verify(i.index_table) v WHERE i.fact_table = '$table'::regclass"), '', "publish_via_partition_root = $root: verify() finds nothing");
 }
 
+# ---- all tables are published: what verify() says to run leaves the fact table alone
+
+$_->safe_psql('postgres', 'CREATE DATABASE "all"') for $publisher, $subscriber;
+$_->safe_psql('all', q(CREATE EXTENSION indextable; CREATE TABLE c (id int PRIMARY KEY, doc jsonb); SELECT indextable.create('c_k', 'c', '{k}'))) for $publisher, $subscriber;
+$publisher->safe_psql('all', 'CREATE PUBLICATION every FOR ALL TABLES');
+$subscriber->safe_psql('all', q(CREATE SUBSCRIPTION a CONNECTION ') . $publisher->connstr . q( dbname=all' PUBLICATION every WITH (copy_data = false)));
+my $problems = $subscriber->safe_psql('all', q(SELECT problem FROM indextable.verify('c_k') WHERE kind = 'setup'));
+like($problems, qr/^index table is also written by a subscription; /m, 'FOR ALL TABLES: verify() says that the index table is written');
+like($problems, qr/^tables of schema indextable_internal are also written by a subscription; /m, 'and the tables of the extension');
+my ($there, $then) = $problems =~ /if it is FOR ALL TABLES, run (CREATE PUBLICATION .*?;) there, and here (ALTER SUBSCRIPTION .*?;)/;
+s/\.\.\./one/ for $there, $then;
+$publisher->safe_psql('all', $there);
+$subscriber->safe_psql('all', $then);
+is($subscriber->safe_psql('all', q(SELECT problem FROM indextable.verify('c_k'))), '', 'when that is done, verify() finds nothing');
+$publisher->safe_psql('all', q(INSERT INTO c VALUES (1, '{"k": "a"}')));
+$publisher->wait_for_catchup('a');
+is($subscriber->safe_psql('all', q(SELECT k, id FROM c_k)), 'a|1', 'and what arrives has its entry');
+is($subscriber->safe_psql('all', q(SELECT count(*) FROM c)), 1, 'once');
+
 $subscriber->stop;
 $publisher->stop;
 done_testing();
