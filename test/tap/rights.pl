@@ -11,7 +11,8 @@ use Oracle;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = new_server('rights', "shared_preload_libraries = 'indextable'", 'indextable.naptime = 200ms', 'max_worker_processes = 20', 'autovacuum = off');
+my $node = new_server('rights', "shared_preload_libraries = 'indextable'", 'indextable.naptime = 200ms', 'max_worker_processes = 20', 'max_prepared_transactions = 5',
+	'autovacuum = off');
 my $db;
 
 # sql ROLE, SQL: what it prints, errors too; SQL of ours has none
@@ -421,6 +422,66 @@ SELECT current_user, current_setting('DateStyle'), current_setting('search_path'
 SQL
 };
 
+# ---- who writes changes before the transaction ends
+
+subtest 'a writer who is another at the commit' => sub {
+	tenant('changing');
+	is(super('CREATE ROLE writer_changing LOGIN; CREATE ROLE nobody_changing ROLE writer_changing'), '', 'others');
+	is(mine(<<'SQL'), '', 'fields that tell as whom they are evaluated');
+CREATE FUNCTION m.me(i int) RETURNS text IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN
+	RETURN concat_ws('|', current_user, current_setting('search_path'), current_setting('DateStyle'), current_setting('row_security'));
+END $$;
+CREATE TABLE m.f (id int PRIMARY KEY DEFERRABLE INITIALLY DEFERRED, doc jsonb);
+SELECT indextable.create('m.f_k', 'm.f', '{k, (m.me(id)) AS who}') \gset
+SELECT indextable.create('m.f_as', 'm.f', '{k, (m.me(id)) AS who}', maintenance => 'async') \gset
+SELECT indextable.create('m.f_tot', 'm.f', '{(m.me(id)) AS who}', totals => '{count(*)}') \gset
+GRANT INSERT, UPDATE, DELETE, SELECT ON m.f TO writer_changing;
+CREATE TABLE m.g (id int);
+CREATE FUNCTION m.write() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN INSERT INTO m.f VALUES (NEW.id, '{"k": "deferred"}'); RETURN NULL; END $$;
+CREATE CONSTRAINT TRIGGER late AFTER INSERT ON m.g DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION m.write();
+GRANT INSERT ON m.g TO writer_changing;
+SQL
+	is(sql('writer_changing', <<'SQL'), '1', 'pending entries, a deferred trigger, cursors that are held, and a prepared transaction');
+CREATE FUNCTION pg_temp.write(i int) RETURNS int LANGUAGE plpgsql AS $$ BEGIN INSERT INTO m.f VALUES (i, '{"k": "held"}'); RETURN i; END $$;
+BEGIN;
+SET LOCAL search_path = pg_temp;
+SET LOCAL DateStyle = 'German';
+SET LOCAL row_security = off;
+INSERT INTO m.f VALUES (1, '{"k": "a"}'), (2, '{"k": "b"}');
+UPDATE m.f SET id = 3 - id;
+SET LOCAL ROLE nobody_changing;
+COMMIT;
+BEGIN;
+INSERT INTO m.f VALUES (3, '{"k": "c"}');
+INSERT INTO m.f VALUES (3, '{"k": "d"}');
+DELETE FROM m.f WHERE doc ->> 'k' = 'c';
+INSERT INTO m.g VALUES (4);
+SET LOCAL ROLE nobody_changing;
+COMMIT;
+BEGIN;
+DECLARE c CURSOR WITH HOLD FOR SELECT pg_temp.write(i) FROM generate_series(10, 13) i;
+COMMIT;
+BEGIN;
+DECLARE c2 CURSOR WITH HOLD FOR SELECT count(*) FROM m.f WHERE doc ->> 'k' = 'a';
+SET LOCAL ROLE nobody_changing;
+COMMIT;
+FETCH c2;
+SQL
+	is(sql('writer_changing', <<'SQL'), '', '... which a session without temporary tables leaves');
+SET DateStyle = 'German';
+BEGIN;
+DELETE FROM m.f WHERE id >= 10;
+INSERT INTO m.f VALUES (5, '{"k": "e"}');
+SET LOCAL ROLE nobody_changing;
+PREPARE TRANSACTION 'changing';
+SQL
+	is(super("SET search_path = pg_temp; COMMIT PREPARED 'changing'; SELECT indextable.drain() \\gset"), '', 'committed by another');
+	is(super("SELECT who, count(*) FROM m.$_ GROUP BY 1"), 'changing|pg_catalog, pg_temp|ISO, YMD|on|5', "$_: as the owner, under fixed settings") for 'f_k', 'f_as';
+	is(super('SELECT who, sum(rows) FROM m.f_tot GROUP BY 1'), 'changing|pg_catalog, pg_temp|ISO, YMD|on|5', 'and totals');
+	is(super("SELECT k, id FROM m.f_k EXCEPT SELECT doc ->> 'k', id FROM m.f; SELECT doc ->> 'k', id FROM m.f EXCEPT SELECT k, id FROM m.f_k"), '', 'index tables are right');
+	is(super("SELECT * FROM indextable.verify('m.f')"), '', '... says verify(), too');
+};
+
 # ---- what those can do who have few rights
 
 subtest 'a role without rights' => sub {
@@ -484,6 +545,78 @@ SQL
 	super("SELECT * FROM indextable.verify('m.g'); SELECT * FROM indextable.verify('m.h'); INSERT INTO m.h VALUES (2, '{}')");
 	is(super("SELECT count(*) FROM m.f"), 1, 'forged comments run nothing');
 	got_nothing('forged triggers and comments');
+};
+
+# ---- texts that are SQL
+
+# As a superuser runs them: a dump, definitions, and what messages say.
+subtest 'names that a tenant chooses' => sub {
+	tenant('named');
+	is(mine(<<'SQL'), '', 'names that end what they are written in');
+SET client_min_messages = error;
+DO $do$
+DECLARE
+	bad text;
+	i int := 0;
+BEGIN
+	FOREACH bad IN ARRAY ARRAY[E'a"; ALTER ROLE named SUPERUSER; --', E'b\'); ALTER ROLE named SUPERUSER; --', E'c\n\\! touch named\nALTER ROLE named SUPERUSER;\n',
+		E'd$$; ALTER ROLE named SUPERUSER; --', E'e\\\'; ALTER ROLE named SUPERUSER; --', 'g%s%n%u', 'h */ ALTER ROLE named SUPERUSER; /*', 'SELECT', E'j\t{},[*]::AS @x'] LOOP
+		i := i + 1;
+		EXECUTE format('CREATE TABLE m.%I (%I int PRIMARY KEY, %I jsonb)', 't' || bad, 'id' || bad, 'doc' || bad);
+		EXECUTE format('CREATE FUNCTION m.%I(int) RETURNS boolean IMMUTABLE LANGUAGE sql AS ''SELECT true''', 'fn' || bad);
+		PERFORM indextable.create(format('m.%I', i || bad), format('m.%I', 't' || bad), ARRAY[format('k AS %I', 'k' || bad)],
+			filter => format('m.%I(%I)', 'fn' || bad, 'id' || bad), maintenance => CASE i % 2 WHEN 0 THEN 'async' ELSE 'transactional' END);
+		EXECUTE format('INSERT INTO m.%I SELECT i, jsonb_build_object(''k'', i) FROM generate_series(1, 5) i', 't' || bad);
+	END LOOP;
+END $do$;
+SQL
+	my $definitions = 'SELECT indextable.definition(index_table) FROM indextable.index_tables ORDER BY 1';
+	is(super("SELECT indextable.drain() \\gset\nSELECT count(*), count(*) FILTER (WHERE state = 'active') FROM indextable.index_tables"), '9|9', 'index tables');
+	my $defined = super($definitions);
+	my $dump = PostgreSQL::Test::Utils::tempdir() . '/dump';
+	for my $what ('--encoding=UTF8', '--schema-only')
+	{
+		$node->safe_psql('postgres', $_) for 'DROP DATABASE IF EXISTS restored WITH (FORCE)', 'CREATE DATABASE restored';
+		$node->command_ok([ 'pg_dump', $what, '-f', $dump, 'named' ], "dumped, $what");
+		$node->command_ok([ 'psql', '-Xq', $what eq '--schema-only' ? () : ('-v', 'ON_ERROR_STOP=1'), '-d', 'restored', '-f', $dump ], '... and restored');
+		next if $what eq '--schema-only';
+		$db = 'restored';
+		is(super($definitions), $defined, 'definitions are the same');
+		is(super('SELECT v.* FROM indextable.index_tables t, indextable.verify(t.index_table) v'), '', 'index tables are right');
+		is(super('SELECT count(indextable.drop(index_table)) FROM indextable.index_tables'), 9, 'they are dropped');
+		unlike(super("SET client_min_messages = error;\n$defined"), qr/ERROR/, 'and made again by what definition() says');
+		is(super($definitions), $defined, 'which it says again');
+		$db = 'named';
+	}
+	got_nothing('names');
+};
+
+# A filter that cannot be parsed concerns nobody else.
+subtest 'DDL of others, while a filter may not be called' => sub {
+	tenant('uncalled');
+	is(super('CREATE SCHEMA lent; GRANT ALL ON SCHEMA lent TO uncalled; CREATE ROLE other_uncalled LOGIN; GRANT CREATE ON DATABASE uncalled TO other_uncalled'), '', 'a schema of another');
+	is(mine(<<'SQL'), '', 'a filter that uses it');
+CREATE FUNCTION lent.is_ok(doc jsonb) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true';
+CREATE TABLE m.f (id int PRIMARY KEY, doc jsonb);
+SELECT indextable.create('m.f_k', 'm.f', '{k}', filter => 'lent.is_ok(doc)') \gset
+SELECT indextable.create('m.f_as', 'm.f', '{k}', filter => 'lent.is_ok(doc)', maintenance => 'async') \gset
+SQL
+	is(super('REVOKE ALL ON SCHEMA lent FROM uncalled'), '', 'which is not lent any more');
+	is(sql('other_uncalled', <<'SQL'), '', 'others alter what is theirs');
+CREATE SCHEMA o;
+CREATE FUNCTION o.f() RETURNS int LANGUAGE sql AS 'SELECT 1';
+ALTER FUNCTION o.f() RENAME TO g;
+CREATE TYPE o.e AS ENUM ('a');
+ALTER TYPE o.e RENAME TO e2;
+ALTER SCHEMA o RENAME TO o2;
+CREATE TABLE o2.f (id int PRIMARY KEY, doc jsonb);
+SELECT indextable.create('o2.f_k', 'o2.f', '{k}', maintenance => 'async') \gset
+INSERT INTO o2.f VALUES (1, '{"k": "a"}');
+SELECT indextable.wait('o2.f_k', '10min') \gset
+SELECT indextable.drain() \gset
+SQL
+	is(super('GRANT USAGE ON SCHEMA lent TO uncalled'), '', 'lent again');
+	is(mine("INSERT INTO m.f VALUES (1, '{\"k\": \"a\"}'); TABLE m.f_k"), 'a|1', '... and called');
 };
 
 # ---- row security
