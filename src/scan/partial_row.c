@@ -233,6 +233,7 @@ push_string(JsonbInState *state, JsonbIteratorToken token, char *text, int len)
 static void
 push_value(JsonbInState *state, Part *part, Datum value)
 {
+	static const int utc = 0;
 	char	   *text = NULL;
 
 	switch (part->field->type)
@@ -264,7 +265,8 @@ push_value(JsonbInState *state, Part *part, Datum value)
 		case DATEOID:
 		case TIMESTAMPOID:
 		case TIMESTAMPTZOID:
-			text = JsonEncodeDateTime(palloc(MAXDATELEN + 1), value, part->field->type, NULL);
+			/* The session's zone may have an offset that cannot be read. */
+			text = JsonEncodeDateTime(palloc(MAXDATELEN + 1), value, part->field->type, &utc);
 
 			break;
 		default:
