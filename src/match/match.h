@@ -32,7 +32,8 @@ typedef enum Taking
 	TAKE_NUMBER,				/* a number, of any type */
 	TAKE_TEXT,					/* the text of the field */
 	TAKE_JSON,					/* the value of the field, as jsonb */
-	TAKE_CONTAINED				/* jsonb that a document contains */
+	TAKE_CONTAINED,				/* jsonb that a document contains */
+	TAKE_DAY					/* a date or a time, near the field */
 } Taking;
 
 /*
@@ -159,6 +160,12 @@ extern bool double_of_field(IndexDef *def, Field *field, Node *expr, Index varno
 extern bool is_json_cast(IndexDef *def, Field *field, Node *expr, Index varno);
 extern bool is_number_cast(IndexDef *def, Field *field, Node *expr, Index varno, bool *rounded, bool *lossy);
 extern StrategyNumber number_strategy(Oid operator);
+
+/* time_value.c: what entries are searched by for a date or a time of another type */
+extern bool is_time_type(Oid type);
+extern StrategyNumber time_strategy(Oid operator);
+extern bool time_of_field(IndexDef *def, Field *field, Node *expr, Index varno, int *days);
+extern Taken take_day(Field *field, StrategyNumber strategy, Oid from, int days, Datum value, Datum *result);
 
 /* fact_checks.c: tells what constraints of a fact table say of the documents in it */
 extern bool check_says_not_null(IndexDef *def, Field *field);

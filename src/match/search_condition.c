@@ -119,6 +119,9 @@ compared_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Index varno,
  * 6.  It is the double that the field, a numeric, is rounded to: then the field is near the double
  * that it is compared with, or beyond.
  *
+ * 7.  It is a date or a time that is made of the text of the field, which is one, too, by other
+ * casts: see time_value.c.
+ *
  * For 3 to 5, a value that is NULL or JSON null is not at the path: such a row has no entry.
  */
 static List *
@@ -126,6 +129,7 @@ implied_by_operator(IndexDef *def, Oid operator, Oid collation, Node *expr, Node
 {
 	int			position;
 	StrategyNumber strategy = array ? BTEqualStrategyNumber : number_strategy(operator);
+	StrategyNumber of_times;
 	Oid			function;
 	List	   *result = NIL;
 
@@ -175,6 +179,19 @@ implied_by_operator(IndexDef *def, Oid operator, Oid collation, Node *expr, Node
 								   TAKE_NUMBER, 0, value, false);
 			if (strategy == BTEqualStrategyNumber && condition != NULL)
 				result = lappend(result, conversion(def, i, BTLessEqualStrategyNumber, TAKE_NUMBER, 0, value, false));
+		}
+		else if (!array && is_time_type(exprType(value)) && (of_times = time_strategy(operator)) != InvalidStrategy &&
+				 time_of_field(def, field, expr, varno, &bits))
+		{
+			if (of_times >= BTEqualStrategyNumber)
+				condition = conversion(def, i, BTGreaterEqualStrategyNumber, TAKE_DAY, bits, value, false);
+			if (of_times == BTEqualStrategyNumber && condition != NULL)
+			{
+				condition->lossy = true;
+				result = lappend(result, condition);
+			}
+			if (of_times <= BTEqualStrategyNumber)
+				condition = conversion(def, i, BTLessEqualStrategyNumber, TAKE_DAY, bits, value, false);
 		}
 		if (condition == NULL)
 			continue;
@@ -318,7 +335,8 @@ convert_constant(Field *field, Condition *condition)
 	Datum	   *elements;
 	int			n;
 
-	if (!IsA(constant, Const))
+	/* What a zone makes of a day is told when the scan starts. */
+	if (!IsA(constant, Const) || condition->taking == TAKE_DAY)
 		return true;
 	isnull = constant->constisnull;
 	get_typlenbyvalalign(condition->subtype, &len, &byval, &align);

@@ -86,6 +86,8 @@ take_value(Field *field, Condition *condition, Datum value, Datum *result)
 				(strategy != BTEqualStrategyNumber && scalar.type != jbvNumeric))
 				return TAKEN_UNKNOWN;
 			return take_scalar(field, strategy, &scalar, result);
+		case TAKE_DAY:
+			return take_day(field, strategy, condition->from, detail, value, result);
 		case TAKE_CONTAINED:
 			return contained_value(field, detail & 0xffff, detail >> 16, DatumGetJsonbP(value), result) ? TAKEN : TAKEN_UNKNOWN;
 	}

@@ -119,7 +119,8 @@ describe_conditions(IndexTableScan *scan, List *ancestors, ExplainState *es)
 		char	   *column = get_attname(scan->plan.index_table, condition->attno, true);
 
 		appendStringInfo(&buf, condition->array ? "%s(%s %s ANY (%s))" :
-						 condition->taking == TAKE_CONTAINED ? "%s(%s %s element of %s)" : "%s(%s %s %s)", i > 0 ? " AND " : "",
+						 condition->taking == TAKE_CONTAINED ? "%s(%s %s element of %s)" :
+						 condition->taking == TAKE_DAY ? "%s(%s %s about %s)" : "%s(%s %s %s)", i > 0 ? " AND " : "",
 						 column != NULL ? quote_identifier(column) : "?", get_opname(condition->operator), value);
 	}
 	return buf.data;

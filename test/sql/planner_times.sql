@@ -22,15 +22,26 @@ INSERT INTO query VALUES
 	($$SELECT (doc ->> 'at')::timestamptz, doc ->> 'kind' FROM event WHERE doc ->> 'at' IS NOT NULL ORDER BY (doc ->> 'at')::timestamptz DESC, id LIMIT 20$$, 'only event_at'),
 	($$SELECT max((doc ->> 'at')::timestamptz), min((doc ->> 'at')::timestamptz) FROM event WHERE doc ->> 'at' IS NOT NULL$$, 'only event_at'),
 	($$SELECT id FROM event WHERE doc ->> 'kind' = 'k1' AND (doc ->> 'until')::timestamptz(0) = '2026-03-29 09:00Z'$$, 'only event_kind'),
+	-- other types and whole days are near the value
+	($$SELECT id FROM event WHERE (doc ->> 'at')::timestamptz::date = '2026-03-30'$$, 'only event_at'),
+	($$SELECT id, doc FROM event WHERE (doc ->> 'at')::timestamptz::date > '2026-04-04' AND (doc ->> 'at')::date <= '2026-04-06'$$, 'event_at'),
+	($$SELECT id FROM event WHERE (doc ->> 'at')::timestamp < '2026-03-29 12:00' OR (doc ->> 'at')::timestamp::date = '2026-04-06'$$, NULL),
+	($$SELECT id FROM event WHERE date_trunc('day', (doc ->> 'at')::timestamptz) = '2026-03-30'::timestamptz$$, 'only event_at'),
+	($$SELECT id FROM event WHERE date_trunc('month', (doc ->> 'at')::timestamp) < '2026-04-01' AND date_trunc('week', (doc ->> 'at')::timestamptz::timestamp)::date >= '2026-03-30'$$, 'event_at'),
+	($$SELECT id FROM event WHERE (doc ->> 'at')::timestamp <= timestamptz '2026-03-28 05:00Z' AND '2026-03-28' <= (doc ->> 'at')::date$$, 'event_at'),
+	($$SELECT id FROM event WHERE (doc ->> 'at')::date > '5874897-12-30' OR (doc ->> 'at')::timestamptz::date < '4713-01-01 BC'$$, NULL),
+	($$SELECT id FROM event WHERE (doc ->> 'at')::date <= 'infinity' AND (doc ->> 'at')::date > '4712-01-01 BC' AND (doc ->> 'at')::timestamp::date < '294276-12-31'$$, NULL),
 	($$SELECT a.id, b.id FROM event a JOIN event b ON (a.doc ->> 'at')::timestamptz = (b.doc ->> 'until')::timestamptz(0) WHERE a.id < 20$$, NULL);
 INSERT INTO query VALUES
 	($$SELECT id FROM event WHERE (doc ->> 'at')::timestamptz > $1$$, 'only event_at', $$'2026-03-30'::timestamptz$$),
 	($$SELECT id FROM event WHERE (doc ->> 'at')::timestamptz > $1$$, 'only event_at', $$'2026-03-30'::date$$),
+	($$SELECT id FROM event WHERE (doc ->> 'at')::timestamptz::date = $1$$, 'only event_at', $$'2026-03-30'::date$$),
+	($$SELECT id FROM event WHERE (doc ->> 'at')::date BETWEEN $1 AND $2$$, 'event_at', $$'2026-03-30'::date, '2026-03-31'::date$$),
 	($$SELECT id FROM event WHERE (doc ->> 'at')::timestamptz = ANY ($1)$$, 'only event_at', $$'{2026-03-28 00:37Z,2026-03-28 03:05+02}'::timestamptz[]$$);
 CREATE FUNCTION pg_temp.in_all_zones(served boolean) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE zone text;
 BEGIN
-	FOREACH zone IN ARRAY '{UTC,America/New_York,Asia/Kolkata,Europe/Rome,-3:30}'::text[] LOOP
+	FOREACH zone IN ARRAY '{UTC,America/New_York,Asia/Kolkata,Europe/Rome,-3:30,FOO+100}'::text[] LOOP
 		PERFORM set_config('TimeZone', zone, true), set_config('DateStyle', CASE WHEN zone = 'UTC' THEN 'ISO' ELSE 'German, DMY' END, true);
 		RETURN QUERY SELECT zone || ': ' || d FROM query, pg_temp.differences(query.query, CASE WHEN served THEN scans END, args, NULL, ordered) d;
 	END LOOP;
