@@ -195,7 +195,7 @@ advise_on_new(DefinitionRow *row, IndexDef *def)
 	ErrorData  *error;
 
 	if (!setting_advice || index_calls_users_code(def) || !may_read(row->fact_table) ||
-		foreign_leaves(row->fact_table) != NIL)
+		elsewhere->leaves(row->fact_table) != NIL)
 		return;
 	if (def->is_unique || catalog_is_old())
 		return;
@@ -388,7 +388,7 @@ open_judged(Oid relid, DefinitionRow *row, const char *document)
 	place_check_fact(fact, false);
 	check_reader(fact, row);
 	row->fact_table = RelationGetRelid(fact);
-	if (foreign_leaves(row->fact_table) != NIL && stored_key(row->fact_table) == NIL)
+	if (elsewhere->leaves(row->fact_table) != NIL && stored_key(row->fact_table) == NIL)
 		row->primary_key = partition_columns(fact);
 	row->document = document_column(fact, document, row);
 	return fact;

@@ -320,7 +320,7 @@ lock_after_drain(LockWait *wait)
 static void
 drain_and_lock(LockWait *wait)
 {
-	if (foreign_leaves(wait->table) == NIL)
+	if (elsewhere->leaves(wait->table) == NIL)
 		drain_queue(wait->table, FEW_CHANGES);
 	lock_politely(wait, ShareRowExclusiveLock);
 }

@@ -118,7 +118,7 @@ next_rows(Build *b, Reconciliation *r, Datum *last_key)
 	list_sort(leaves, list_oid_cmp);
 	foreach_oid(relid, leaves)
 	{
-		bool		alone = get_rel_relkind(relid) == RELKIND_FOREIGN_TABLE;	/* in its batches */
+		bool		alone = elsewhere->has(relid);	/* in its batches */
 		int			n = r->n;
 		Relation	part;
 

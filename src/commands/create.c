@@ -175,7 +175,7 @@ indextable_create(PG_FUNCTION_ARGS)
 	if (is_totals(def))
 		check_totals(def, factdef, summed);
 	check_row_key(factdef, fact);
-	if (factdef->place->in_parts && parts.by == NULL)
+	if (factdef->place->index_tables->create != NULL && parts.by == NULL)
 	{
 		nparts = parts.partitions;
 		parts.partitions = 0;

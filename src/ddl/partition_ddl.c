@@ -227,7 +227,7 @@ handle_attached_partition(Oid root, Oid partition)
 	if (elsewhere->feeds->of(root) != NIL)
 		elsewhere->feeds->require_of(rel, partition);
 	relation_close(rel, NoLock);
-	if (foreign_leaves(partition) != NIL)
+	if (elsewhere->leaves(partition) != NIL)
 		elsewhere->snapshots->warn(root, elsewhere->feeds->of(root) != NIL);
 	update_entries_of_partition(root, partition, true, NULL);
 
@@ -411,7 +411,7 @@ handle_new_partition(CreateStmt *stmt, char *schema)
 	root = OidIsValid(relid) ? registered_root(relid) : InvalidOid;
 	if (!OidIsValid(root) || root == relid || !catalog_has_fact(root))
 		return;
-	if (get_rel_relkind(relid) == RELKIND_FOREIGN_TABLE)
+	if (elsewhere->has(relid))
 	{
 		handle_attached_partition(root, relid);
 		return;

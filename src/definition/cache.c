@@ -519,7 +519,7 @@ distrust_without_triggers(FactDef *factdef, Relation fact)
 {
 	bool		writers = factdef->nsync > 0 || factdef->ntotals > 0;
 
-	if (fact_triggers_as_made(fact, writers, factdef->place->in_parts))
+	if (fact_triggers_as_made(fact, writers, factdef->place->triggers->definition != NULL))
 		return;
 	for (int i = 0; i < factdef->ndefs; i++)
 		factdef->defs[i]->active = false;

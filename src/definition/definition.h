@@ -284,6 +284,7 @@ extern void note_feed(FactDef *factdef, Relation fact, bool feed);
 extern FactDef *make_fact_def(Relation fact, List *key, const char **names, MemoryContext cxt);
 extern IndexDef *make_index_def(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel, int nkept,
 								const char **column_names);
+extern void require_kept(IndexDef *def);
 extern bool definition_complete_primary_key(IndexDef *def, Relation rel);
 extern IndexDef *definition_resolve(DefinitionRow *row, Relation fact, Relation replaced, int nkept);
 extern bool definition_complete(IndexDef *def, Relation fact, Relation rel);

@@ -24,6 +24,7 @@
 
 #include "../catalog/catalog.h"
 #include "../indextable.h"
+#include "../place/place.h"
 #include "../util/arguments.h"
 #include "../util/inherit.h"
 #include "../util/relation.h"
@@ -330,7 +331,7 @@ report_no_primary_key(Oid fact)
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("table \"%s\" has no primary key", get_rel_name(fact)),
 			 errdetail("Entries of an index table refer to fact rows by their primary key."),
-			 foreign_leaves(fact) == NIL ?
+			 elsewhere->leaves(fact) == NIL ?
 			 errhint("Run ALTER TABLE %s ADD %s;", quoted_relation(fact), possible_key(fact)) :
 			 errhint("A table with foreign partitions cannot have a primary key. Name the columns that identify a row with primary_key => '{...}'.")));
 }
@@ -401,7 +402,7 @@ row_key_index(FactDef *def, Relation leaf)
 	{
 		char	   *columns = column_list(def->relid, def->pk_attno, def->npk);
 
-		if (foreign_leaves(def->relid) == NIL)
+		if (elsewhere->leaves(def->relid) == NIL)
 			report_no_primary_key(def->relid);
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

@@ -67,7 +67,7 @@ leaf_of(FactDef *def, Relation rel)
 	leaf = hash_search(def->leaves, &relid, HASH_FIND, NULL);
 	if (leaf == NULL || def->stale)
 	{
-		const RowSource *source = rel->rd_rel->relkind == RELKIND_FOREIGN_TABLE ? elsewhere->rows : NULL;
+		const RowSource *source = elsewhere->has(relid) ? elsewhere->rows : NULL;
 		Oid			pk_index = source != NULL ? InvalidOid : row_key_index(def, rel);
 		AttrMap    *map = build_attrmap_by_name_if_req_compat(RelationGetDescr(rel), def->desc);
 		TupleTableSlot *slots[2] = {NULL, NULL};

@@ -567,3 +567,10 @@ note_feed(FactDef *factdef, Relation fact, bool feed)
 		if (!TupleDescAttr(desc, i)->attisdropped)
 			factdef->queued = bms_add_member(factdef->queued, i + 1 - FirstLowInvalidHeapAttributeNumber);
 }
+
+/* require_kept: raises an error if an index table is not kept in step where its tables are */
+void
+require_kept(IndexDef *def)
+{
+	place_report_problem(def->name, def->misplaced);
+}

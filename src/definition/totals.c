@@ -185,7 +185,7 @@ void
 check_totals(IndexDef *def, FactDef *fact, List *summed)
 {
 	const char *why = fact->place->no_totals != NULL ? fact->place->no_totals :
-		!OidIsValid(fact->pk_index) || foreign_leaves(fact->relid) != NIL ? "Some of its rows are on other servers." : NULL;
+		!OidIsValid(fact->pk_index) || elsewhere->leaves(fact->relid) != NIL ? "Some of its rows are on other servers." : NULL;
 
 	if (why != NULL)
 		ereport(ERROR,

@@ -163,7 +163,7 @@ block_scan_count_blocks(Relation rel, double percent)
 	{
 		Relation	leaf = relation_open(relid, NoLock);
 
-		if (leaf->rd_rel->relkind != RELKIND_FOREIGN_TABLE)
+		if (!elsewhere->has(relid))
 			blocks += count_sampled_blocks(leaf, percent);
 		relation_close(leaf, NoLock);
 	}

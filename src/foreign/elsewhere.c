@@ -32,7 +32,7 @@ static const SnapshotMethods snapshots = {
 	.warn = warn_foreign
 };
 
-static const Elsewhere methods = {&foreign_rows, &feeds, &snapshots};
+static const Elsewhere methods = {is_foreign, foreign_leaves, &foreign_rows, &feeds, &snapshots};
 
 void
 foreign_init(void)

@@ -98,6 +98,10 @@ extern bool foreign_plan_fits(FactDef *def, PartitionKeys *parts, int nparts);
 extern void foreign_plan_fetch(FactDef *def, Bitmapset *columns, PartitionKeys *parts, int nparts,
 							   void (*each) (TupleTableSlot *row, void *arg), void *arg);
 
+/* remote_table.c: tables of other servers */
+extern bool is_foreign(Oid relid);
+extern List *foreign_leaves(Oid relid);
+
 /*
  * foreign_snapshot.c: takes snapshots of the same moment on all servers that have partitions
  * of a fact table, and warns and refuses where that is not enough.

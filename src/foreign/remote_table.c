@@ -9,6 +9,8 @@
 #include "postgres.h"
 
 #include "access/relation.h"
+#include "catalog/indexing.h"
+#include "catalog/pg_index.h"
 #include "commands/defrem.h"
 #include "foreign/foreign.h"
 #include "utils/builtins.h"
@@ -17,9 +19,12 @@
 
 #include "../indextable.h"
 #include "../util/inherit.h"
+#include "../util/relation.h"
+#include "foreign.h"
 #include "remote.h"
 
 static RemoteTable *remote_table(Oid relid);
+static bool has_unique_index(Oid relid);
 
 /*
  * tables_on
@@ -106,4 +111,51 @@ remote_columns(FactDef *def, Oid relid)
 		appendStringInfo(&list, "%s%s", i > 0 ? ", " : "", quote_literal_cstr(name));
 	}
 	return psprintf("ARRAY[%s]::pg_catalog.name[]", list.data);
+}
+
+/* is_foreign: returns whether a table is on another server */
+bool
+is_foreign(Oid relid)
+{
+	return get_rel_relkind(relid) == RELKIND_FOREIGN_TABLE;
+}
+
+/*
+ * foreign_leaves
+ *		Lists the partitions of a table, however deep, that are on other servers; locks none.
+ *
+ * The server allows none under a unique index.  That is looked up first, because a table
+ * may have thousands of partitions, and few of those that are asked for have foreign ones.
+ */
+List *
+foreign_leaves(Oid relid)
+{
+	List	   *result = NIL;
+
+	if (get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE && has_unique_index(relid))
+		return NIL;
+	foreach_oid(table, list_with_partitions(relid))
+	{
+		if (get_rel_relkind(table) == RELKIND_FOREIGN_TABLE)
+			result = lappend_oid(result, table);
+	}
+	return result;
+}
+
+/* has_unique_index: returns whether a table has a unique index that is valid, and so on all of its partitions */
+static bool
+has_unique_index(Oid relid)
+{
+	CatalogScan scan = catalog_scan_begin(IndexRelationId, IndexIndrelidIndexId, Anum_pg_index_indrelid, relid, NULL);
+	bool		found = false;
+	HeapTuple	tuple;
+
+	while (HeapTupleIsValid(tuple = catalog_scan_next(&scan)))
+	{
+		Form_pg_index index = (Form_pg_index) GETSTRUCT(tuple);
+
+		found |= index->indisunique && index->indisvalid;
+	}
+	catalog_scan_end(&scan);
+	return found;
 }

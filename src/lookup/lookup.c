@@ -305,7 +305,7 @@ lookup_check_access(Lookup *lookup)
 void
 require_active(IndexDef *def)
 {
-	place_report_problem(def->name, def->misplaced);
+	require_kept(def);
 	if (!def->active)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

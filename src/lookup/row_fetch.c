@@ -108,7 +108,7 @@ partition_on_other_server(Lookup *lookup, Datum *key)
 	{
 		Oid			partition = route_key(lookup->factdef, lookup->fact, key);
 
-		return get_rel_relkind(partition) == RELKIND_FOREIGN_TABLE ? partition : InvalidOid;
+		return elsewhere->has(partition) ? partition : InvalidOid;
 	}
 	begin_reading(lookup);
 	return live_scan_is_elsewhere(&lookup->fact_rows, key) ?

@@ -93,7 +93,7 @@ drain_local_queue(Oid fact_table, DrainCall *call)
 	/* From the first one on the other tables may have used the same servers. */
 	if (!call->reading)
 		elsewhere->snapshots->check_unused(fact_table, "drain()");
-	if (foreign_leaves(fact_table) != NIL)
+	if (elsewhere->leaves(fact_table) != NIL)
 	{
 		ErrorData  *error = NULL;
 

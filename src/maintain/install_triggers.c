@@ -347,7 +347,7 @@ needs_trigger(Oid relid, const FactTrigger *trigger, int kind, bool transactiona
 static bool
 is_fed_only(Oid fact)
 {
-	if (catalog_is_feed(fact) || foreign_leaves(fact) == NIL)
+	if (catalog_is_feed(fact) || elsewhere->leaves(fact) == NIL)
 		return false;
 	foreach_ptr(DefinitionRow, row, catalog_read_definitions(fact, InvalidOid))
 	{
@@ -385,7 +385,7 @@ has_queue_in_parts(Oid fact)
 static int
 kind_of(Oid relid, Oid fact)
 {
-	return relid != fact ? (get_rel_relkind(relid) == RELKIND_FOREIGN_TABLE ? ON_FOREIGN : ON_PARTITION) :
+	return relid != fact ? (elsewhere->has(relid) ? ON_FOREIGN : ON_PARTITION) :
 		place_has_parts(relid) && has_queue_in_parts(relid) ? ON_DISTRIBUTED :
 		get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ? ON_ROOT : ON_PLAIN;
 }

@@ -67,7 +67,7 @@ update_entries_of_partition(Oid root, Oid partition, bool attached, List **whole
 	Relation	root_rel = relation_open(root, AccessShareLock);
 	Relation	rel = relation_open(partition, NoLock);
 	bool		by_bounds = !attached &&
-		(foreign_leaves(partition) != NIL || OidIsValid(find_root_detached_from(partition)));
+		(elsewhere->leaves(partition) != NIL || OidIsValid(find_root_detached_from(partition)));
 	FactDef    *def = open_definition(root_rel);
 	List	   *left_alone = NIL;
 
@@ -292,7 +292,7 @@ prepare_truncate(Relation rel)
 		update_entries_of_partition(root, RelationGetRelid(rel), false, NULL);
 	else if (!HAS_FOREIGN_TRUNCATE_TRIGGERS)
 	{
-		foreach_oid(relid, foreign_leaves(RelationGetRelid(rel)))
+		foreach_oid(relid, elsewhere->leaves(RelationGetRelid(rel)))
 			update_entries_of_partition(root, relid, false, NULL);
 	}
 }

@@ -162,6 +162,10 @@ typedef struct SnapshotMethods
 /* What is on other servers, in foreign partitions. */
 typedef struct Elsewhere
 {
+	/* whether a table is on another server */
+	bool		(*has) (Oid relid);
+	/* lists the leaves of a table that are, or the table itself, by OID */
+	List	   *(*leaves) (Oid relid);
 	const RowSource *rows;
 	const FeedMethods *feeds;
 	const SnapshotMethods *snapshots;

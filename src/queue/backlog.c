@@ -326,7 +326,7 @@ queue_of_index_table(Oid index_table, FactTableRow *queue)
 		report_not_index_table(index_table);
 	fact = def->fact;
 	async = def->async;
-	place_report_problem(def->name, def->misplaced);
+	require_kept(def);
 	if (async && fact->queue_lost)
 		queue_lost_error(fact);
 	*queue = (FactTableRow)

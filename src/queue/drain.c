@@ -285,7 +285,7 @@ check_row_indexes(FactDef *def)
 {
 	for (int i = def->nsync; i < def->ndefs; i++)
 	{
-		place_report_problem(def->defs[i]->name, def->defs[i]->misplaced);
+		require_kept(def->defs[i]);
 		if (!OidIsValid(def->defs[i]->row_index))
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

@@ -65,7 +65,7 @@ refuse_queue_over_foreign(Oid fact)
 		else
 			building |= is_queued(row);
 	}
-	if (async && building && foreign_leaves(fact) != NIL)
+	if (async && building && elsewhere->leaves(fact) != NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("changes of table \"%s\" cannot be queued because it has foreign partitions", get_rel_name(fact)),
@@ -77,7 +77,7 @@ refuse_queue_over_foreign(Oid fact)
 void
 refuse_feed_over_foreign(Oid fact)
 {
-	if (foreign_leaves(fact) != NIL)
+	if (elsewhere->leaves(fact) != NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("table \"%s\" cannot have a feed because it has foreign partitions", get_rel_name(fact)),

@@ -32,7 +32,6 @@
 #include "inherit.h"
 #include "relation.h"
 
-static bool has_unique_index(Oid relid);
 
 /* list_with_partitions: lists a table and its partitions without those that are being detached; locks none */
 List *
@@ -61,28 +60,6 @@ lock_leaves(Oid relid, Snapshot snapshot)
 	foreach_oid(table, tree_of(relid, snapshot, AccessShareLock, false))
 	{
 		if (get_rel_relkind(table) != RELKIND_PARTITIONED_TABLE)
-			result = lappend_oid(result, table);
-	}
-	return result;
-}
-
-/*
- * foreign_leaves
- *		Lists the partitions of a table, however deep, that are on other servers; locks none.
- *
- * The server allows none under a unique index.  That is looked up first, because a table
- * may have thousands of partitions, and few of those that are asked for have foreign ones.
- */
-List *
-foreign_leaves(Oid relid)
-{
-	List	   *result = NIL;
-
-	if (get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE && has_unique_index(relid))
-		return NIL;
-	foreach_oid(table, list_with_partitions(relid))
-	{
-		if (get_rel_relkind(table) == RELKIND_FOREIGN_TABLE)
 			result = lappend_oid(result, table);
 	}
 	return result;
@@ -121,24 +98,6 @@ is_locked_here(Oid relid)
 
 	SET_LOCKTAG_RELATION(tag, MyDatabaseId, relid);
 	return lock_held_by_me(&tag);
-}
-
-/* has_unique_index: returns whether a table has a unique index that is valid, and so on all of its partitions */
-static bool
-has_unique_index(Oid relid)
-{
-	CatalogScan scan = catalog_scan_begin(IndexRelationId, IndexIndrelidIndexId, Anum_pg_index_indrelid, relid, NULL);
-	bool		found = false;
-	HeapTuple	tuple;
-
-	while (HeapTupleIsValid(tuple = catalog_scan_next(&scan)))
-	{
-		Form_pg_index index = (Form_pg_index) GETSTRUCT(tuple);
-
-		found |= index->indisunique && index->indisvalid;
-	}
-	catalog_scan_end(&scan);
-	return found;
 }
 
 /*

@@ -19,7 +19,6 @@ extern List *tree_children(Oid parent, Snapshot snapshot, bool detached);
 extern Oid	tree_parent(Oid relid, TransactionId *detached);
 extern List *lock_leaves(Oid relid, Snapshot snapshot);
 extern List *list_with_partitions(Oid relid);
-extern List *foreign_leaves(Oid relid);
 extern Oid	foreign_table_in_use(List *servers);
 extern bool is_locked_here(Oid relid);
 

@@ -146,7 +146,7 @@ verify_index_table(Oid index_table, double sample, discrepancy_handler handler, 
 static bool
 may_remove_records(Verify *v)
 {
-	return v->sample >= 100 && v->def->active && v->def->misplaced == NULL && !v->def->fact->place->in_parts &&
+	return v->sample >= 100 && v->def->active && v->def->misplaced == NULL && v->def->fact->place->index_tables->verify == NULL &&
 		(!v->def->fact->partitioned || OidIsValid(v->def->fact->pk_index)) &&
 		!RecoveryInProgress() && !XactReadOnly && !IsolationUsesXactSnapshot() && !written_by_us(v->def->fact) &&
 		!catalog_is_old();
@@ -164,7 +164,7 @@ lock_partitions(Oid fact)
 {
 	foreach_oid(relid, list_with_partitions(fact))
 	{
-		if (relid != fact && get_rel_relkind(relid) != RELKIND_FOREIGN_TABLE)
+		if (relid != fact && !elsewhere->has(relid))
 			(void) lock_if_exists(relid, AccessShareLock);
 	}
 }

@@ -43,6 +43,7 @@
 #include "../definition/definition.h"
 #include "../entry/scans.h"
 #include "../indextable.h"
+#include "../place/place.h"
 #include "../util/fixed_settings.h"
 #include "../util/inherit.h"
 #include "../util/subxact.h"
@@ -140,7 +141,7 @@ wanted_workers(Verify *v)
 
 	/* Workers cannot use the session's transactions on other servers. */
 	if (v->shard != NULL ||
-		foreign_leaves(RelationGetRelid(v->fact)) != NIL || !entries_are_parallel_safe(v->def))
+		elsewhere->leaves(RelationGetRelid(v->fact)) != NIL || !entries_are_parallel_safe(v->def))
 		return 0;
 	rel = makeNode(RelOptInfo);
 	rel->reloptkind = RELOPT_BASEREL;
