@@ -1,6 +1,6 @@
 #!/bin/bash
-# Called by 8-async.sql: shows how the backlog of the table package falls, by a figure every tenth of a second, from
-# 9 (all of it is left) to 0. Gives up after an hour, as the step after it does.
+# Called by 8-async.sql: shows how the backlog of the table package falls, in percent, each ten of them once. Gives up after
+# an hour, as the step after it does.
 set -euo pipefail
 
 backlog() {
@@ -8,12 +8,15 @@ backlog() {
 }
 
 most=$(backlog)
-left=$most
-printf '  %d changes are left: ' "$most"
+left=$most shown=10
+printf '  %d changes are left' "$most"
 while [ "$left" -gt 0 ]; do
     [ "$SECONDS" -lt 3600 ] || exit 1
-    printf '%d' $((left * 9 / most))
+    if [ $((left * 10 / most)) -lt "$shown" ]; then
+        shown=$((left * 10 / most))
+        printf ', %d %%' $((left * 100 / most))
+    fi
     sleep 0.1
     left=$(backlog)
 done
-printf ', and none is left\n'
+printf ', and now none\n'
