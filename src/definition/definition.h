@@ -104,6 +104,7 @@ extern void check_not_detached(Relation rel);
 extern char *field_as_written(Relation fact, FieldSpec *spec, RowExpression *expression);
 extern List *stored_fields(Relation fact, List *texts);
 extern List *definition_expressions(IndexDef *def);
+extern List *definition_nodes(IndexDef *def);
 extern List *parse_expressions(Relation fact, DefinitionRow *row, const char **column_names);
 extern void make_field(IndexDef *def, int i, const char *text, AttrNumber attno, Relation fact,
 					   Form_pg_attribute column, bool is_new, const char **column_names);

@@ -208,6 +208,18 @@ definition_expressions(IndexDef *def)
 	return result;
 }
 
+/* definition_nodes: lists what entries are computed by, parsed: the filter, and the expressions and casts of columns */
+List *
+definition_nodes(IndexDef *def)
+{
+	List	   *result = def->filter == NULL ? NIL : list_make1(expression_node(def->filter));
+
+	for (int i = 0; i < def->nkeys + def->nincludes; i++)
+		if (def->fields[i].convert != NULL)
+			result = lappend(result, expression_node(def->fields[i].convert));
+	return result;
+}
+
 /*
  * parse_expressions
  *		Returns the filter of a row of the catalog, and then for each key field and each included

@@ -18,10 +18,10 @@
 #include "postgres.h"
 
 #include "access/table.h"
-#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
 #include "utils/builtins.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -48,7 +48,8 @@ static void run_lookup(FunctionCallInfo fcinfo, int arg, bool rows);
 static bool is_newer_than_snapshot(Lookup *lookup);
 static void scan_entries(Lookup *lookup);
 static bool may_compute_entries(Lookup *lookup);
-static bool is_forbidden_function(Form_pg_depend form, Oid role);
+static bool calls_forbidden_function(Node *node, void *context);
+static bool is_forbidden_function(Oid function, void *context);
 static bool wait_until_fresh(Oid index_table, int64 max_lag, int64 timeout);
 
 /* indextable_lookup_documents: lookup(index_table, key, max_lag, timeout) returns documents */
@@ -330,14 +331,22 @@ may_compute_entries(Lookup *lookup)
 	return pg_class_aclcheck(fact, GetUserId(), ACL_SELECT) == ACLCHECK_OK &&
 		(!lookup->shows_entries ||
 		 (!lookup->def->async && check_enable_rls(fact, InvalidOid, false) != RLS_ENABLED)) &&
-		!find_table_dependencies(lookup->def->relid, is_forbidden_function, GetUserId(), false);
+		!calls_forbidden_function((Node *) definition_nodes(lookup->def), NULL);
 }
 
-/* is_forbidden_function: returns whether a dependency is on a function that a role may not call */
+/* calls_forbidden_function: returns whether a node calls a function, also by an operator, that the current user may not call */
 static bool
-is_forbidden_function(Form_pg_depend form, Oid role)
+calls_forbidden_function(Node *node, void *context)
 {
-	return form->refclassid == ProcedureRelationId && !may_execute(form->refobjid, role);
+	return node != NULL &&
+		(check_functions_in_node(node, is_forbidden_function, context) ||
+		 expression_tree_walker(node, calls_forbidden_function, context));
+}
+
+static bool
+is_forbidden_function(Oid function, void *context)
+{
+	return !may_execute(function, GetUserId());
 }
 
 /*

@@ -235,6 +235,30 @@ SET ROLE regress_it_owner;
 REVOKE EXECUTE ON FUNCTION hidden FROM PUBLIC;
 SET ROLE regress_it_reader;
 SELECT * FROM tells() WHERE what LIKE '%hidden%';
+-- nor by an operator, or by one of the server's own
+SET ROLE regress_it_owner;
+CREATE FUNCTION hidden2(jsonb, text) RETURNS text LANGUAGE sql IMMUTABLE AS $$SELECT $1 ->> $2$$;
+CREATE OPERATOR ->>> (LEFTARG = jsonb, RIGHTARG = text, FUNCTION = hidden2);
+SELECT indextable.create('told_operator', 'told', ARRAY[$$(doc OPERATOR(security.->>>) 's') AS o$$]), indextable.create('told_upper', 'told', $${k}$$, filter => $$upper(doc ->> 's') = 'ONE'$$) \gset
+REVOKE EXECUTE ON FUNCTION hidden2 FROM PUBLIC;
+CREATE VIEW looked_up AS SELECT indextable.lookup('told_operator', '{"o": "one"}') ->> 's' AS s;
+GRANT SELECT ON looked_up TO regress_it_reader;
+SET ROLE regress_it_reader;
+SELECT indextable.lookup('told_operator', '{"o": "one"}') ->> 's';
+SELECT * FROM indextable.query('told_operator', '{"o": "one"}');
+TABLE looked_up;
+SELECT indextable.lookup('told_upper', '{"k": "a"}') ->> 's';
+RESET ROLE;
+BEGIN;
+REVOKE EXECUTE ON FUNCTION pg_catalog.upper(text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION pg_catalog.upper(text) TO regress_it_owner;
+SET LOCAL ROLE regress_it_reader;
+SELECT indextable.lookup('told_upper', '{"k": "a"}') ->> 's';
+ROLLBACK;
+SET ROLE regress_it_owner;
+DROP VIEW looked_up;
+SELECT indextable.drop('told_operator'), indextable.drop('told_upper') \gset
+DROP OPERATOR ->>> (jsonb, text);
 -- under row security, no entries
 SET ROLE regress_it_owner;
 CREATE POLICY own ON told USING (who = current_user);
@@ -265,7 +289,7 @@ BEGIN;
 REVOKE SELECT ON ALL TABLES IN SCHEMA security FROM regress_it_evil;
 ROLLBACK;
 DROP TABLE told;
-DROP FUNCTION hidden, tells;
+DROP FUNCTION hidden, hidden2, tells;
 
 -- ---- rows are fetched by policies also if a column has the name that the query gives the table
 SET ROLE regress_it_owner;
