@@ -33,6 +33,7 @@
 #include "lock_wait.h"
 #include "sleep.h"
 #include "subxact.h"
+#include "while_set.h"
 
 /* How often lock_without_delaying_others() looks whether a lock is free, and how many ms it rests after each look. */
 #define TRIES				20
@@ -104,6 +105,7 @@ wait_for_lockers(LockWait *wait, Oid relid, LOCKMODE mode)
 {
 	int			longest = Max(DeadlockTimeout / 2, 1);
 	Lockers		lockers;
+	volatile bool ended;
 
 	wait->waited += LOCK_TIMEOUT;	/* of the attempt that has failed */
 	show_lock_wait(wait, PROGRESS_CREATEIDX_PHASE_WAIT_1);
@@ -112,8 +114,11 @@ wait_for_lockers(LockWait *wait, Oid relid, LOCKMODE mode)
 	wait->pause = Min(Max(2 * wait->pause, FIRST_PAUSE), longest);
 	lockers = list_lockers(relid, mode);
 	InvalidateCatalogSnapshotConditionally();	/* it would hold up vacuum */
-	for (int ms = FIRST_SLICE; !wait_for_slice(wait, &lockers, Min(ms, time_left(wait))); ms = longest)
-		;
+	ended = wait_for_slice(wait, &lockers, Min(FIRST_SLICE, time_left(wait)));
+	/* log_lock_waits tells of the first slice, and not of each. */
+	WHILE_SET(log_lock_waits, false,
+			  while (!ended)
+			  ended = wait_for_slice(wait, &lockers, Min(longest, time_left(wait))));
 	pfree(lockers.vxids);
 }
 
