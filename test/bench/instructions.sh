@@ -1,10 +1,11 @@
-# Instructions a row, counted by callgrind, which do not depend on what else the machine does. Sourced by bench.sh, which calls
+# Instructions a row, and a query that is planned, counted by callgrind, which do not depend on what else the machine does. Sourced by bench.sh, which calls
 # instructions_part. A server in single-user mode on a data directory of its own runs each work in a loop; where a statement ends,
 # callgrind writes down what it took.
-# Lines in instructions.tsv: work, variant, instructions a row.
+# Lines in instructions.tsv: work, variant, instructions a row, or a query.
 
 ROWS_CALLGRIND_BASE=20000
 ROWS_WARM=300    # run before what is counted, since caches are filled then
+PLANS=5          # queries that are planned after two that are not counted
 
 # as_server COMMAND: as the user whom the server runs as, because it refuses to run as root
 as_server() { if [ "$(id -u)" = 0 ]; then setpriv --reuid=postgres --regid=postgres --init-groups "$@"; else "$@"; fi; }
@@ -21,6 +22,16 @@ loop() {
 	printf 'DO $$ BEGIN FOR i IN %s..%s LOOP %s; END LOOP; END $$;\n\n' "$1" $(($1 + ROWS_WARM - 1)) "$2" \
 		$(($1 + ROWS_WARM)) $(($1 + ROWS_WARM + ROWS_CALLGRIND - 1)) "$2"
 }
+
+# planned_query PAIRS: plans a query by so many pairs of values, which is to take instructions in proportion; two statements of the server
+planned_query() {
+	local n query
+	query="SELECT id FROM bench.fact WHERE (doc->>'town', doc->>'name') IN ($(seq "$1" | sed "s/.*/('t&', 'n&')/" | paste -sd,))"
+	for n in 2 $PLANS; do printf 'DO $$ BEGIN FOR i IN 1..%s LOOP EXECUTE $q$EXPLAIN %s$q$; END LOOP; END $$;\n\n' "$n" "$query"; done
+}
+
+# counted_of WORK: how many rows, or queries, are counted
+counted_of() { if [[ $1 = plan_* ]]; then echo $PLANS; else echo "$ROWS_CALLGRIND"; fi; }
 
 # counted_indexes KIND COUNT: SQL that gives bench.fact so many expression B-trees or index tables, of the fields that async.sh has
 counted_indexes() {
@@ -42,6 +53,7 @@ counted_statement() {
 	insert_array) loop $((ROWS_CALLGRIND_BASE + 1)) "INSERT INTO bench.fact (id, doc) SELECT id, doc::jsonb FROM bench_data.source_marks WHERE id = i" ;;
 	keep) loop 1 "UPDATE bench.fact SET doc = jsonb_set(doc, '{balance}', to_jsonb(i)) WHERE id = $id" ;;
 	move*) loop 5001 "UPDATE bench.fact SET doc = jsonb_set(doc, '{town}', to_jsonb(bench_data.town(i * 31 % $TOWNS))) WHERE id = $id" ;;
+	plan_*) planned_query "${1#plan_}" ;;
 	delete*) loop 10001 "DELETE FROM bench.fact WHERE id = $id" ;;
 	esac
 }
@@ -69,7 +81,7 @@ count_instructions() {
 	if grep -E 'ERROR|FATAL|PANIC' "$tmp/alone/log" >&2; then die "instructions: $2 has failed"; fi
 	for work in $4; do
 		n=$((n + 2))
-		awk -v work="$work" -v variant="$2" -v rows="$ROWS_CALLGRIND" '/^(summary|totals):/ && $2 > most { most = $2 }
+		awk -v work="$work" -v variant="$2" -v rows="$(counted_of "$work")" '/^(summary|totals):/ && $2 > most { most = $2 }
 			END { if (!most) exit 1; printf "%s\t%s\t%.0f\n", work, variant, most / rows }' "$tmp/alone/out.$n" >> "$tmp/instructions.tsv" ||
 			die "instructions: callgrind has counted nothing"
 	done
@@ -81,6 +93,8 @@ instructions_part() {
 	mkdir "$tmp/alone"
 	if [ "$(id -u)" = 0 ]; then chown postgres "$tmp/alone"; fi
 	as_server "$($PG_CONFIG --bindir)/initdb" -D "$template" -U postgres -A trust -E UTF8 --locale=C.UTF-8 --no-sync > /dev/null
+	# In single-user mode tables have OIDs of the server's own, which are not considered when queries are planned.
+	as_server "$($PG_CONFIG --bindir)/pg_resetwal" -o 20000 -D "$template" > /dev/null
 	{
 		printf 'fsync = off\nshared_buffers = 256MB\nmax_wal_size = 8GB\njit = off\nsynchronous_commit = off\n'
 		printf "shared_preload_libraries = 'indextable'\n"
@@ -102,6 +116,9 @@ instructions_part() {
 	for variant in $ARRAY_VARIANTS; do count_instructions marks "$variant" "$here/variants/marks/$variant.sql" "insert_array delete_array"; done
 	for variant in none expression empty_trigger floor indextable; do
 		count_instructions 4k $variant "$here/variants/$variant.sql" "insert_4k move_4k"
+	done
+	for variant in none expression indextable; do
+		count_instructions 600 $variant "$here/variants/$variant.sql" "plan_10 plan_100 plan_1000"
 	done
 	for count in $COUNTS; do
 		((count > 1)) || continue
@@ -127,7 +144,7 @@ cpu_of_page() {
 }
 
 instructions_section() {
-	echo "Instructions a row, an index table over documents of $(size_of 600) bytes, or $(size_of 4k) where 4 KB is said; the array has 5 elements"
+	echo "Instructions a row, or a query that is planned, an index table over documents of $(size_of 600) bytes, or $(size_of 4k) where 4 KB is said; the array has 5 elements"
 	echo
 	touch "$tmp/single.tsv" "$tmp/arrays.tsv" "$tmp/wide.tsv"
 	{ sed 's/^/cpu\t/' "$tmp/single.tsv" "$tmp/arrays.tsv" "$tmp/wide.tsv"; cpu_of_page; cat "$tmp/instructions.tsv"; } > "$tmp/instructions_cpu.tsv"
@@ -135,6 +152,6 @@ instructions_section() {
 }
 
 instructions_sizes() {
-	echo "callgrind, $ROWS_CALLGRIND rows on $ROWS_CALLGRIND_BASE, each a statement of a loop in one transaction; a server without other processes"
+	echo "callgrind, $ROWS_CALLGRIND rows, or $PLANS queries, on $ROWS_CALLGRIND_BASE, each a statement of a loop in one transaction; a server without other processes"
 	echo "CPU as in the tables of single rows, arrays and large documents"
 }
