@@ -21,6 +21,7 @@
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
 #include "../util/arguments.h"
+#include "../util/lock.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
 #include "commands.h"
@@ -84,7 +85,7 @@ replace_bare_copy(Oid existing, Relation fact)
 	if (!is_bare_copy(existing, RelationGetRelid(fact)) || !lock_if_exists(existing, AccessExclusiveLock) ||
 		!is_bare_copy(existing, RelationGetRelid(fact)))
 		return existing;
-	name = quoted_relation(existing);
+	name = held_name(existing);
 	if (query_as(table_owner(existing), "SELECT FROM %s LIMIT 1", name).n > 0)
 		return existing;
 	ereport(NOTICE,
