@@ -23,6 +23,8 @@
 #include "reasons/reasons.h"
 #include "scan/scan.h"
 #include "statistics/statistics.h"
+#include "indextable.h"
+#include "util/fired_triggers.h"
 #include "util/settings.h"
 #include "worker/worker.h"
 #include "writes/writes.h"
@@ -53,6 +55,7 @@ void
 _PG_init(void)
 {
 	define_gucs();
+	fired_triggers_init(IT_INTERNAL);
 	statistics_init();
 	query_table_init();
 	unexpanded_init();

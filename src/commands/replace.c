@@ -34,6 +34,7 @@
 #include "../maintain/maintain.h"
 #include "../queue/queue.h"
 #include "../util/as_owner.h"
+#include "../util/fired_triggers.h"
 #include "../util/inherit.h"
 #include "../util/lock.h"
 #include "../util/relation.h"
@@ -70,6 +71,7 @@ make_replacement(DefinitionRow *row, Oid index_table)
 	List	   *dropped = NIL;
 	char	   *name;
 	char	   *list;
+	Caller		caller;
 
 	def = definition_resolve(row, fact, old,
 							 columns.nkept - old_def->nident + old_def->nkeys);
@@ -84,18 +86,21 @@ make_replacement(DefinitionRow *row, Oid index_table)
 	 * Nothing is done as the caller from here on, because functions that the
 	 * owner has put into indexes may be called.
 	 */
+	note_caller(&caller);
 	AS_OWNER(fact->rd_rel->relowner);
 	{
 		name = ChooseRelationName("rebuild", NULL, psprintf("%u", index_table), schema, false);
 		list = layout_like(def, fact, old, columns.nkept, columns.first_own, &dropped);
 		if (row->partitioning == NULL)
 			row->partitioning = partitioning_of(old);
-		row->index_table = create_bare_index_table(get_extension_owner(), schema, name, list, row->partitioning,
-												   tablespace_of(old), fact->rd_rel->relowner);
+		FOR_CALLER(&caller,
+				   row->index_table = create_bare_index_table(get_extension_owner(), schema, name, list, row->partitioning,
+															  tablespace_of(old), fact->rd_rel->relowner));
 		row->replaces = index_table;
-		run_sql(get_extension_owner(), "COMMENT ON TABLE %s IS %s", held_name(row->index_table),
-				quote_literal_cstr(psprintf("Takes the place of %s when it is built", quoted_relation(index_table))));
-		drop_placeholders(row->index_table, dropped);
+		FOR_CALLER(&caller,
+				   run_sql(get_extension_owner(), "COMMENT ON TABLE %s IS %s", held_name(row->index_table),
+						   quote_literal_cstr(psprintf("Takes the place of %s when it is built", quoted_relation(index_table))));
+				   drop_placeholders(row->index_table, dropped));
 		record_table_dependency(row->index_table, index_table);
 		record_extension_dependency(row->index_table);
 
@@ -106,7 +111,8 @@ make_replacement(DefinitionRow *row, Oid index_table)
 					 errmsg("index table \"%s\" was altered while it was being created", name),
 					 errhint("Check the event triggers of the database.")));
 		primary_key = open_primary_key(old);
-		register_index_table(row, def, fact, new, primary_key == NULL ? NULL : tablespace_of(primary_key));
+		FOR_CALLER(&caller,
+				   register_index_table(row, def, fact, new, primary_key == NULL ? NULL : tablespace_of(primary_key)));
 		if (primary_key != NULL)
 			index_close(primary_key, AccessShareLock);
 		new = table_open(row->index_table, NoLock);
@@ -188,7 +194,9 @@ replace_index_table(DefinitionRow *replacement)
 	List	   *volatile pairs = NIL;
 	List	   *emptied = NIL;
 	int			uncounted;
+	Caller		caller;
 
+	note_caller(&caller);
 	AS_OWNER(rel->rd_rel->relowner);
 	{
 		if (!replacement_fits(replacement))
@@ -216,7 +224,7 @@ replace_index_table(DefinitionRow *replacement)
 			rows = palloc(sizeof(float4) * Max(list_length(pairs), 1));
 			foreach_ptr(List, pair, pairs)
 				rows[foreach_current_index(pair)] = truncate_without_replication(linitial_oid(pair));
-			copy_layout(old, new, is_async(&row), is_queued(stored));
+			FOR_CALLER(&caller, copy_layout(old, new, is_async(&row), is_queued(stored)));
 		}
 		PG_FINALLY();
 		{
@@ -254,9 +262,10 @@ replace_index_table(DefinitionRow *replacement)
 		CommandCounterIncrement();
 
 		replace_code_dependencies(old);
-		triggers_install(row.fact_table);
-		triggers_install_guard(old);
-		(void) queues_drop(row.fact_table, false);
+		FOR_CALLER(&caller,
+				   triggers_install(row.fact_table);
+				   triggers_install_guard(old);
+				   (void) queues_drop(row.fact_table, false));
 	}
 	END_AS_OWNER();
 	describe_index_table(old, true);

@@ -41,6 +41,7 @@
 #include "../place/place.h"
 #include "../queue/queue.h"
 #include "../util/as_owner.h"
+#include "../util/fired_triggers.h"
 #include "../util/inherit.h"
 #include "../util/lock.h"
 #include "../util/relation.h"
@@ -192,6 +193,7 @@ refill(DefinitionRow *stored, Relation fact, AlterTableStmt *stmt)
 	bool		covering;
 	bool		fits;
 	int			uncounted;
+	Caller		caller;
 
 	if (rel == NULL)
 		return;
@@ -204,12 +206,13 @@ refill(DefinitionRow *stored, Relation fact, AlterTableStmt *stmt)
 	check_layout(def, fact, row.index_table);
 	lock_tree(row.index_table, AccessExclusiveLock);
 	check_not_in_use(row.index_table);
+	note_caller(&caller);
 	AS_OWNER(fact->rd_rel->relowner);
 	{
 		uncounted = begin_uncounted();
 		foreach_oid(leaf, lock_leaves(row.index_table, NULL))
 			(void) truncate_without_replication(leaf);
-		change_columns(row.index_table, def, fact);
+		FOR_CALLER(&caller, change_columns(row.index_table, def, fact));
 
 		rel = table_open(row.index_table, NoLock);
 		if (!definition_complete(def, fact, rel))
@@ -225,7 +228,7 @@ refill(DefinitionRow *stored, Relation fact, AlterTableStmt *stmt)
 		table_close(rel, NoLock);
 		CommandCounterIncrement();
 		if (covering && !fits)
-			primary_key_replace(def, false);
+			FOR_CALLER(&caller, primary_key_replace(def, false));
 		foreach_oid(leaf, lock_leaves(row.index_table, NULL))
 			reindex_table(leaf);
 		CommandCounterIncrement();

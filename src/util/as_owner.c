@@ -84,6 +84,16 @@ enter_caller(void)
 	return outer;
 }
 
+/* enter_user: goes on as a user who has come to a switch around this, with his security context */
+int
+enter_user(Oid user, int sec)
+{
+	int			outer = nswitches;
+
+	enter(user, sec);
+	return outer;
+}
+
 static Switch *
 enter(Oid role, int sec)
 {

@@ -22,6 +22,7 @@
 #include "utils/snapmgr.h"
 
 #include "as_owner.h"
+#include "fired_triggers.h"
 #include "sql.h"
 
 static int	fix_search_path(void);
@@ -62,11 +63,15 @@ static Rows
 run_statement(Oid role, const char *sql, uint64 (*execute) (const char *sql, int nargs, Oid *types, Datum *values),
 			  int nargs, Oid *types, Datum *values)
 {
-	int			nestlevel = fix_search_path();
 	MemoryContext cxt = CurrentMemoryContext;
+	OwnCommand	command;
 	Rows		rows;
+	int			nestlevel;
 
+	note_caller(&command.caller);
+	nestlevel = fix_search_path();
 	AS_OWNER(role);
+	own_command_begin(&command);
 	PG_TRY();
 	{
 		SPI_connect();
@@ -84,9 +89,11 @@ run_statement(Oid role, const char *sql, uint64 (*execute) (const char *sql, int
 	}
 	PG_CATCH();
 	{
+		own_command_end(&command);
 		rethrow_error(cxt);
 	}
 	PG_END_TRY();
+	own_command_end(&command);
 	END_AS_OWNER();
 	AtEOXact_GUC(false, nestlevel);
 	return rows;

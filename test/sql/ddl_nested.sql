@@ -250,7 +250,83 @@ DROP EVENT TRIGGER a_first_drop;
 DROP EVENT TRIGGER z_last_drop;
 DROP EVENT TRIGGER a_first_end;
 DROP EVENT TRIGGER z_last_end;
+-- The customary log of DDL, which names its table by the search_path of the session: event triggers that our own commands fire
+-- run as whoever has run the command, under his search_path, and never as anybody else.
+CREATE ROLE regress_ddl_log;
+CREATE SCHEMA logged AUTHORIZATION regress_ddl_log;
+SET search_path = logged, nested;
+CREATE TABLE ddl_log (tag text, object text, by name);
+CREATE FUNCTION log_ddl() RETURNS event_trigger LANGUAGE plpgsql AS $$
+DECLARE r record;
+BEGIN
+	FOR r IN SELECT * FROM pg_event_trigger_ddl_commands() LOOP INSERT INTO ddl_log VALUES (tg_tag, r.object_identity, current_user); END LOOP;
+END $$;
+CREATE FUNCTION log_drop() RETURNS event_trigger LANGUAGE plpgsql AS $$
+DECLARE r record;
+BEGIN
+	FOR r IN SELECT * FROM pg_event_trigger_dropped_objects() LOOP INSERT INTO ddl_log VALUES (tg_tag, r.object_identity, current_user); END LOOP;
+END $$;
+-- with settings of its own, and with the rights of its owner
+CREATE FUNCTION log_settings() RETURNS event_trigger LANGUAGE plpgsql SET work_mem = '1MB' AS $$ BEGIN INSERT INTO ddl_log VALUES (tg_tag, 'settings', current_user); END $$;
+CREATE FUNCTION log_as_owner() RETURNS event_trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = logged AS $$ BEGIN INSERT INTO ddl_log VALUES (tg_tag, 'owner', session_user); END $$;
+CREATE EVENT TRIGGER log_ddl ON ddl_command_end EXECUTE FUNCTION log_ddl();
+CREATE EVENT TRIGGER log_drop ON sql_drop EXECUTE FUNCTION log_drop();
+CREATE EVENT TRIGGER log_settings ON ddl_command_end EXECUTE FUNCTION log_settings();
+CREATE EVENT TRIGGER log_as_owner ON ddl_command_start EXECUTE FUNCTION log_as_owner();
+GRANT USAGE ON SCHEMA nested TO regress_ddl_log;
+GRANT INSERT, SELECT ON ddl_log TO regress_ddl_log;
+CREATE PROCEDURE ddl() LANGUAGE plpgsql AS $$
+BEGIN
+	CREATE TABLE logged.part (id int PRIMARY KEY, doc jsonb) PARTITION BY RANGE (id);
+	CREATE TABLE logged.part_1 PARTITION OF logged.part FOR VALUES FROM (0) TO (10);
+	PERFORM indextable.create('logged.part_k', 'logged.part', '{k}'), indextable.create('logged.part_q', 'logged.part', '{k}', maintenance => 'async', partitions => 2);
+	INSERT INTO logged.part SELECT i, '{"k": "k"}' FROM generate_series(1, 9) i;
+	PERFORM indextable.drain('logged.part');
+	CREATE TABLE logged.part_2 PARTITION OF logged.part FOR VALUES FROM (10) TO (20);
+	ALTER TABLE logged.part DETACH PARTITION logged.part_2;
+	ALTER TABLE logged.part ATTACH PARTITION logged.part_2 FOR VALUES FROM (10) TO (20);
+	CREATE TABLE logged.fact (id int PRIMARY KEY, n int, doc jsonb);
+	PERFORM indextable.create('logged.fact_k', 'logged.fact', '{k}'), indextable.create('logged.fact_n', 'logged.fact', '{@n}', maintenance => 'async'),
+		indextable.create('logged.fact_t', 'logged.fact', '{k}', totals => '{count(*)}');
+	COMMIT;
+	PERFORM indextable.alter('logged.fact_k', include => '{v}');
+	COMMIT;
+	PERFORM indextable.alter('logged.fact_k', maintenance => 'async');
+	COMMIT;
+	PERFORM indextable.alter('logged.fact_n', maintenance => 'transactional');
+	COMMIT;
+	ALTER TABLE logged.fact ALTER COLUMN id TYPE bigint;
+	DROP TABLE logged.fact_k;
+	PERFORM indextable.drop('logged.fact_n');
+	DROP TABLE logged.fact, logged.part;
+END $$;
 SET client_min_messages = warning;
-DROP SCHEMA nested CASCADE;
+CALL ddl();
+SELECT by, count(*) > 100 AS logged, bool_or(object LIKE 'indextable_internal.queue_%') AS queues FROM ddl_log WHERE object NOT IN ('settings', 'owner') GROUP BY 1;
+SELECT object, count(*) > 20 AS logged FROM ddl_log WHERE object IN ('settings', 'owner') GROUP BY 1 ORDER BY 1;
+-- somebody else's table, by somebody who has a table of that name: its trigger runs as him
+TRUNCATE ddl_log;
+CREATE SCHEMA evil AUTHORIZATION regress_ddl_log;
+GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA logged, nested TO regress_ddl_log;
+GRANT ALL ON SCHEMA logged TO regress_ddl_log;
+SET ROLE regress_ddl_log;
+SET search_path = evil, pg_catalog, logged;
+CREATE TABLE evil.caught (by name, as_session name);
+CREATE FUNCTION evil.catch() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO evil.caught VALUES (current_user, session_user); RETURN NULL; END $$;
+CREATE TABLE evil.ddl_log (tag text, object text, by name);
+CREATE TRIGGER catch BEFORE INSERT ON evil.ddl_log FOR EACH ROW EXECUTE FUNCTION evil.catch();
+CALL logged.ddl();
+RESET ROLE;
+SELECT by, count(*) > 100 AS many FROM evil.caught GROUP BY 1;
+SET search_path = logged, nested;
+SELECT by, count(*) > 100 FROM ddl_log WHERE object NOT IN ('settings', 'owner') GROUP BY 1;
+DROP EVENT TRIGGER log_ddl;
+DROP EVENT TRIGGER log_drop;
+DROP EVENT TRIGGER log_settings;
+DROP EVENT TRIGGER log_as_owner;
+RESET client_min_messages;
+SET client_min_messages = warning;
+DROP SCHEMA nested, logged, evil CASCADE;
+DROP ROLE regress_ddl_log;
 RESET client_min_messages;
 SELECT index_table FROM indextable.index_tables;
