@@ -29,7 +29,7 @@ COMMIT;
 SQL
 
 # until QUERY is true: what the crash waits for, so that it comes in the middle
-sub until_true { my ($query) = @_; return $node->poll_query_until('postgres', $query) || die "never: $query"; }
+sub until_true { my ($query) = @_; return becomes_true($node, $query) || die "never: $query"; }
 
 sub load
 {

@@ -123,7 +123,7 @@ sub errors_of_clients
 	return join "\n", grep { /^pgbench:(?!40001 )\w+ ERROR/ && !/unique constraint "f_pkey"/ } split /\n/, $log;
 }
 
-sub until_true { my ($query) = @_; return $node->poll_query_until('postgres', $query) || die "never: $query"; }
+sub until_true { my ($query) = @_; return becomes_true($node, $query) || die "never: $query"; }
 
 # rebuild TABLE, ARGUMENTS, OUTPUT: in a session of its own
 sub rebuild

@@ -109,7 +109,7 @@ sub stop_load
 	return;
 }
 
-sub until_true { my ($query) = @_; return $node->poll_query_until('postgres', $query) || die "never: $query"; }
+sub until_true { my ($query) = @_; return becomes_true($node, $query) || die "never: $query"; }
 
 # builds TABLE, ARGUMENTS: in a session of its own
 sub build
