@@ -42,6 +42,7 @@ static void refuse_shard(RenameStmt *stmt);
 static void lock_for_partition(CreateStmt *stmt);
 static void lock_root(Oid parent);
 static void refuse_change(Oid relid, AlterTableCmd *cmd, bool may_follow);
+pg_noreturn static void report_depending(AlterTableCmd *cmd, Oid table, bool of_column, IndexDef *totals);
 static IndexDef *totals_with_column(FactDef *fact, const char *column);
 static const char *what_it_changes(AlterTableCmd *cmd);
 
@@ -419,7 +420,17 @@ refuse_change(Oid relid, AlterTableCmd *cmd, bool may_follow)
 		Relation	fact;
 		FactDef    *def;
 
-		if (!catalog_has_fact(table) || !triggers_intact(table))
+		if (!catalog_has_fact(table))
+			continue;
+
+		/* The owner of a partition need not have rights on the fact table, and does not lock it. */
+		if (!of_column && !owns_relation(table, GetUserId()))
+		{
+			if (catalog_read_definitions(table, InvalidOid) != NIL)
+				report_depending(cmd, table, false, NULL);
+			continue;
+		}
+		if (!triggers_intact(table))
 			continue;
 		fact = try_relation_open(table, AccessShareLock);
 		if (fact == NULL)
@@ -440,15 +451,7 @@ refuse_change(Oid relid, AlterTableCmd *cmd, bool may_follow)
 				follow = true;
 				continue;
 			}
-			ereport(ERROR,
-					(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
-					 errmsg("ALTER action %s cannot be performed on table \"%s\" because index tables depend on it",
-							what_it_changes(cmd), RelationGetRelationName(fact)),
-					 totals != NULL ? errdetail("Totals \"%s\" use column \"%s\".", totals->name, cmd->name) :
-					 of_column ? errdetail("Index tables use column \"%s\".", cmd->name) : 0,
-					 totals != NULL ?
-					 errhint("First run DROP TABLE %s; and create the totals again afterwards.", quoted_relation(totals->relid)) :
-					 errhint("First run %s and create the index tables again afterwards.", told_drop(RelationGetRelid(fact)))));
+			report_depending(cmd, table, of_column, totals);
 		}
 
 		/*
@@ -459,6 +462,21 @@ refuse_change(Oid relid, AlterTableCmd *cmd, bool may_follow)
 	}
 	if (follow)
 		lock_for_type_change(relid);
+}
+
+/* report_depending: raises the error for a change of a table, or of a column of it, that index tables depend on */
+static void
+report_depending(AlterTableCmd *cmd, Oid table, bool of_column, IndexDef *totals)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+			 errmsg("ALTER action %s cannot be performed on table \"%s\" because index tables depend on it",
+					what_it_changes(cmd), get_rel_name(table)),
+			 totals != NULL ? errdetail("Totals \"%s\" use column \"%s\".", totals->name, cmd->name) :
+			 of_column ? errdetail("Index tables use column \"%s\".", cmd->name) : 0,
+			 totals != NULL ?
+			 errhint("First run DROP TABLE %s; and create the totals again afterwards.", quoted_relation(totals->relid)) :
+			 errhint("First run %s and create the index tables again afterwards.", told_drop(table))));
 }
 
 /* totals_with_column: returns totals of a fact table that use a column, of which they cannot follow another type, or NULL */
