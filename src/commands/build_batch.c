@@ -176,7 +176,7 @@ next_foreign_keys(Build *b, Reconciliation *r, Relation part, ArrayType *last)
 		key_from_texts(def, last, after, CurrentMemoryContext);
 	r->tids = NULL;
 	r->keys = elsewhere->rows->keys(def, r->fact, part, last == NULL ? NULL : after,
-								in_order ? b->batch_size : 0, &r->n);
+									in_order ? b->batch_size : 0, &r->n);
 }
 
 /*

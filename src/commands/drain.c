@@ -69,6 +69,7 @@ indextable_drain(PG_FUNCTION_ARGS)
 	{
 		Oid			fact_table = row->fact_table;
 		ErrorData  *error = NULL;
+		Turn		turn = {.queue = row,.call = &call};
 
 		if (!call.all ? fact_table != wanted :
 			get_rel_name(fact_table) == NULL || !owns_relation(fact_table, GetUserId()) || !catalog_fact_in_use(fact_table))
@@ -82,10 +83,7 @@ indextable_drain(PG_FUNCTION_ARGS)
 		if (call.all && (error = run_catching_row_errors(check_drainable, &fact_table)) != NULL)
 			warn_not_drained(fact_table, error);
 		else if (call.all && table_owner(fact_table) != GetUserId())
-			drain_of_another(&(Turn)
-		{
-			.queue = row,.call = &call
-		}, fact_table);
+			drain_of_another(&turn, fact_table);
 		else
 			place_of(row->queue)->changes->drain_all(fact_table, &call);
 	}
@@ -154,13 +152,12 @@ fold_tables(Oid fact_table, DrainCall *call)
 
 	foreach_oid(relid, tables)
 	{
+		Turn		turn = {.totals = relid,.call = call};
+
 		if (get_rel_name(relid) == NULL || !owns_relation(relid, GetUserId()))
 			continue;
 		if (call->all && table_owner(relid) != GetUserId())
-			drain_of_another(&(Turn)
-		{
-			.totals = relid,.call = call
-		}, relid);
+			drain_of_another(&turn, relid);
 		else
 			(void) fold_if_free(relid, INT_MAX);
 	}

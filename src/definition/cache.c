@@ -49,6 +49,7 @@ static FactDef *get_definition_of(Relation fact, Oid root, bool writing);
 static bool is_left_alone(DefinitionRow *stored, bool writing);
 static List *read_definitions(Oid fact, bool writing);
 static FactDef *load_fact_def(Relation fact, bool writing);
+static FactDef *build_as_owner(Relation fact, bool writing, MemoryContext cxt);
 static FactDef *build_fact_def(Relation fact, bool writing, MemoryContext cxt);
 static void distrust_without_triggers(FactDef *factdef, Relation fact);
 static void add_definition(FactDef *factdef, IndexDef *def);
@@ -412,15 +413,26 @@ load_fact_def(Relation fact, bool writing)
 	Loading		load;
 
 	watch_begin_load(&load);
-	DO_AND_UNDO(watch_end_load(&load),
-				AS_OWNER(fact->rd_rel->relowner);
-				factdef = build_fact_def(fact, writing, cxt);
-				END_AS_OWNER();
-				wait_point("a definition has been read"));
+	DO_AND_UNDO(watch_end_load(&load), factdef = build_as_owner(fact, writing, cxt));
 	factdef->changed = watch_objects(factdef->code, &load) || load.changed;
 	factdef->stale = load.suspect || factdef->changed;
 	MemoryContextSwitchTo(old);
 	MemoryContextSetParent(cxt, CacheMemoryContext);
+	return factdef;
+}
+
+/* build_as_owner: makes the definition of a fact table as its owner */
+static FactDef *
+build_as_owner(Relation fact, bool writing, MemoryContext cxt)
+{
+	FactDef    *factdef;
+
+	AS_OWNER(fact->rd_rel->relowner);
+	{
+		factdef = build_fact_def(fact, writing, cxt);
+	}
+	END_AS_OWNER();
+	wait_point("a definition has been read");
 	return factdef;
 }
 

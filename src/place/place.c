@@ -10,7 +10,7 @@
 
 #include "place.h"
 
-static const Place *usual = NULL; /* the one without has() */
+static const Place *usual = NULL;	/* the one without has() */
 static const Place *special = NULL; /* the other one, or NULL */
 static const TableMethods *tables = NULL;
 

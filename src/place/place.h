@@ -170,6 +170,7 @@ typedef struct Elsewhere
 	const FeedMethods *feeds;
 	const SnapshotMethods *snapshots;
 } Elsewhere;
+
 /* Where entries are. */
 typedef struct EntryStore
 {
