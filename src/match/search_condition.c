@@ -142,8 +142,13 @@ implied_by_operator(IndexDef *def, Oid operator, Oid collation, Node *expr, Node
 		Condition  *condition = comparison(def, position, operator, collation, value, array);
 
 		/* What is cast further may be compared, too. */
+		if (condition != NULL && array && condition->strategy != BTEqualStrategyNumber)
+			return NIL;
 		if (condition != NULL)
-			return array && condition->strategy != BTEqualStrategyNumber ? NIL : list_make1(condition);
+			result = list_make1(condition);
+		/* Where a time may have no zone, its entry is near it. */
+		if (condition != NULL && (condition->unless != ZONELESS_BIT || index_table_has_none(def, ZONELESS_BIT, NULL)))
+			return result;
 	}
 	function = get_opcode(operator);
 	for (int i = 0; i < def->nkeys && i < def->nsearch; i++)

@@ -57,15 +57,17 @@ range_share(PlannerInfo *root, Candidate *c, Condition *condition)
 	double		in_common;
 	double		in_others;
 	double		nulls;
+	Datum		bound;
 
-	if (condition->taking != TAKE_AS_IS || !IsA(value, Const) || value->constisnull)
+	if ((condition->taking != TAKE_AS_IS && condition->taking != TAKE_DAY) || !IsA(value, Const) || value->constisnull ||
+		take_value(field_of_column(c->def, condition->attno), condition, value->constvalue, &bound) != TAKEN)
 		return DEFAULT_INEQ_SEL;
 	column_statistics(c->def->relid, att, c->def->parts != NULL, c->tuples, &column);
 	column.acl_ok = !c->secured;
 	fmgr_info(get_opcode(condition->operator), &function);
-	in_common = mcv_selectivity(&column, &function, att->attcollation, value->constvalue, true, &common);
+	in_common = mcv_selectivity(&column, &function, att->attcollation, bound, true, &common);
 	in_others = ineq_histogram_selectivity(root, &column, condition->operator, &function, greater, equal, att->attcollation,
-										   value->constvalue, value->consttype);
+										   bound, condition->taking == TAKE_AS_IS ? value->consttype : condition->subtype);
 	nulls = HeapTupleIsValid(column.statsTuple) ? ((Form_pg_statistic) GETSTRUCT(column.statsTuple))->stanullfrac : 0;
 	ReleaseVariableStats(column);
 	return Max(in_common + (in_others < 0 ? DEFAULT_INEQ_SEL : in_others) * (1 - nulls - common), 0);

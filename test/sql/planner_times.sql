@@ -68,6 +68,8 @@ SELECT pg_temp.in_all_zones(true);
 BEGIN;
 UPDATE event SET doc = jsonb_set(doc, '{at}', '"2026-03-28 04:19"') WHERE doc ->> 'at' = '2026-03-28T04:19:00Z';
 SELECT used, reason FROM indextable.explain($$SELECT id FROM event WHERE (doc ->> 'at')::timestamptz >= '2026-03-29'$$) WHERE index_table = 'event_at'::regclass;
+SET LOCAL indextable.planner = force;
+SELECT e FROM pg_temp.explain($$SELECT id FROM event WHERE (doc ->> 'at')::timestamptz > '2026-04-06' AND (doc ->> 'at')::timestamptz < '2026-04-07'$$) e WHERE e ~ 'Entry Cond';
 SELECT pg_temp.in_all_zones(false);
 ROLLBACK;
 BEGIN;
