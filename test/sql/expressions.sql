@@ -105,6 +105,21 @@ SELECT indextable.create('bad', 'person', ARRAY['(lower(doc ->> ''x'') AS n']);
 SELECT indextable.create('bad', 'person', ARRAY['(point(1, 2)) AS n']);
 SELECT indextable.create('bad', 'person', ARRAY['(1) AS id']);
 
+-- a guard, in place of on_mismatch => 'skip', under which no plain query uses an index table any more
+CREATE TABLE mixed (id int PRIMARY KEY, doc jsonb);
+INSERT INTO mixed SELECT i, jsonb_build_object('age', i % 90) FROM generate_series(1, 2000) i;
+INSERT INTO mixed VALUES (0, '{"age": "unknown"}'), (-1, '{"age": 88.5}'), (-2, '{"age": [89]}'), (-3, '{}');
+SELECT indextable.create('mixed_skip', 'mixed', '{age::int}', on_mismatch => 'skip'),
+	indextable.create('mixed_guard', 'mixed', ARRAY['(CASE jsonb_typeof(doc -> ''age'') WHEN ''number'' THEN (doc ->> ''age'')::numeric END) AS age']) \gset
+ANALYZE mixed;
+SELECT condition, index_table, used FROM unnest(ARRAY[$$CASE jsonb_typeof(doc -> 'age') WHEN 'number' THEN (doc ->> 'age')::numeric END > 88$$, $$doc -> 'age' = '30'$$]) condition,
+	indextable.explain('SELECT id FROM mixed WHERE ' || condition) ORDER BY 1, 2;
+SELECT count(*), min(id) FROM mixed WHERE CASE jsonb_typeof(doc -> 'age') WHEN 'number' THEN (doc ->> 'age')::numeric END > 88;
+SET indextable.planner = off;
+SELECT count(*), min(id) FROM mixed WHERE CASE jsonb_typeof(doc -> 'age') WHEN 'number' THEN (doc ->> 'age')::numeric END > 88;
+RESET indextable.planner;
+DROP TABLE mixed;
+
 DROP TABLE person;
 DROP SCHEMA lib CASCADE;
 DROP TYPE state_of_mind;
