@@ -11,7 +11,8 @@ use Test::More;
 use Exporter 'import';
 our @EXPORT = qw(new_server drift_free fact_table index_tables settled_drift becomes_true drained session partitions install_root crashed_by_itself);
 
-# new_server NAME, SETTINGS…: a server that runs
+# new_server NAME, SETTINGS…: a server that runs. It has room for sessions that have ended, but not exited, on a busy machine:
+# those that stream would have ten connections.
 sub new_server
 {
 	my ($name, @settings) = @_;
@@ -19,7 +20,7 @@ sub new_server
 	my ($level) = "@settings" =~ /wal_level = (\w+)/;
 	$node->init(allows_streaming => !$level ? 0 : $level eq 'logical' ? 'logical' : 1);
 	$node->append_conf('postgresql.conf', 'wal_keep_size = 2GB') if $level;    # a standby may be slow
-	$node->append_conf('postgresql.conf', join '', map { "$_\n" } 'fsync = off', 'jit = off', 'max_prepared_transactions = 10', 'indextable.advice = off', @settings);
+	$node->append_conf('postgresql.conf', join '', map { "$_\n" } 'fsync = off', 'jit = off', 'max_prepared_transactions = 10', 'max_connections = 100', 'indextable.advice = off', @settings);
 	$node->start;
 	return $node;
 }
