@@ -51,7 +51,8 @@ typedef struct Lockers
 {
 	VirtualTransactionId *vxids;
 	int			n;
-	int			ended;			/* number of those, from the first one on, that have ended */
+	int			ended;			/* number of those, from the first one on,
+								 * that have ended */
 } Lockers;
 
 static void wait_for_ends(void *arg);

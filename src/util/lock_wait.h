@@ -27,7 +27,8 @@ typedef struct LockWait
 {
 	WaitingCommand command;
 	Oid			table;			/* fact table */
-	Oid			index;			/* index table; InvalidOid if it is still to be created */
+	Oid			index;			/* index table; InvalidOid if it is still to
+								 * be created */
 	int64		waited;			/* ms so far */
 	int			pause;			/* ms before it looks again who has the lock */
 } LockWait;
