@@ -244,7 +244,18 @@ split_or(Node *clause, Arms *arms)
 	return arms->exprs != NIL;
 }
 
-/* grouped_by_field: returns arms, with those as one OR that compare the same expression for equality with a constant each */
+/*
+ * grouped_by_field
+ *		Returns arms, with those as one OR that compare the same expression for equality with a constant
+ *		each, in the place of the first of these.
+ *
+ * No error is raised that the server would not raise, although a member is evaluated before arms that
+ * stood before it.  For a row of one group, the groups before it are tested, until one is true.  So a
+ * group is tested only if all arms before its first member are not true, and then the server evaluates
+ * this member for the row, and with it the expression that all members compare.  The comparison of its
+ * value with another constant raises no error: its operator is the server's own, and the type one that a
+ * key field can have.
+ */
 static List *
 grouped_by_field(List *exprs)
 {

@@ -47,6 +47,44 @@ SELECT n, a.* FROM unnest('{1,8,9,300}'::int[]) n, answered(format('SELECT id FR
 \pset format aligned
 \pset fieldsep '|'
 
+-- Arms that guard others are evaluated before them, also if there are so many that those of one field are taken together: where
+-- the native plan raises no error, none is raised. Of the kind k1 no n is a number, and of k0 some d are 0.
+CREATE TABLE g (id int PRIMARY KEY, doc jsonb NOT NULL);
+INSERT INTO g SELECT i, jsonb_build_object('kind', 'k' || i % 250, 'n', CASE WHEN i % 250 = 1 THEN 'bad' ELSE (i % 90)::text END, 'm', i % 900,
+	'd', i % 1000, 'shop', 's' || i % 500, 'pad', repeat('x', 500)) FROM generate_series(1, 4000) i;
+SELECT indextable.create('g_kind', 'g', '{kind}'), indextable.create('g_m', 'g', '{m::int}'), indextable.create('g_shop', 'g', '{shop}'), indextable.create('g_d', 'g', '{d::int}') \gset
+ANALYZE g, g_kind, g_m, g_shop, g_d;
+CREATE FUNCTION outcome(planner text, query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE result text;
+BEGIN
+	PERFORM set_config('indextable.planner', planner, true);
+	EXECUTE format('SELECT coalesce(string_agg(id::text, '','' ORDER BY id), ''none'') FROM (%s) q', query) INTO result;
+	RETURN result;
+EXCEPTION WHEN data_exception THEN
+	RETURN 'error ' || SQLSTATE;
+END $$;
+-- arm: an arm of one of eight kinds
+CREATE FUNCTION arm(seed int, i int) RETURNS text LANGUAGE sql AS $$
+	SELECT CASE (seed * 31 + i * i * 7 + i * (seed % 13)) % 8
+		WHEN 0 THEN format('doc ->> ''kind'' = ''k%s''', (seed + i * 3) % 10)
+		WHEN 1 THEN format('(doc ->> ''m'')::int = %s', (seed * 7 + i) % 90)
+		WHEN 2 THEN format('doc ->> ''shop'' = ''s%s''', (seed * 3 + i * 11) % 50)
+		WHEN 3 THEN format('(doc ->> ''kind'' = ''k%s'' AND 600 / (doc ->> ''d'')::int > %s)', (seed + i) % 10, i)
+		WHEN 4 THEN format('(doc ->> ''d'')::int = %s', CASE i % 3 WHEN 0 THEN 0 ELSE seed + i END)
+		WHEN 5 THEN format('(doc ->> ''kind'' = ''k%s'' AND (doc ->> ''n'')::int > %s)', (seed + i * 7) % 10, i)
+		WHEN 6 THEN format('(doc ->> ''shop'' = ''s%s'' AND (doc ->> ''n'')::int = %s)', (seed + i) % 50, (seed + i * 3) % 90)
+		ELSE format('doc ->> ''kind'' = ''k%s''', CASE i % 2 WHEN 0 THEN 1 ELSE (seed + i) % 10 END)
+		END
+$$;
+SELECT guards, count(*) FILTER (WHERE native ~ '^error') > 5 AS native_errors, count(*) FILTER (WHERE native !~ '^error') > 5 AS native_answers,
+	count(*) FILTER (WHERE served) > 5 AS served, count(*) FILTER (WHERE native !~ '^error' AND forced <> native) AS wrong
+FROM (SELECT guards, outcome('off', query) AS native, outcome('force', query) AS forced, EXISTS (SELECT FROM indextable.explain(query) WHERE used) AS served
+	FROM generate_series(1, 30) seed, unnest('{first,last}'::text[]) guards,
+		LATERAL (SELECT string_agg(arm(seed, i), ' OR ' ORDER BY i) AS arms FROM generate_series(1, 34 + seed % 30) i) a,
+		LATERAL (SELECT format('SELECT id FROM g WHERE %s%s%s', CASE guards WHEN 'first' THEN 'doc ->> ''kind'' = ''k1'' OR (doc ->> ''d'')::int = 0 OR ' END, arms,
+			CASE guards WHEN 'last' THEN ' OR (doc ->> ''d'')::int = 0 OR doc ->> ''kind'' = ''k1''' END) AS query OFFSET 0) q OFFSET 0) x
+GROUP BY guards ORDER BY guards;
+
 -- a plan that is kept has a few kB for each arm, however many these are
 SET plan_cache_mode = force_generic_plan;
 SET indextable.planner = force;
