@@ -288,11 +288,14 @@ refuse_drop_of_queue(Oid relid, const char *name)
  *
  * A session that has dropped an index has locked its table against all others, so no
  * other index table has to be looked at.  One that the extension itself alters loses this
- * index when it is made transactional.
+ * index when it is made transactional, and meanwhile does not fit its definition, with which those of
+ * the others of its fact table are loaded: a transaction that has created them has them locked, too.
  */
 void
 refuse_drop_of_row_index(Oid schema)
 {
+	Oid			fact_altered = OidIsValid(altered_by_us) ? catalog_fact_of(altered_by_us) : InvalidOid;
+
 	if (!OidIsValid(schema) || is_protection_off())
 		return;
 	foreach_ptr(DefinitionRow, row, catalog_definitions())
@@ -301,7 +304,7 @@ refuse_drop_of_row_index(Oid schema)
 		LOCKTAG		tag;
 
 		SET_LOCKTAG_RELATION(tag, MyDatabaseId, row->index_table);
-		if (!is_queued(row) || row->index_table == altered_by_us || row->state == STATE_INVALID ||
+		if (!is_queued(row) || row->fact_table == fact_altered || row->state == STATE_INVALID ||
 			get_rel_namespace(row->index_table) != schema || !lock_held_by_me_exclusively(&tag) || !definition_matches_tables(row))
 			continue;
 		def = definition_of_index_table(row->index_table);

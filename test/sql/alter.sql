@@ -874,6 +874,15 @@ CALL pg_temp.compare('up_k', 'SELECT (doc ->> ''k'')::int, r, id FROM up');
 SELECT * FROM indextable.verify('up_k');
 DROP TABLE u, up;
 DROP FUNCTION u_wrong, u_is;
+-- beside an asynchronous one, in the transaction that has created both
+BEGIN;
+CREATE TABLE both_new (id int PRIMARY KEY, doc jsonb);
+SELECT indextable.create('both_k', 'both_new', '{k}'), indextable.create('both_n', 'both_new', '{n}', maintenance => 'async') \gset
+SELECT indextable.alter('both_k', include => '{v}');
+COMMIT;
+INSERT INTO both_new VALUES (1, '{"k": "k", "v": "v"}');
+CALL pg_temp.compare('both_k', 'SELECT doc ->> ''k'', id, doc ->> ''v'' FROM both_new');
+DROP TABLE both_new;
 CALL pg_temp.no_rows('left_behind()');
 DROP SCHEMA altering CASCADE;
 DROP OWNED BY altering_other, altering_owner;
