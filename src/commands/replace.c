@@ -47,6 +47,7 @@ static bool uses_dropped_column(Relation index, Relation new);
 static List *match_partitions(Oid old, Oid new);
 static PartSpec *find_bound(Partitioning *p, const char *bound);
 static void copy_layout(Oid old, Oid new, bool async, bool was_async);
+static void copy_layout_for(Caller *caller, Oid old, Oid new, bool async, bool was_async);
 static void check_same_layout(Oid old, Oid new);
 
 /*
@@ -171,6 +172,13 @@ uses_dropped_column(Relation index, Relation new)
 	return false;
 }
 
+/* copy_layout_for: calls copy_layout() for a caller; PG_TRY() within PG_TRY() of one function shadows its variables */
+static void
+copy_layout_for(Caller *caller, Oid old, Oid new, bool async, bool was_async)
+{
+	FOR_CALLER(caller, copy_layout(old, new, async, was_async));
+}
+
 /*
  * replace_index_table
  *		Puts a replacement in the place of its index table, and drops the
@@ -224,7 +232,7 @@ replace_index_table(DefinitionRow *replacement)
 			rows = palloc(sizeof(float4) * Max(list_length(pairs), 1));
 			foreach_ptr(List, pair, pairs)
 				rows[foreach_current_index(pair)] = truncate_without_replication(linitial_oid(pair));
-			FOR_CALLER(&caller, copy_layout(old, new, is_async(&row), is_queued(stored)));
+			copy_layout_for(&caller, old, new, is_async(&row), is_queued(stored));
 		}
 		PG_FINALLY();
 		{

@@ -26,6 +26,7 @@
 #include "catalog/pg_constraint.h"
 #endif
 #include "catalog/pg_namespace.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_tablespace.h"
 #include "commands/explain.h"
 #if PG_VERSION_NUM >= 180000
