@@ -850,8 +850,8 @@ COMMENT ON FUNCTION indextable_internal.keep_report(indextable_internal.checked)
 REVOKE ALL ON FUNCTION indextable_internal.due_for_check(float8), indextable_internal.report_of_check(regclass, float8, text),
     indextable_internal.keep_report(indextable_internal.checked) FROM PUBLIC;
 
--- Drains call it, on other nodes, too, as the owner of the extension.
-REVOKE ALL ON FUNCTION indextable_internal.lock_shards(bigint[]) FROM PUBLIC;
+COMMENT ON FUNCTION indextable_internal.lock_shards(bigint[]) IS
+'Keeps shards from being moved until the transaction ends, on the node that runs it; used by drains of distributed tables. For the owner of the tables, as Citus checks';
 
 COMMENT ON FUNCTION indextable_internal.guard() IS
 'Trigger function of index tables, and of the tables of this schema: refuses writes by hand';

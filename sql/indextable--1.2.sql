@@ -586,8 +586,7 @@ REVOKE ALL ON FUNCTION indextable_internal.drain_shards(regclass, integer) FROM 
 CREATE FUNCTION indextable_internal.lock_shards(shards bigint[]) RETURNS boolean
 LANGUAGE C STABLE STRICT AS 'MODULE_PATHNAME', 'indextable_lock_shards';
 COMMENT ON FUNCTION indextable_internal.lock_shards(bigint[]) IS
-'Keeps shards from being moved until the transaction ends, on the node that runs it; used by drains of distributed tables';
-REVOKE ALL ON FUNCTION indextable_internal.lock_shards(bigint[]) FROM PUBLIC;
+'Keeps shards from being moved until the transaction ends, on the node that runs it; used by drains of distributed tables. For the owner of the tables, as Citus checks';
 
 CREATE FUNCTION indextable_internal.on_drop() RETURNS event_trigger
 LANGUAGE C AS 'MODULE_PATHNAME', 'indextable_on_drop';

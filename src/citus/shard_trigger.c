@@ -247,7 +247,13 @@ shard_guard_init(void)
 	object_access_hook = check_truncate;
 }
 
-/* check_writes: refuses INSERT, UPDATE, DELETE and COPY */
+/*
+ * check_writes
+ *		Refuses INSERT, UPDATE, DELETE and COPY.
+ *
+ * A drain writes to shards on other nodes as the owner of the tables.  So the owner could pretend to be one, and
+ * change his own index table.
+ */
 static bool
 check_writes(RIGHTS_PARAMETERS)
 {
@@ -259,7 +265,7 @@ check_writes(RIGHTS_PARAMETERS)
 		if (table->updatedCols != NULL)
 			writes |= ACL_UPDATE;
 		if (OidIsValid(table->relid) && (table->requiredPerms & writes) != 0)
-			refuse_by_hand(table->relid, superuser() && is_for_citus());
+			refuse_by_hand(table->relid, is_for_citus() && (superuser() || owns_relation(table->relid, GetUserId())));
 	}
 	return previous_check == NULL || previous_check(RIGHTS_ARGUMENTS);
 }

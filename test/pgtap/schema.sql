@@ -315,7 +315,7 @@ SELECT schema_privs_are('indextable_internal', 'nobody_in_particular', '{USAGE}'
 SELECT bag_eq($$SELECT f.oid::regprocedure::text FROM pg_proc f JOIN pg_temp.members() m ON m.objid = f.oid WHERE NOT has_function_privilege('nobody_in_particular', f.oid, 'EXECUTE')$$,
 	$$VALUES ('indextable.start_workers()'), ('indextable.stop_workers()'), ('indextable_internal.stop_launched()'), ('indextable_internal.restored()'),
 		('indextable_internal.on_drop()'), ('indextable_internal.on_alter()'), ('indextable_internal.before_alter()'), ('indextable_internal.drain_shards(regclass,integer)'),
-		('indextable_internal.lock_shards(bigint[])'), ('indextable_internal.due_for_check(double precision)'),
+		('indextable_internal.due_for_check(double precision)'),
 		('indextable_internal.report_of_check(regclass,double precision,text)'), ('indextable_internal.keep_report(indextable_internal.checked)')$$, 'the functions that not everybody may call');
 -- All others, and why everybody may. What they read they read with the caller's rights.
 SELECT bag_eq($$
@@ -332,7 +332,7 @@ SELECT bag_eq($$
 	-- views call them, for who reads the view: numbers, and conditions and messages of the caller's tables
 	UNION ALL SELECT 'indextable_internal', unnest('{missed_conditions,queue_activity,queue_status,table_sizes,why_no_worker}'::text[])
 	-- another server that takes from a feed, or another node of Citus: the owner of the table only
-	UNION ALL SELECT 'indextable_internal', unnest('{ack,feed_status,take,verify_shard}'::text[])
+	UNION ALL SELECT 'indextable_internal', unnest('{ack,feed_status,lock_shards,take,verify_shard}'::text[])
 	-- advise() and profile(): they read documents where the caller may, and the server's catalogs
 	UNION ALL SELECT 'indextable_internal', unnest('{advise_fields,advise_key,field_at,index_serves,judge_field,profile_columns,reason_against,served_by,survey,table_counts,verdict}'::text[])
 	-- and they make texts and numbers of their arguments
