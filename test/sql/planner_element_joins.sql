@@ -23,7 +23,7 @@ SELECT count(indextable.create(t || '_sku', t, '{items[*].sku}')), count(indexta
 	count(indextable.create(t || '_shop_tag', t, '{@shop, tags[*]}')), count(indextable.create(t || '_no', t, '{items[*].no::int}')) FROM unnest('{plain,part}'::regclass[]) t;
 ANALYZE;
 
-SELECT e FROM pg_temp.explain($$SELECT o.id, p.x, i ->> 'qty' FROM plain o, jsonb_array_elements(o.doc -> 'items') i JOIN product p ON p.sku = i ->> 'sku' WHERE p.x = 7$$, 'ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF') e;
+SELECT e FROM pg_temp.explain($$SELECT o.id, p.x, i ->> 'qty' FROM plain o, jsonb_array_elements(o.doc -> 'items') i JOIN product p ON p.sku = i ->> 'sku' WHERE p.x = 7$$, 'ANALYZE, BUFFERS OFF, COSTS OFF, TIMING OFF, SUMMARY OFF') e;
 SELECT d AS difference FROM (VALUES
 	('fact_sku', $$SELECT o.id, p.x, i ->> 'qty' FROM fact o, jsonb_array_elements(o.doc -> 'items') i JOIN product p ON p.sku = i ->> 'sku' WHERE p.x = 7$$),
 	(NULL, $$SELECT o.*, p.*, i FROM fact o, jsonb_array_elements(o.doc -> 'items') i, product p WHERE p.sku = i ->> 'sku' AND p.x > 40 AND o.shop < 4$$),
