@@ -75,19 +75,22 @@ primary_key_constraint(IndexDef *def, bool covering)
 
 /*
  * refuse_check_constraints
- *		Raises an error if an index table, or a partition of it, has a CHECK constraint.
+ *		Raises an error if an index table, or a partition of it, has a CHECK constraint, or a child by
+ *		inheritance, which may have one.
  *
  * Where the server adds a primary key, it plans these constraints, which may call functions of the
  * owner, as the user who adds it: the owner of the extension.  To create one is refused, by the name of
- * the table and where event triggers fire (ddl/before_alter.c), and that is not everywhere.
+ * the table and where event triggers fire (ddl/before_alter.c), and that is not everywhere; so is a child.
+ * Under an older snapshot, the server includes partitions that are being detached.
  */
 void
 refuse_check_constraints(Oid index_table)
 {
-	foreach_oid(relid, list_with_partitions(index_table))
+	foreach_oid(relid, tree_of(index_table, NULL, NoLock, true))
 	{
 		Relation	rel = relation_open(relid, AccessShareLock);
 		TupleConstr *constraints = RelationGetDescr(rel)->constr;
+		List	   *children = rel->rd_rel->relkind == RELKIND_RELATION ? tree_children(relid, NULL, true) : NIL;
 
 		if (constraints != NULL && constraints->num_check > 0)
 			ereport(ERROR,
@@ -96,6 +99,13 @@ refuse_check_constraints(Oid index_table)
 					 errdetail("Constraints are not checked when entries are written."),
 					 errhint("Run ALTER TABLE %s DROP CONSTRAINT %s;", quoted_relation(relid),
 							 quote_identifier(constraints->check[0].ccname))));
+		if (children != NIL)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("index table \"%s\" has a child by inheritance", RelationGetRelationName(rel)),
+					 errdetail("The rows of a child appear as entries."),
+					 errhint("Run ALTER TABLE %s NO INHERIT %s;", quoted_relation(linitial_oid(children)),
+							 quoted_relation(relid))));
 		relation_close(rel, NoLock);
 	}
 }

@@ -66,6 +66,24 @@ RESET ROLE;
 CALL indextable.repair('mal.wider');
 ALTER TABLE mal.wider DROP CONSTRAINT checked;
 CALL indextable.repair('mal.wider');
+-- in a CHECK constraint of a child by inheritance of an index table, which is refused as well
+SET session_replication_role = replica;
+SET ROLE regress_it_mallory;
+CREATE TABLE mal.child (CHECK (mal.evil('check of a child') = 1)) INHERITS (mal.wider);
+RESET ROLE;
+RESET session_replication_role;
+SELECT indextable.alter('mal.wider', include => '{b}');
+SET ROLE regress_it_mallory;
+SET client_min_messages = error;
+ALTER TABLE mal.g DISABLE TRIGGER indextable_row;
+ALTER TABLE mal.wider DROP CONSTRAINT wider_pkey;
+ALTER TABLE mal.wider ALTER k DROP NOT NULL;
+RESET client_min_messages;
+RESET ROLE;
+\c
+CALL indextable.repair('mal.wider');
+ALTER TABLE mal.child NO INHERIT mal.wider;
+CALL indextable.repair('mal.wider');
 -- in a partition key, which no partition of a fact table can have
 SET ROLE regress_it_mallory;
 CREATE TABLE mal.parts (id int NOT NULL, doc jsonb) PARTITION BY RANGE (id);
