@@ -116,13 +116,16 @@ triggers_install_on(Oid relid, Oid fact)
  * Neither can be: their keys have the columns that they are partitioned by.  But there are ways past
  * the checks of that.  The server plans the expression, which may call functions of the owner, where
  * triggers are created or enabled, as the user who does it: the owner of the extension.
+ *
+ * Under an older snapshot, the server includes partitions that are being detached.  All are locked,
+ * so that nothing is attached below one meanwhile.
  */
 static void
 refuse_key_expressions(Oid table, bool of_index_table)
 {
 	if (get_rel_relkind(table) != RELKIND_PARTITIONED_TABLE)
 		return;
-	foreach_oid(relid, list_with_partitions(table))
+	foreach_oid(relid, tree_of(table, NULL, ShareRowExclusiveLock, true))
 	{
 		HeapTuple	tuple = SearchSysCache1(PARTRELID, ObjectIdGetDatum(relid));
 
