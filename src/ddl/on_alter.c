@@ -16,6 +16,8 @@
 #include "catalog/namespace.h"
 #include "commands/event_trigger.h"
 #include "commands/trigger.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
@@ -25,6 +27,7 @@
 #include "../maintain/maintain.h"
 #include "../place/place.h"
 #include "../queue/queue.h"
+#include "../util/compat.h"
 #include "../util/inherit.h"
 #include "../util/relation.h"
 #include "ddl.h"
@@ -206,13 +209,18 @@ check_tables_of_type(Node *command)
 	}
 }
 
-/* handle_switched_triggers: makes index tables invalid whose triggers a command has disabled */
+/*
+ * handle_switched_triggers
+ *		Makes index tables invalid whose triggers a command has disabled.
+ *
+ * The name may have become that of a table of others since, or of ours, which must not be locked for them.
+ */
 static void
 handle_switched_triggers(AlterTableStmt *stmt)
 {
 	Oid			relid = RangeVarGetRelid(stmt->relation, NoLock, true);
 
-	if (!OidIsValid(relid) || !switches_our_triggers(stmt))
+	if (!OidIsValid(relid) || !owns_relation(relid, GetUserId()) || !switches_our_triggers(stmt))
 		return;
 	invalidate_without_triggers(relid);
 

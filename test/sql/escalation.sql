@@ -103,6 +103,20 @@ CALL indextable.repair('mal.parted');
 RESET ROLE;
 SELECT * FROM mal.called_as;
 
+-- nor are tables of the extension locked for one who gives their names to his own, and takes them away while he alters these
+SET ROLE regress_it_mallory;
+CREATE TABLE mal.definition (i int);
+CREATE FUNCTION mal.path() RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN PERFORM set_config('search_path', 'indextable_internal', false); RETURN 1; END $$;
+SET search_path = mal;
+BEGIN;
+ALTER TABLE definition DISABLE TRIGGER ALL, ADD COLUMN j int DEFAULT mal.path();
+SHOW search_path;
+SELECT relation::regclass, mode FROM pg_locks
+WHERE pid = pg_backend_pid() AND relation = 'indextable_internal.definition'::regclass AND mode <> 'AccessShareLock';
+ROLLBACK;
+RESET search_path;
+RESET ROLE;
+
 -- nor does default_tablespace lead where the owner may not go
 SET allow_in_place_tablespaces = on;
 CREATE TABLESPACE regress_it_space LOCATION '';
