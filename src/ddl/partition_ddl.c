@@ -131,9 +131,10 @@ handle_attach_detach(AlterTableStmt *stmt)
 
 			if (!OidIsValid(parent) || !catalog_has_fact(root) || !OidIsValid(relid) || root == relid)
 				continue;
-			if (cmd->subtype == AT_AttachPartition)
+			/* Nobody attaches tables of others, which must not be locked. */
+			if (cmd->subtype == AT_AttachPartition && owns_relation(relid, GetUserId()))
 				handle_attached_partition(root, relid);
-			else
+			else if (cmd->subtype != AT_AttachPartition)
 				handle_detached_partition(root, relid, cmd);
 		}
 	}
@@ -180,6 +181,9 @@ handle_detached_partition(Oid root, Oid partition, AlterTableCmd *cmd)
 				 errmsg("partition \"%s\" was detached with entries", get_rel_name(partition)),
 				 errdetail("When the command began, its name was that of another table."),
 				 errhint("The command might succeed if retried.")));
+	/* What has the name now may be another fact table, maybe of others, or a partition of one. */
+	if (catalog_fact_in_use(registered_root(partition)))
+		return;
 	note_detaching(partition);
 	triggers_remove_from(partition);
 	forget_detaching(partition);
