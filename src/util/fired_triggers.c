@@ -96,14 +96,14 @@ note_caller(Caller *caller)
 /*
  * own_command_begin
  *		Notes that a command of ours is about to run as the current user.  For whom was noted when
- *		run_command() was called.
+ *		run_command() was called.  A query, which is no utility command, fires no event triggers itself.
  *
  * Unless that was a user: within FOR_CALLER(), and where an event trigger of ours, fired by another
  * command of ours, runs this one.  Then it is run for the same caller.  Code of users that the server
  * runs within that other command is run by a role that is no superuser, or counts as a command.
  */
 void
-own_command_begin(OwnCommand *command)
+own_command_begin(OwnCommand *command, bool is_utility)
 {
 	const Caller *by = &command->caller;
 
@@ -114,6 +114,7 @@ own_command_begin(OwnCommand *command)
 		command->caller = running->caller;
 	command->switches = roles_entered();
 	command->depth = command_depth;
+	command->is_utility = is_utility;
 	GetUserIdAndSecContext(&command->role, &command->sec);
 	command->commands_for = commands_for;
 	commands_for = NULL;
@@ -204,7 +205,7 @@ begin_call(Oid function)
 static bool
 is_fired_by_us(void)
 {
-	return running != NULL && command_depth == running->depth + 1 && roles_entered() == running->switches;
+	return running != NULL && running->is_utility && command_depth == running->depth + 1 && roles_entered() == running->switches;
 }
 
 /* is_event_trigger: returns whether a function is that of an event trigger, which is not ours, and how it is called */

@@ -27,6 +27,7 @@ typedef struct OwnCommand
 	int			sec;			/* in which security context */
 	int			switches;		/* number of switches of roles until then */
 	int			depth;			/* number of commands around it */
+	bool		is_utility;		/* may itself fire event triggers */
 	const Caller *commands_for; /* what that was before */
 	struct OwnCommand *outer;
 } OwnCommand;
@@ -40,7 +41,7 @@ extern const Caller *commands_for;
 extern void fired_triggers_init(const char *schema);
 extern void note_caller(Caller *caller);
 extern bool own_command_runs(void);
-extern void own_command_begin(OwnCommand *command);
+extern void own_command_begin(OwnCommand *command, bool is_utility);
 extern void own_command_end(OwnCommand *command);
 
 #endif							/* INDEXTABLE_FIRED_TRIGGERS_H */

@@ -71,7 +71,7 @@ run_statement(Oid role, const char *sql, uint64 (*execute) (const char *sql, int
 	note_caller(&command.caller);
 	nestlevel = fix_search_path();
 	AS_OWNER(role);
-	own_command_begin(&command);
+	own_command_begin(&command, execute == NULL);
 	PG_TRY();
 	{
 		SPI_connect();

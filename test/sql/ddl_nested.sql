@@ -324,6 +324,26 @@ DROP EVENT TRIGGER log_ddl;
 DROP EVENT TRIGGER log_drop;
 DROP EVENT TRIGGER log_settings;
 DROP EVENT TRIGGER log_as_owner;
+-- what a policy does, which a query of ours calls as the owner of a table, is not what the caller does
+TRUNCATE ddl_log;
+CREATE FUNCTION log_user() RETURNS event_trigger LANGUAGE plpgsql SET search_path = logged AS $$ BEGIN INSERT INTO ddl_log VALUES (tg_tag, 'user', current_user); END $$;
+GRANT EXECUTE ON FUNCTION log_user TO regress_ddl_log;
+SET ROLE regress_ddl_log;
+CREATE TABLE logged.fact (id int PRIMARY KEY, doc jsonb);
+SELECT indextable.create('logged.fact_k', 'logged.fact', '{k}') \gset
+SELECT obj_description('logged.fact_k'::regclass) AS comment \gset
+DROP TABLE logged.fact_k;
+CREATE TABLE logged.fact_k (k text NOT NULL, id int NOT NULL, PRIMARY KEY (k, id));
+COMMENT ON TABLE logged.fact_k IS :'comment';
+INSERT INTO logged.fact_k VALUES ('k', 1);
+CREATE FUNCTION logged.make() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN CREATE SEQUENCE logged.made; RETURN false; END $$;
+CREATE POLICY make ON logged.fact_k USING (logged.make());
+ALTER TABLE logged.fact_k ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+RESET ROLE;
+CREATE EVENT TRIGGER log_user ON ddl_command_end WHEN tag IN ('CREATE SEQUENCE') EXECUTE FUNCTION log_user();
+SELECT indextable.create('logged.fact_k', 'logged.fact', '{k}', if_not_exists => true);
+SELECT tag, by FROM ddl_log;
+DROP EVENT TRIGGER log_user;
 RESET client_min_messages;
 SET client_min_messages = warning;
 DROP SCHEMA nested, logged, evil CASCADE;
