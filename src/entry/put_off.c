@@ -27,6 +27,7 @@
 #include "../definition/definition.h"
 #include "../indextable.h"
 #include "../util/subxact.h"
+#include "../util/while_set.h"
 #include "entry.h"
 #include "writers.h"
 
@@ -100,23 +101,19 @@ apply(PutOff *p, bool at_commit)
 {
 	bool		keep = !belongs_to(p->owner, GetCurrentSubTransactionId());
 	bool		pushed = !ActiveSnapshotSet();
-	bool		done = true;
+	bool		done;
 
+	/*
+	 * SQL that rebuilds the key needs an active snapshot.  That a cursor has
+	 * registered one, for which push_missing_snapshot() pushes none, is not
+	 * enough.
+	 */
 	if (pushed)
 		PushActiveSnapshot(GetTransactionSnapshot());
-	applying_put_off = true;
-	PG_TRY();
-	{
-		if (at_commit || make_room_for_ops(p->def, &p->list))
-			(void) apply_ops(p->def, &p->list, keep);
-		else
-			done = false;
-	}
-	PG_FINALLY();
-	{
-		applying_put_off = false;
-	}
-	PG_END_TRY();
+	WHILE_SET(applying_put_off, true,
+			  done = at_commit || make_room_for_ops(p->def, &p->list);
+			  if (done)
+			  (void) apply_ops(p->def, &p->list, keep));
 	if (pushed)
 		PopActiveSnapshot();
 	if (done && keep)
