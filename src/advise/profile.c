@@ -308,8 +308,8 @@ is_number(Field *field, Datum value)
 
 /*
  * sample_begin
- *		Chooses a sample of at most about so many rows, whose documents, in column doc or NO_DOCUMENT, have at
- *		most about so many bytes.  Until sample_end(), settings are those of entries, and a
+ *		Chooses a sample: at most about "rows" rows, whose documents, in column doc or NO_DOCUMENT, have at
+ *		most about "bytes" bytes in all.  Until sample_end(), settings are those of entries, and a
  *		new snapshot is the active one.
  */
 void

@@ -30,7 +30,7 @@ key_of_entry(IndexDef *def, TupleTableSlot *entry, Datum *key)
 		key[i] = slot_getattr(entry, def->pk_attno[i], &isnull);
 }
 
-/* sort_key_values: sorts n keys of so many columns, and leaves each of them once; returns how many these are */
+/* sort_key_values: sorts n keys of ncolumns columns, and removes duplicates; returns the number of keys that are left */
 int
 sort_key_values(Datum *keys, int n, int ncolumns, SortSupport sort)
 {

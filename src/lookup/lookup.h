@@ -20,7 +20,7 @@
 typedef struct KeySet
 {
 	int			ncolumns;
-	int			n;				/* so many keys; 0: nothing can match */
+	int			n;				/* number of keys; 0: nothing can match */
 	Datum	   *values;			/* those of one key after those of another, in
 								 * the order of the index table, none twice */
 } KeySet;

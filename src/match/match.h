@@ -58,8 +58,8 @@ typedef struct Condition
 								 * condition, too */
 	uint32		unless;			/* VALUE_BITS: entries tell which rows satisfy
 								 * it, unless rows have such values */
-	int			together;		/* so many of a condition tell as much as it,
-								 * though each is lossy; else 0 */
+	int			together;		/* number of comparisons that are exact together
+								 * although each is lossy; 0 if there are none */
 	int			nth;			/* which of these, from 0 */
 	RestrictInfo *rinfo;		/* NULL: the clause was not one yet */
 } Condition;

@@ -73,7 +73,7 @@ range_share(PlannerInfo *root, Candidate *c, Condition *condition)
 	return Max(in_common + (in_others < 0 ? DEFAULT_INEQ_SEL : in_others) * (1 - nulls - common), 0);
 }
 
-/* column_statistics: sets *column to what is known of a column of an index table that has so many entries; to be released */
+/* column_statistics: sets *column to the statistics of a column of an index table with "tuples" entries; the caller releases them */
 void
 column_statistics(Oid index_table, Form_pg_attribute att, bool partitioned, double tuples, VariableStatData *column)
 {
