@@ -10,6 +10,8 @@ COMMENT ON SCHEMA indextable IS 'Index tables over JSONB documents: what users c
 
 -- A fact table may have no documents.
 ALTER TABLE indextable_internal.definition ALTER COLUMN document DROP NOT NULL;
+ALTER TABLE indextable_internal.definition ADD COLUMN sparse boolean NOT NULL DEFAULT true;
+COMMENT ON COLUMN indextable_internal.definition.sparse       IS 'whether a row that lacks a key field has no entry; the default is for rows of version 1.1';
 COMMENT ON COLUMN indextable_internal.definition.document     IS 'the JSONB column, by its name in fact_columns; NULL: the fact table has none, or several of which none is used';
 COMMENT ON COLUMN indextable.index_tables.document     IS 'the JSONB column; NULL: the fact table has none, or several of which none is used';
 
@@ -798,12 +800,13 @@ CREATE FUNCTION indextable."create"(
     partition_tablespaces text[] DEFAULT NULL,
     primary_key           name[] DEFAULT NULL,
     if_not_exists         boolean DEFAULT false,
-    totals                text[]  DEFAULT NULL
+    totals                text[]  DEFAULT NULL,
+    sparse                boolean DEFAULT NULL
 ) RETURNS regclass
 LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'indextable_create';
-COMMENT ON FUNCTION indextable."create"(text, regclass, text[], text, text[], text, text, boolean, integer, text, name, boolean, text, text[], text[], name[], boolean, text[]) IS
-'Makes an index table over a table of JSONB documents, fills it, and keeps it in step from then on; returns the index table. Blocks writers of the fact table, not readers, until the transaction ends. NULL for index_table, fact_table or key is an error; other parameters take their default when NULL. The index table itself is partitioned if partitions is a number of hash partitions by its first key field, or if partition_by is RANGE, LIST or HASH of one key field: with partition_bounds as the server writes them, without or with FOR VALUES; a DEFAULT partition is added. partition_tablespaces has one element for each partition, or one for all. primary_key names the columns that identify a row of a partitioned fact table with foreign partitions, which cannot have a primary key; NULL: the primary key. if_not_exists: where there is such an index table already, nothing is done but a notice; an error if the name is taken otherwise, or the definition differs (partitions by RANGE or LIST may). totals: with the strategy totals, which it implies, the table has counts and sums for each key, which may be empty: count(*), count(field), and sum(field) of a smallint, integer, bigint or numeric with a scale';
+COMMENT ON FUNCTION indextable."create"(text, regclass, text[], text, text[], text, text, boolean, integer, text, name, boolean, text, text[], text[], name[], boolean, text[], boolean) IS
+'Makes an index table over a table of JSONB documents, fills it, and keeps it in step from then on; returns the index table. Blocks writers of the fact table, not readers, until the transaction ends. NULL for index_table, fact_table or key is an error; other parameters take their default when NULL. The index table itself is partitioned if partitions is a number of hash partitions by its first key field, or if partition_by is RANGE, LIST or HASH of one key field: with partition_bounds as the server writes them, without or with FOR VALUES; a DEFAULT partition is added. partition_tablespaces has one element for each partition, or one for all. primary_key names the columns that identify a row of a partitioned fact table with foreign partitions, which cannot have a primary key; NULL: the primary key. if_not_exists: where there is such an index table already, nothing is done but a notice; an error if the name is taken otherwise, or the definition differs (partitions by RANGE or LIST may). totals: with the strategy totals, which it implies, the table has counts and sums for each key, which may be empty: count(*), count(field), and sum(field) of a smallint, integer, bigint or numeric with a scale. sparse: whether a row that lacks a key field has no entry; with false, it has one with NULL in it. NULL: true, but false for totals, whose rows without a field are a group of their own';
 
 CREATE FUNCTION indextable.totals(index_table regclass, keys jsonb DEFAULT NULL, OUT key jsonb, OUT rows bigint, OUT counts jsonb, OUT sums jsonb) RETURNS SETOF record
 LANGUAGE C STABLE PARALLEL UNSAFE ROWS 100
@@ -942,3 +945,39 @@ BEGIN
     END LOOP;
 END
 $$;
+
+DROP FUNCTION indextable.alter(regclass, text, text, text[], text, boolean, integer, text, text[], text[], boolean, text);
+CREATE FUNCTION indextable.alter(index_table regclass, maintenance text DEFAULT NULL, strategy text DEFAULT NULL, include text[] DEFAULT NULL, filter text DEFAULT NULL, populate boolean DEFAULT true,
+    partitions integer DEFAULT NULL, partition_by text DEFAULT NULL, partition_bounds text[] DEFAULT NULL, partition_tablespaces text[] DEFAULT NULL,
+    is_unique boolean DEFAULT NULL, on_mismatch text DEFAULT NULL, sparse boolean DEFAULT NULL) RETURNS void
+LANGUAGE C VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'indextable_alter';
+COMMENT ON FUNCTION indextable.alter(regclass, text, text, text[], text, boolean, integer, text, text[], text[], boolean, text, boolean) IS
+'Gives an index table another maintenance, strategy, included fields or filter, or other partitions, as those of create(); by what it is partitioned stays. Makes it unique or not, and has it refuse or skip values that cannot be keys, or have entries with NULL for rows that lack key fields (sparse => false). One that is made unique becomes sparse. NULL leaves them as they are, an empty include or filter takes them away. Blocks writers of the fact table until the transaction ends: shortly for another maintenance, uniqueness or on_mismatch, else while the entries are made anew; with populate => false rebuild() does that while others write, and until then nothing changes. Only for the owner';
+
+CREATE OR REPLACE VIEW indextable.index_tables AS
+SELECT d.index_table,
+       d.fact_table,
+       d.state,
+       d.problem,
+       d.strategy,
+       d.maintenance,
+       d.key,
+       d.include,
+       d.filter,
+       d.is_unique,
+       d.on_mismatch,
+       d.document,
+       CASE WHEN c.relkind = 'p' THEN
+           (SELECT count(*) FROM pg_catalog.pg_inherits i WHERE i.inhparent = c.oid)
+       ELSE 0 END::integer AS partitions,
+       -- pg_get_partkeydef() would lock the table.
+       (SELECT CASE t.partstrat WHEN 'h' THEN 'HASH' WHEN 'l' THEN 'LIST' ELSE 'RANGE' END || ' (' || pg_catalog.quote_ident(a.attname) || ')'
+        FROM pg_catalog.pg_partitioned_table t
+        JOIN pg_catalog.pg_attribute a ON a.attrelid = t.partrelid AND a.attnum = t.partattrs[0]
+        WHERE t.partrelid = c.oid) AS partition_by,
+       d.sparse
+FROM indextable_internal.definition d
+JOIN pg_catalog.pg_class c ON c.oid = d.index_table
+WHERE d.replaces IS NULL;
+COMMENT ON COLUMN indextable.index_tables.sparse       IS 'whether a row that lacks a key field has no entry; otherwise it has one with NULL in it';

@@ -71,7 +71,8 @@ CREATE TABLE indextable_internal.definition (
     on_mismatch  text     NOT NULL CHECK (on_mismatch IN ('error', 'skip')),
     state        text     NOT NULL CHECK (state IN ('building', 'active', 'invalid')),
     problem      text,
-    replaces     regclass
+    replaces     regclass,
+    sparse       boolean  NOT NULL DEFAULT true
 );
 CREATE INDEX definition_fact_table ON indextable_internal.definition (fact_table);
 COMMENT ON TABLE indextable_internal.definition IS
@@ -92,6 +93,7 @@ COMMENT ON COLUMN indextable_internal.definition.on_mismatch  IS 'what becomes o
 COMMENT ON COLUMN indextable_internal.definition.state        IS 'building, active or invalid';
 COMMENT ON COLUMN indextable_internal.definition.problem      IS 'why the state is invalid; NULL otherwise';
 COMMENT ON COLUMN indextable_internal.definition.replaces     IS 'the index table whose contents and definition this one is to become, by alter() or rebuild(); NULL: none';
+COMMENT ON COLUMN indextable_internal.definition.sparse       IS 'whether a row that lacks a key field has no entry; the default is for rows of version 1.1';
 
 CREATE TABLE indextable_internal.skipped (
     index_table regclass    NOT NULL,
@@ -238,12 +240,13 @@ CREATE FUNCTION indextable."create"(
     partition_tablespaces text[] DEFAULT NULL,
     primary_key           name[] DEFAULT NULL,
     if_not_exists         boolean DEFAULT false,
-    totals                text[]  DEFAULT NULL
+    totals                text[]  DEFAULT NULL,
+    sparse                boolean DEFAULT NULL
 ) RETURNS regclass
 LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'indextable_create';
-COMMENT ON FUNCTION indextable."create"(text, regclass, text[], text, text[], text, text, boolean, integer, text, name, boolean, text, text[], text[], name[], boolean, text[]) IS
-'Makes an index table over a table of JSONB documents, fills it, and keeps it in step from then on; returns the index table. Blocks writers of the fact table, not readers, until the transaction ends. NULL for index_table, fact_table or key is an error; other parameters take their default when NULL. The index table itself is partitioned if partitions is a number of hash partitions by its first key field, or if partition_by is RANGE, LIST or HASH of one key field: with partition_bounds as the server writes them, without or with FOR VALUES; a DEFAULT partition is added. partition_tablespaces has one element for each partition, or one for all. primary_key names the columns that identify a row of a partitioned fact table with foreign partitions, which cannot have a primary key; NULL: the primary key. if_not_exists: where there is such an index table already, nothing is done but a notice; an error if the name is taken otherwise, or the definition differs (partitions by RANGE or LIST may). totals: with the strategy totals, which it implies, the table has counts and sums for each key, which may be empty: count(*), count(field), and sum(field) of a smallint, integer, bigint or numeric with a scale';
+COMMENT ON FUNCTION indextable."create"(text, regclass, text[], text, text[], text, text, boolean, integer, text, name, boolean, text, text[], text[], name[], boolean, text[], boolean) IS
+'Makes an index table over a table of JSONB documents, fills it, and keeps it in step from then on; returns the index table. Blocks writers of the fact table, not readers, until the transaction ends. NULL for index_table, fact_table or key is an error; other parameters take their default when NULL. The index table itself is partitioned if partitions is a number of hash partitions by its first key field, or if partition_by is RANGE, LIST or HASH of one key field: with partition_bounds as the server writes them, without or with FOR VALUES; a DEFAULT partition is added. partition_tablespaces has one element for each partition, or one for all. primary_key names the columns that identify a row of a partitioned fact table with foreign partitions, which cannot have a primary key; NULL: the primary key. if_not_exists: where there is such an index table already, nothing is done but a notice; an error if the name is taken otherwise, or the definition differs (partitions by RANGE or LIST may). totals: with the strategy totals, which it implies, the table has counts and sums for each key, which may be empty: count(*), count(field), and sum(field) of a smallint, integer, bigint or numeric with a scale. sparse: whether a row that lacks a key field has no entry; with false, it has one with NULL in it. NULL: true, but false for totals, whose rows without a field are a group of their own';
 
 CREATE FUNCTION indextable."drop"(index_table regclass) RETURNS void
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
@@ -484,11 +487,11 @@ COMMENT ON PROCEDURE indextable.rebuild(regclass, integer, interval) IS
 
 CREATE FUNCTION indextable.alter(index_table regclass, maintenance text DEFAULT NULL, strategy text DEFAULT NULL, include text[] DEFAULT NULL, filter text DEFAULT NULL, populate boolean DEFAULT true,
     partitions integer DEFAULT NULL, partition_by text DEFAULT NULL, partition_bounds text[] DEFAULT NULL, partition_tablespaces text[] DEFAULT NULL,
-    is_unique boolean DEFAULT NULL, on_mismatch text DEFAULT NULL) RETURNS void
+    is_unique boolean DEFAULT NULL, on_mismatch text DEFAULT NULL, sparse boolean DEFAULT NULL) RETURNS void
 LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'indextable_alter';
-COMMENT ON FUNCTION indextable.alter(regclass, text, text, text[], text, boolean, integer, text, text[], text[], boolean, text) IS
-'Gives an index table another maintenance, strategy, included fields or filter, or other partitions, as those of create(); by what it is partitioned stays. Makes it unique or not, and has it refuse or skip values that cannot be keys. NULL leaves them as they are, an empty include or filter takes them away. Blocks writers of the fact table until the transaction ends: shortly for another maintenance, uniqueness or on_mismatch, else while the entries are made anew; with populate => false rebuild() does that while others write, and until then nothing changes. Only for the owner';
+COMMENT ON FUNCTION indextable.alter(regclass, text, text, text[], text, boolean, integer, text, text[], text[], boolean, text, boolean) IS
+'Gives an index table another maintenance, strategy, included fields or filter, or other partitions, as those of create(); by what it is partitioned stays. Makes it unique or not, and has it refuse or skip values that cannot be keys, or have entries with NULL for rows that lack key fields (sparse => false). One that is made unique becomes sparse. NULL leaves them as they are, an empty include or filter takes them away. Blocks writers of the fact table until the transaction ends: shortly for another maintenance, uniqueness or on_mismatch, else while the entries are made anew; with populate => false rebuild() does that while others write, and until then nothing changes. Only for the owner';
 
 -- Statistics -----------------------------------------------------------------
 
@@ -836,7 +839,8 @@ SELECT d.index_table,
        (SELECT CASE t.partstrat WHEN 'h' THEN 'HASH' WHEN 'l' THEN 'LIST' ELSE 'RANGE' END || ' (' || pg_catalog.quote_ident(a.attname) || ')'
         FROM pg_catalog.pg_partitioned_table t
         JOIN pg_catalog.pg_attribute a ON a.attrelid = t.partrelid AND a.attnum = t.partattrs[0]
-        WHERE t.partrelid = c.oid) AS partition_by
+        WHERE t.partrelid = c.oid) AS partition_by,
+       d.sparse
 FROM indextable_internal.definition d
 JOIN pg_catalog.pg_class c ON c.oid = d.index_table
 WHERE d.replaces IS NULL;
@@ -855,6 +859,7 @@ COMMENT ON COLUMN indextable.index_tables.on_mismatch  IS 'what becomes of a val
 COMMENT ON COLUMN indextable.index_tables.document     IS 'the JSONB column; NULL: the fact table has none, or several of which none is used';
 COMMENT ON COLUMN indextable.index_tables.partitions   IS 'number of partitions of the index table; 0: not partitioned';
 COMMENT ON COLUMN indextable.index_tables.partition_by IS 'by which key field it is partitioned, and how; NULL: not partitioned';
+COMMENT ON COLUMN indextable.index_tables.sparse       IS 'whether a row that lacks a key field has no entry; otherwise it has one with NULL in it';
 
 -- The counters of tables and of indexes have one kind of names: an index has scans and no insertions, a table both.
 -- When they were scanned last is known since PostgreSQL 16: the columns are looked for where there may be none.

@@ -142,6 +142,7 @@ typedef struct IndexDef
 	Strategy	strategy;
 	bool		async;
 	bool		is_unique;
+	bool		sparse;			/* a row that lacks a key field has no entry */
 	bool		skip_mismatch;
 	bool		ends_skipping;	/* alter() looks for values that were skipped */
 	bool		active;
@@ -176,7 +177,8 @@ typedef struct IndexDef
 	bool		brief_text;		/* the first of write_sort abbreviates text */
 	uint64		locked;			/* when writers have locked it ... */
 	uint64		index_locked;	/* ... and its primary key: see util/lock.c */
-	Oid			primary_index;	/* the index of the primary key */
+	Oid			primary_index;	/* by which entries are found; see
+								 * definition/primary_key.c */
 	IndexInfo  *primary_info;
 	int			nsearch;		/* its key has the first so many of ident */
 	ScanKeyData *search_keys;	/* to search it with */
@@ -292,6 +294,7 @@ typedef struct DefinitionRow
 	IndexState	state;
 	char	   *problem;		/* why it is invalid, or NULL */
 	Oid			replaces;		/* whose place it is to take, or InvalidOid */
+	bool		sparse;
 	struct Partitioning *partitioning;	/* of one to be made; NULL: none */
 	/* Of a row that was read. */
 	Oid			fact_oid;		/* of the fact table when the row was written */

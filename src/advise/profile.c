@@ -66,14 +66,18 @@ static void choose_sample(Sample *sample, AttrNumber doc, int rows, double bytes
  *		rows and bytes.
  *
  * p->row and p->def say which index table is in question; p->def is resolved and has
- * its columns.
+ * its columns.  It becomes a copy that is sparse: rows that lack key fields are counted apart.
  */
 void
 profile_table(Profile *p, Relation fact, int rows, double bytes)
 {
 	Tuplesortstate *sort;
 	Sample		sample;
+	IndexDef   *sparse = palloc(sizeof(IndexDef));
 
+	*sparse = *p->def;
+	sparse->sparse = true;
+	p->def = sparse;
 	sample_begin(&sample, p->def->fact, p->def->fact_document, fact, rows, bytes);
 	p->partitioned = p->def->fact->partitioned;
 	p->partitions = sample.partitions;

@@ -50,7 +50,8 @@ enum
 	DEF_STATE,
 	DEF_PROBLEM,
 	DEF_REPLACES,
-	DEF_NATTS = DEF_REPLACES
+	DEF_SPARSE,
+	DEF_NATTS = DEF_SPARSE
 };
 
 const char *const strategy_names[] = {"normalized", "partial", "denormalized", "totals", NULL};
@@ -134,6 +135,7 @@ catalog_insert(DefinitionRow *row, Relation fact)
 	isnull[DEF_PROBLEM - 1] = row->problem == NULL;
 	values[DEF_REPLACES - 1] = ObjectIdGetDatum(row->replaces);
 	isnull[DEF_REPLACES - 1] = !OidIsValid(row->replaces);
+	values[DEF_SPARSE - 1] = BoolGetDatum(row->sparse);
 	insert_row("definition", values, isnull);
 }
 
@@ -242,6 +244,7 @@ read_definition(HeapTuple tuple, TupleDesc desc)
 		row->problem = TextDatumGetCString(values[DEF_PROBLEM - 1]);
 	if (!isnull[DEF_REPLACES - 1])
 		row->replaces = DatumGetObjectId(values[DEF_REPLACES - 1]);
+	row->sparse = DatumGetBool(values[DEF_SPARSE - 1]);
 	return row;
 }
 

@@ -84,14 +84,18 @@ copy_counters(Oid from, Oid to)
 	relation_close(rel, AccessShareLock);
 }
 
-/* primary_index_of: returns the index of a table's primary key, or InvalidOid if it has none */
+/* primary_index_of: returns the index by which entries of an index table, or of a partition of it, are found, or InvalidOid if it has none */
 static Oid
 primary_index_of(Oid relid)
 {
 	Relation	rel = relation_open(relid, AccessShareLock);
 	Relation	index = open_primary_key(rel);
-	Oid			result = index == NULL ? InvalidOid : RelationGetRelid(index);
+	Oid			result;
 
+	/* Which of both it was, and will be, differs when sparse is altered. */
+	if (index == NULL)
+		index = open_identity_index(rel, false);
+	result = index == NULL ? InvalidOid : RelationGetRelid(index);
 	if (index != NULL)
 		index_close(index, NoLock);
 	relation_close(rel, NoLock);

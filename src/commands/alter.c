@@ -51,11 +51,13 @@ enum
 	ARG_PARTITION_BOUNDS,
 	ARG_PARTITION_TABLESPACES,
 	ARG_IS_UNIQUE,
-	ARG_ON_MISMATCH
+	ARG_ON_MISMATCH,
+	ARG_SPARSE					/* since version 1.2 */
 };
 
 static void check_totals_args(FunctionCallInfo fcinfo, Oid index_table);
 static void alter(FunctionCallInfo fcinfo, bool locked);
+static bool has_sparse_arg(FunctionCallInfo fcinfo);
 static bool has_partitioning_args(FunctionCallInfo fcinfo);
 static bool read_new_partitioning(FunctionCallInfo fcinfo, DefinitionRow *pending, DefinitionRow *row);
 static void lock_after_drain(LockWait *wait);
@@ -73,7 +75,7 @@ static void refuse_over_feeds(DefinitionRow *row);
  * alter(index_table regclass, maintenance text, strategy text, include text[],
  * filter text, populate boolean, partitions integer, partition_by text,
  * partition_bounds text[], partition_tablespaces text[], is_unique boolean,
- * on_mismatch text)
+ * on_mismatch text, sparse boolean)
  */
 Datum
 indextable_alter(PG_FUNCTION_ARGS)
@@ -139,7 +141,7 @@ check_totals_args(FunctionCallInfo fcinfo, Oid index_table)
 
 	if (!keeps_totals(stored))
 		return;
-	for (int i = ARG_MAINTENANCE; i <= ARG_ON_MISMATCH; i++)
+	for (int i = ARG_MAINTENANCE; i < PG_NARGS(); i++)
 		if (i != ARG_FILTER && i != ARG_ON_MISMATCH && !PG_ARGISNULL(i) && !(i == ARG_POPULATE && PG_GETARG_BOOL(i)))
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -169,7 +171,8 @@ alter(FunctionCallInfo fcinfo, bool locked)
 	fact = relation_open(stored->fact_table, NoLock);
 	pending = replacement_of(index_table);
 	asks_for_contents = !PG_ARGISNULL(ARG_STRATEGY) || !PG_ARGISNULL(ARG_INCLUDE) || !PG_ARGISNULL(ARG_FILTER) ||
-		has_partitioning_args(fcinfo) ||
+		has_partitioning_args(fcinfo) || has_sparse_arg(fcinfo) ||
+		(!PG_ARGISNULL(ARG_IS_UNIQUE) && PG_GETARG_BOOL(ARG_IS_UNIQUE) && !stored->sparse) ||
 		(!populate && (!PG_ARGISNULL(ARG_IS_UNIQUE) || (!PG_ARGISNULL(ARG_ON_MISMATCH) &&
 														check_allowed_value("on_mismatch", text_arg(fcinfo, ARG_ON_MISMATCH, NULL), mismatch_names) != MISMATCH_SKIP)));
 	if (pending != NULL && !asks_for_contents &&
@@ -219,6 +222,13 @@ alter(FunctionCallInfo fcinfo, bool locked)
 	describe_index_table(index_table, false);
 	if (is_async(&row) && !is_async(stored))
 		notice_nobody_drains(why_nobody_drains());
+}
+
+/* has_sparse_arg: returns whether the argument is given, which version 1.1 does not have */
+static bool
+has_sparse_arg(FunctionCallInfo fcinfo)
+{
+	return PG_NARGS() > ARG_SPARSE && !PG_ARGISNULL(ARG_SPARSE);
 }
 
 static bool
@@ -385,6 +395,10 @@ read_new_definition(FunctionCallInfo fcinfo, DefinitionRow *stored, DefinitionRo
 			check_filter(fact, filter);
 	if (!PG_ARGISNULL(ARG_IS_UNIQUE))
 		row->is_unique = PG_GETARG_BOOL(ARG_IS_UNIQUE);
+	if (has_sparse_arg(fcinfo))
+		row->sparse = PG_GETARG_BOOL(ARG_SPARSE);
+	else if (row->is_unique)
+		row->sparse = true;
 	if (!PG_ARGISNULL(ARG_ON_MISMATCH))
 		row->on_mismatch = check_allowed_value("on_mismatch", text_arg(fcinfo, ARG_ON_MISMATCH, NULL), mismatch_names);
 	check_request(row);
@@ -392,7 +406,7 @@ read_new_definition(FunctionCallInfo fcinfo, DefinitionRow *stored, DefinitionRo
 		row->document = document_column(fact, NULL, row);
 
 	return !same_strings(row->include, stored->include) || row->strategy != stored->strategy ||
-		!same_or_null(row->filter, stored->filter);
+		row->sparse != stored->sparse || !same_or_null(row->filter, stored->filter);
 }
 
 /*

@@ -65,7 +65,8 @@ enum
 	ARG_PARTITION_TABLESPACES,
 	ARG_PRIMARY_KEY,
 	ARG_IF_NOT_EXISTS,
-	ARG_TOTALS					/* since version 1.2 */
+	ARG_TOTALS,					/* since version 1.2, as the next one */
+	ARG_SPARSE
 };
 
 void		(*index_table_created) (DefinitionRow *row, IndexDef *def) = NULL;
@@ -87,7 +88,7 @@ static Oid	make_table(DefinitionRow *row, IndexDef *def, Relation fact, Oid sche
  * include text[], filter text, maintenance text, is_unique boolean,
  * partitions integer, on_mismatch text, document name, populate boolean,
  * partition_by text, partition_bounds text[], partition_tablespaces text[],
- * primary_key name[], if_not_exists boolean, totals text[])
+ * primary_key name[], if_not_exists boolean, totals text[], sparse boolean)
  */
 Datum
 indextable_create(PG_FUNCTION_ARGS)
@@ -132,6 +133,8 @@ indextable_create(PG_FUNCTION_ARGS)
 	row.state = populate ? STATE_ACTIVE : STATE_BUILDING;
 	accept_existing = !PG_ARGISNULL(ARG_IF_NOT_EXISTS) && PG_GETARG_BOOL(ARG_IF_NOT_EXISTS);
 
+	/* What version 1.1 makes is sparse. */
+	row.sparse = PG_NARGS() <= ARG_SPARSE || PG_ARGISNULL(ARG_SPARSE) ? !keeps_totals(&row) : PG_GETARG_BOOL(ARG_SPARSE);
 	if (row.is_unique)
 		place_check_unique(PG_GETARG_OID(ARG_FACT_TABLE));
 	if (keeps_totals(&row))
@@ -175,6 +178,12 @@ indextable_create(PG_FUNCTION_ARGS)
 	if (is_totals(def))
 		check_totals(def, factdef, summed);
 	check_row_key(factdef, fact);
+	if (factdef->place->index_tables->create != NULL && !row.sparse && !is_totals(def))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("an index table of the distributed table \"%s\" has to be sparse", factdef->name),
+				 errdetail("Where its shards are moved, its columns need a primary key, which has no NULL."),
+				 errhint("Leave out sparse, or use sparse => true.")));
 	if (factdef->place->index_tables->create != NULL && parts.by == NULL)
 	{
 		nparts = parts.partitions;

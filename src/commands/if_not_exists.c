@@ -187,6 +187,8 @@ compare(DefinitionRow *row, IndexDef *asked, PartitioningRequest *parts, Definit
 		differs(found, "maintenance", psprintf("maintenance => '%s'", maintenance_names[row->maintenance]));
 	if (row->is_unique != stored->is_unique)
 		differs(found, "is_unique", psprintf("is_unique => %s", row->is_unique ? "true" : "false"));
+	if (row->sparse != stored->sparse)
+		differs(found, "sparse", psprintf("sparse => %s", row->sparse ? "true" : "false"));
 	if (row->on_mismatch != stored->on_mismatch)
 		differs(found, "on_mismatch", psprintf("on_mismatch => '%s'", mismatch_names[row->on_mismatch]));
 	if (!same_or_null(row->document, stored->document))

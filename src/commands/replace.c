@@ -42,7 +42,7 @@
 #include "../util/uncounted_reads.h"
 #include "commands.h"
 
-static void clone_indexes(Relation old, Relation new);
+static void clone_indexes(Relation old, Relation new, bool sparse);
 static bool uses_dropped_column(Relation index, Relation new);
 static List *match_partitions(Oid old, Oid new);
 static PartSpec *find_bound(Partitioning *p, const char *bound);
@@ -69,6 +69,7 @@ make_replacement(DefinitionRow *row, Oid index_table)
 	Relation	old = relation_open(index_table, AccessShareLock);
 	Relation	new;
 	Relation	primary_key;
+	bool		was_sparse = old_def->sparse;
 	List	   *dropped = NIL;
 	char	   *name;
 	char	   *list;
@@ -111,13 +112,13 @@ make_replacement(DefinitionRow *row, Oid index_table)
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("index table \"%s\" was altered while it was being created", name),
 					 errhint("Check the event triggers of the database.")));
-		primary_key = open_primary_key(old);
+		primary_key = open_identity_index(old, was_sparse);
 		FOR_CALLER(&caller,
 				   register_index_table(row, def, fact, new, primary_key == NULL ? NULL : tablespace_of(primary_key)));
 		if (primary_key != NULL)
 			index_close(primary_key, AccessShareLock);
 		new = table_open(row->index_table, NoLock);
-		clone_indexes(old, new);
+		clone_indexes(old, new, was_sparse);
 		table_close(new, NoLock);
 		relation_close(old, NoLock);
 	}
@@ -125,9 +126,9 @@ make_replacement(DefinitionRow *row, Oid index_table)
 	return row->index_table;
 }
 
-/* clone_indexes: creates on the replacement the indexes that the owner has created on the index table */
+/* clone_indexes: creates on the replacement the indexes that the owner has created on the index table, which is sparse or not */
 static void
-clone_indexes(Relation old, Relation new)
+clone_indexes(Relation old, Relation new, bool sparse)
 {
 	TupleDesc	desc = RelationGetDescr(new);
 	AttrMap    *map = make_attrmap(RelationGetNumberOfAttributes(old));
@@ -139,7 +140,7 @@ clone_indexes(Relation old, Relation new)
 	{
 		Relation	index = index_open(index_oid, AccessShareLock);
 
-		if (index->rd_index->indisvalid && !index->rd_index->indisprimary &&
+		if (index->rd_index->indisvalid && !is_identity_index(index, sparse) &&
 			!uses_dropped_column(index, new) && !OidIsValid(find_matching_index(index, new)))
 		{
 			IndexStmt  *stmt = generateClonedIndexStmt(NULL, index, map, NULL);
@@ -396,7 +397,7 @@ copy_layout(Oid old, Oid new, bool async, bool was_async)
 			appendStringInfo(&columns, ", DROP COLUMN %s", quote_identifier(NameStr(TupleDescAttr(a, i)->attname)));
 	for (int i = a->natts; i < b->natts; i++)
 		appendStringInfo(&columns, ", ADD COLUMN %s", layout_column(TupleDescAttr(b, i)));
-	primary_key = open_primary_key(old_rel);
+	primary_key = open_identity_index(old_rel, stored_definition(old)->sparse);
 	lacks_key = primary_key == NULL || !OidIsValid(find_matching_index(primary_key, new_rel));
 	if (lacks_key && primary_key != NULL)
 	{
@@ -422,8 +423,8 @@ copy_layout(Oid old, Oid new, bool async, bool was_async)
 	 * it covers.
 	 */
 	if (constraint != NULL)
-		run_sql(get_extension_owner(), "ALTER TABLE %s DROP CONSTRAINT %s", held_name(old),
-				quote_identifier(constraint));
+		run_sql(get_extension_owner(), "ALTER TABLE %s DROP CONSTRAINT %s%s", held_name(old),
+				quote_identifier(constraint), def.sparse ? "" : drop_not_null_of_key(&def));
 
 	/*
 	 * This is done as the owner: the type of a column may be a domain, which

@@ -27,6 +27,7 @@
 #include "../place/place.h"
 #include "../queue/queue.h"
 #include "../util/inherit.h"
+#include "../util/relation.h"
 #include "../util/sql.h"
 #include "ddl.h"
 
@@ -36,7 +37,7 @@ static void adopt_own(Oid relid);
 static Oid	rewritten_table(void);
 static void refuse_on_index_table(Oid relid, AlterTableStmt *stmt, AlterTableCmd *cmd);
 static bool is_needed_key(Oid relid, const char *constraint);
-static bool adds_primary_key(AlterTableStmt *stmt);
+static bool adds_identity(AlterTableStmt *stmt);
 static void refuse_trigger_change(Node *command);
 static void refuse_shard(RenameStmt *stmt);
 static void lock_for_partition(CreateStmt *stmt);
@@ -229,7 +230,7 @@ refuse_on_index_table(Oid relid, AlterTableStmt *stmt, AlterTableCmd *cmd)
 				break;
 			}
 		case AT_DropConstraint:
-			if (is_needed_key(relid, cmd->name) && !adds_primary_key(stmt))
+			if (is_needed_key(relid, cmd->name) && !adds_identity(stmt))
 			{
 				action = "DROP CONSTRAINT";
 				why = "Entries are found by the primary key.";
@@ -273,26 +274,31 @@ is_needed_key(Oid relid, const char *constraint)
 	Oid			index = OidIsValid(oid) ? get_constraint_index(oid) : InvalidOid;
 	DefinitionRow *stored = stored_definition(index_table_of(relid));
 	Relation	rel;
-	bool		primary;
+	Relation	identity;
+	bool		needed;
 
 	if (!OidIsValid(index) || stored == NULL || stored->state == STATE_INVALID || !owns_relation(relid, GetUserId()))
 		return false;
 	rel = try_relation_open(relid, AccessShareLock);
 	if (rel == NULL)
 		return false;
-	(void) RelationGetIndexList(rel);
-	primary = rel->rd_pkindex == index;
+	identity = open_identity_index(rel, stored->sparse);
+	needed = identity != NULL && RelationGetRelid(identity) == index;
+	if (identity != NULL)
+		index_close(identity, AccessShareLock);
 	relation_close(rel, AccessShareLock);
-	return primary;
+	return needed;
 }
 
-/* adds_primary_key: returns whether a command adds a primary key, maybe in the place of one that it drops */
+/* adds_identity: returns whether a command adds a constraint by which entries can be found, maybe in the place of one that it drops */
 static bool
-adds_primary_key(AlterTableStmt *stmt)
+adds_identity(AlterTableStmt *stmt)
 {
 	foreach_ptr(AlterTableCmd, cmd, stmt->cmds)
 	{
-		if (cmd->subtype == AT_AddConstraint && castNode(Constraint, cmd->def)->contype == CONSTR_PRIMARY)
+		Constraint *added = cmd->subtype == AT_AddConstraint ? castNode(Constraint, cmd->def) : NULL;
+
+		if (added != NULL && (added->contype == CONSTR_PRIMARY || (added->contype == CONSTR_UNIQUE && added->nulls_not_distinct)))
 			return true;
 	}
 	return false;

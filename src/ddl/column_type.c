@@ -221,7 +221,7 @@ refill(DefinitionRow *stored, Relation fact, AlterTableStmt *stmt)
 		catalog_forget_skipped(row.index_table);
 		catalog_forget_rejections(row.index_table);
 		fits = fill_index_table(def, fact, rel);
-		index = open_primary_key(rel);
+		index = open_identity_index(rel, def->sparse);
 		covering = index != NULL && primary_key_covers(def, index);
 		if (index != NULL)
 			index_close(index, NoLock);
@@ -249,17 +249,24 @@ refill(DefinitionRow *stored, Relation fact, AlterTableStmt *stmt)
  *		twice, or twice instead of once: a key field like @id::bigint is the column itself if
  *		that is a bigint, and a cast of it otherwise.
  *
- * Key fields and the primary key are what cannot be null in an index table.
+ * Key fields and the primary key are what cannot be null in a sparse index table, and what entries are
+ * found by in another one.
  */
 static void
 check_layout(IndexDef *def, Relation fact, Oid index_table)
 {
 	Relation	rel = table_open(index_table, AccessShareLock);
 	TupleDesc	desc = RelationGetDescr(rel);
+	Relation	index = def->sparse ? NULL : open_identity_index(rel, false);
 	int			nident = 0;
 
-	for (int i = 0; i < desc->natts; i++)
+	for (int i = 0; i < desc->natts && def->sparse; i++)
 		nident += !TupleDescAttr(desc, i)->attisdropped && TupleDescAttr(desc, i)->attnotnull;
+	if (index != NULL)
+	{
+		nident = index->rd_index->indnkeyatts;
+		index_close(index, NoLock);
+	}
 	if (nident != def->nident)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),

@@ -125,7 +125,7 @@ extern FieldSpec *parse_field_spec(const char *text, bool with_type);
 extern bool definition_complete_partitions(IndexDef *def, Relation rel);
 extern IndexPartition *find_index_partition(IndexDef *def, Relation leaf);
 extern bool is_partition_of_definition(IndexDef *def, Oid relid);
-extern Oid	find_partition_for_value(Relation rel, Datum value);
+extern Oid	find_partition_for_value(Relation rel, Datum value, bool isnull);
 extern Oid	index_table_of(Oid relid);
 pg_noreturn extern void report_no_partition(IndexDef *def);
 
@@ -261,6 +261,7 @@ extern Partitioning *partitioning_lacking(Relation rel);
  */
 #define MAX_INDEX_DATA		2680
 
+extern char *drop_not_null_of_key(IndexDef *def);
 extern void refuse_check_constraints(Oid index_table);
 extern char *primary_key_constraint(IndexDef *def, bool covering);
 extern void primary_key_add(IndexDef *def, bool covering, const char *tablespace, const char *drop);

@@ -77,7 +77,7 @@ find_index_partition(IndexDef *def, Relation leaf)
 	 */
 	if (partition != NULL && !def->fact->stale)
 		return partition;
-	index = open_primary_key(leaf);
+	index = open_identity_index(leaf, def->sparse);
 	if (index == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -141,14 +141,13 @@ is_partition_of_definition(IndexDef *def, Oid relid)
 
 /*
  * find_partition_for_value
- *		Returns the partition of an index table that takes the entries with this value in the
- *		key field that it is partitioned by, or InvalidOid if there is none.
+ *		Returns the partition of an index table that takes the entries with this value, or NULL, in
+ *		the key field that it is partitioned by, or InvalidOid if there is none.
  */
 Oid
-find_partition_for_value(Relation rel, Datum value)
+find_partition_for_value(Relation rel, Datum value, bool isnull)
 {
 	PartitionDesc desc = RelationGetPartitionDesc(rel, true);
-	bool		isnull = false;
 	int			partition = desc->nparts == 0 ? -1 :
 		partition_of(RelationGetPartitionKey(rel), desc, &value, &isnull);
 
@@ -262,12 +261,20 @@ partition_of(PartitionKey key, PartitionDesc desc, Datum *values, bool *isnull)
 																key->partcollation, values, isnull) %
 								   bounds->nindexes];
 		case PARTITION_STRATEGY_LIST:
+			if (isnull[0])
+			{
+				result = bounds->null_index;
+				break;
+			}
 			offset = partition_list_bsearch(key->partsupfunc, key->partcollation, bounds,
 											values[0], &equal);
 			if (offset >= 0 && equal)
 				result = bounds->indexes[offset];
 			break;
 		case PARTITION_STRATEGY_RANGE:
+			for (int i = 0; i < key->partnatts; i++)
+				if (isnull[i])
+					return bounds->default_index;
 			offset = partition_range_datum_bsearch(key->partsupfunc, key->partcollation, bounds,
 												   key->partnatts, values, &equal);
 			result = bounds->indexes[offset + 1];

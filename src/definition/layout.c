@@ -110,7 +110,7 @@ lay_out(IndexDef *def, Relation fact)
 	List	   *columns = NIL;
 
 	for (int i = 0; i < def->nkeys; i++)
-		add_field(&columns, def, i, !is_totals(def));
+		add_field(&columns, def, i, def->sparse && !is_totals(def));
 	if (is_totals(def))
 	{
 		add_column(&columns, def, "rows", "count(*)", INT8OID, -1, InvalidOid, true);
@@ -300,14 +300,16 @@ layout_like(IndexDef *def, Relation fact, Relation old, int nkept, int first_own
 	TupleDesc	desc = RelationGetDescr(old);
 	List	   *columns = NIL;
 	bool	   *stays = find_kept_columns(desc, nkept, first_own);
+	int			live = 0;
 
 	for (int i = 0; i < desc->natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
+		bool		is_key = def != NULL && !att->attisdropped && live++ < def->nkeys;
 
 		if (stays[i])
 			add_column(&columns, def, NameStr(att->attname), "column", att->atttypid, att->atttypmod,
-					   att->attcollation, att->attnotnull);
+					   att->attcollation, is_key ? def->sparse : att->attnotnull);
 		else
 		{
 			char	   *name = psprintf("........%d........", i + 1);
@@ -332,7 +334,8 @@ void
 report_altered_index_table(Oid index_table, Relation fact, const char *why)
 {
 	Relation	rel = try_relation_open(index_table, AccessShareLock);
-	Relation	index = rel == NULL ? NULL : open_primary_key(rel);
+	DefinitionRow *stored = stored_definition(index_table);
+	Relation	index = rel == NULL ? NULL : open_identity_index(rel, stored == NULL || stored->sparse);
 	bool		lacks_primary_key = rel != NULL && index == NULL;
 
 	if (index != NULL)

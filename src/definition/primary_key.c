@@ -9,6 +9,10 @@
  * included fields for index-only scans, if they are narrow enough.  Only index tables that
  * are kept in step through the queue have a row index.
  *
+ * In the entries of an index table that is not sparse, key fields may be NULL.  It has a constraint
+ * UNIQUE NULLS NOT DISTINCT with these columns in place of the primary key, which this file, too,
+ * means by that word.
+ *
  * The primary key of the fact table is found by fact_columns.c.
  *
  *-------------------------------------------------------------------------
@@ -57,7 +61,7 @@ primary_key_constraint(IndexDef *def, bool covering)
 	int			n = 0;
 
 	initStringInfo(&sql);
-	appendStringInfoString(&sql, "PRIMARY KEY (");
+	appendStringInfoString(&sql, def->sparse ? "PRIMARY KEY (" : "UNIQUE NULLS NOT DISTINCT (");
 	for (int i = 0; i < RelationGetNumberOfAttributes(rel) && n < nall; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), i);
@@ -70,6 +74,19 @@ primary_key_constraint(IndexDef *def, bool covering)
 	}
 	appendStringInfoChar(&sql, ')');
 	table_close(rel, NoLock);
+	return sql.data;
+}
+
+/* drop_not_null_of_key: returns, for ALTER TABLE, the subcommands that allow NULL in the key fields of an index table, each after a comma */
+char *
+drop_not_null_of_key(IndexDef *def)
+{
+	StringInfoData sql;
+
+	initStringInfo(&sql);
+	for (int i = 0; i < def->nkeys; i++)
+		appendStringInfo(&sql, ", ALTER COLUMN %s DROP NOT NULL",
+						 quote_identifier(NameStr(TupleDescAttr(def->desc, def->fields[i].attno - 1)->attname)));
 	return sql.data;
 }
 
@@ -131,7 +148,7 @@ primary_key_add(IndexDef *def, bool covering, const char *tablespace, const char
 			in_tablespace("USING INDEX TABLESPACE", tablespace));
 	/* Event triggers have run, and may have done anything. */
 	rel = try_relation_open(def->relid, NoLock);
-	index = rel != NULL ? open_primary_key(rel) : NULL;
+	index = rel != NULL ? open_identity_index(rel, def->sparse) : NULL;
 	if (index == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -154,7 +171,7 @@ void
 primary_key_replace(IndexDef *def, bool covering)
 {
 	Relation	rel = table_open(def->relid, AccessShareLock);
-	Relation	index = open_primary_key(rel);
+	Relation	index = open_identity_index(rel, def->sparse);
 	List	   *old_keys = usage_keys(def->relid);
 	char	   *constraint = pstrdup(RelationGetRelationName(index));
 	char	   *tablespace = tablespace_of(index);

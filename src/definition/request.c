@@ -48,6 +48,12 @@ check_request(DefinitionRow *row)
 				 errmsg("an asynchronous index table cannot be unique"),
 				 errdetail("Uniqueness can only be enforced in the writer's transaction."),
 				 errhint("Use maintenance => 'transactional'.")));
+	if (row->is_unique && !row->sparse)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("a unique index table has to be sparse"),
+				 errdetail("A row that lacks a key field violates no unique key, as NULL in SQL."),
+				 errhint("Leave out sparse, or use sparse => true.")));
 }
 
 /*

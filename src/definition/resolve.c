@@ -130,6 +130,7 @@ make_index_def(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel
 	def->strategy = row->strategy;
 	def->async = is_queued(row);
 	def->is_unique = row->is_unique;
+	def->sparse = row->sparse;
 	def->skip_mismatch = row->on_mismatch == MISMATCH_SKIP;
 	def->misplaced = place_problem(factdef->relid, row->index_table, is_queued(row));
 	def->active = def->misplaced == NULL && row->state == STATE_ACTIVE;
@@ -436,7 +437,7 @@ definition_complete_primary_key(IndexDef *def, Relation rel)
 
 	if (is_totals(def))
 		return complete_totals_index(def, rel);
-	index = open_primary_key(rel);
+	index = open_identity_index(rel, def->sparse);
 	if (index == NULL)
 		return false;
 	def->primary_index = RelationGetRelid(index);

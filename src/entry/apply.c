@@ -292,18 +292,21 @@ static inline int
 compare_ops(const Op *a, const Op *b, IndexDef *def)
 {
 	SortSupport sort = def->write_sort;
-	bool		null;
+	bool		a_null;
+	bool		b_null;
 	int			c;
 
-	if (def->brief_text)
+	if (a->first_null || b->first_null)
+		c = a->first_null - b->first_null;
+	else if (def->brief_text)
 	{
 		if (a->abbreviated != b->abbreviated)
 			return a->abbreviated < b->abbreviated ? -1 : 1;
 		if (a->first != b->first)
 			return a->first < b->first ? -1 : 1;
 		c = !a->long_first && !b->long_first ? 0 :
-			ApplySortAbbrevFullComparator(heap_getattr(a->tuple, def->ident[0], def->desc, &null), false,
-										  heap_getattr(b->tuple, def->ident[0], def->desc, &null), false,
+			ApplySortAbbrevFullComparator(heap_getattr(a->tuple, def->ident[0], def->desc, &a_null), false,
+										  heap_getattr(b->tuple, def->ident[0], def->desc, &b_null), false,
 										  &sort[0]);
 	}
 	else
@@ -314,11 +317,14 @@ compare_ops(const Op *a, const Op *b, IndexDef *def)
 	}
 	if (c != 0 || def->nident == 1)
 		return c;
-	c = ApplySortComparator(a->second, false, b->second, false, &sort[1]);
+	c = ApplySortComparator(a->second, a->second_null, b->second, b->second_null, &sort[1]);
 	for (int i = 2; c == 0 && i < def->nident; i++)
-		c = ApplySortComparator(heap_getattr(a->tuple, def->ident[i], def->desc, &null), false,
-								heap_getattr(b->tuple, def->ident[i], def->desc, &null), false,
-								&sort[i]);
+	{
+		Datum		a_value = heap_getattr(a->tuple, def->ident[i], def->desc, &a_null);
+		Datum		b_value = heap_getattr(b->tuple, def->ident[i], def->desc, &b_null);
+
+		c = ApplySortComparator(a_value, a_null, b_value, b_null, &sort[i]);
+	}
 	return c;
 }
 

@@ -125,7 +125,7 @@ open_straight(Straight *s, IndexDef *def)
 	}
 	(void) lock_once(def->primary_index, RowExclusiveLock, &def->index_locked);
 	index = RelationIdGetRelation(def->primary_index);
-	if (index == NULL || def->fact->stale || !index->rd_index->indisprimary ||
+	if (index == NULL || def->fact->stale || !(def->sparse ? index->rd_index->indisprimary : index->rd_index->indnullsnotdistinct) ||
 		!index->rd_index->indisready || index->rd_index->indnkeyatts != def->nident)
 	{
 		/* The lock has brought news. */
@@ -213,11 +213,15 @@ find_place(Straight *s, Op *op, ItemPointer tid)
 	IndexDef   *def = s->def;
 	ScanKeyData keys[INDEX_MAX_KEYS];
 	bool		found = false;
-	bool		isnull;
 
 	memcpy(keys, def->search_keys, sizeof(ScanKeyData) * def->nsearch);
 	for (int i = 0; i < def->nsearch; i++)
-		keys[i].sk_argument = op_value(def, op, def->ident[i], &isnull);
+	{
+		bool		isnull;
+		Datum		value = op_value(def, op, def->ident[i], &isnull);
+
+		set_search_key(&keys[i], value, isnull);
+	}
 	if (s->scan == NULL)
 		s->scan = index_beginscan_compat(s->rel, s->index, SnapshotSelf, def->nsearch);
 	stop_counting(s->index);

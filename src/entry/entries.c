@@ -33,12 +33,12 @@ typedef struct Entry
 } Entry;
 
 static int	compare_entries(const void *a, const void *b, void *arg);
-static bool is_among(IndexDef *def, Entries *entries, int *at, Datum *entry);
+static bool is_among(IndexDef *def, Entries *entries, int *at, Datum *entry, bool *isnull);
 static bool same_json(JsonbValue *a, JsonbValue *b);
 static inline Datum in_tuple(IndexDef *def, HeapTuple tuple, AttrNumber attno, Datum *values);
 static Op  *add_op(IndexDef *def, OpList *list, OpKind kind, Datum *values, bool *isnull,
 				   MemoryContext cxt);
-static void prepare_to_sort(IndexDef *def, Op *op, Datum *values);
+static void prepare_to_sort(IndexDef *def, Op *op, Datum *values, bool *isnull);
 static inline Datum leading_bytes(const char *bytes, Size len);
 
 /* entries_init: makes entries empty */
@@ -99,15 +99,14 @@ store_entry(TupleTableSlot *slot, Datum *values, bool *isnull)
 	ExecStoreVirtualTuple(slot);
 }
 
-/* compare_identity: compares the identities of two entries, in the order of the index table */
+/* compare_identity: compares the identities of two entries, in the order of the index table, where NULL comes last */
 int
-compare_identity(IndexDef *def, Datum *a, Datum *b)
+compare_identity(IndexDef *def, Datum *a, bool *anull, Datum *b, bool *bnull)
 {
 	for (int i = 0; i < def->nident; i++)
 	{
-		int			c = ApplySortComparator(a[def->ident[i] - 1], false,
-											b[def->ident[i] - 1], false,
-											&def->ident_sort[i]);
+		int			column = def->ident[i] - 1;
+		int			c = ApplySortComparator(a[column], anull[column], b[column], bnull[column], &def->ident_sort[i]);
 
 		if (c != 0)
 			return c;
@@ -178,7 +177,10 @@ entries_sort(IndexDef *def, Entries *entries)
 static int
 compare_entries(const void *a, const void *b, void *arg)
 {
-	return compare_identity(arg, ((const Entry *) a)->values, ((const Entry *) b)->values);
+	const Entry *x = a;
+	const Entry *y = b;
+
+	return compare_identity(arg, x->values, x->isnull, y->values, y->isnull);
 }
 
 /*
@@ -210,7 +212,7 @@ entries_merge(IndexDef *def, Entries *into, Entries *from)
 	while (a < into->n || b < from->n)
 	{
 		int			c = a == into->n ? 1 : b == from->n ? -1 :
-			compare_identity(def, ENTRY_VALUES(into, a), ENTRY_VALUES(from, b));
+			compare_identity(def, ENTRY_VALUES(into, a), ENTRY_NULLS(into, a), ENTRY_VALUES(from, b), ENTRY_NULLS(from, b));
 		Entries    *source = c <= 0 ? into : from;
 		int			i = c <= 0 ? a : b;
 
@@ -241,8 +243,8 @@ entries_confine(IndexDef *def, Entries *entries, Entries *a, Entries *b)
 
 	for (int i = 0; i < entries->n; i++)
 	{
-		if (!is_among(def, a, &in_a, ENTRY_VALUES(entries, i)) &&
-			!is_among(def, b, &in_b, ENTRY_VALUES(entries, i)))
+		if (!is_among(def, a, &in_a, ENTRY_VALUES(entries, i), ENTRY_NULLS(entries, i)) &&
+			!is_among(def, b, &in_b, ENTRY_VALUES(entries, i), ENTRY_NULLS(entries, i)))
 			continue;
 		if (n < i)
 		{
@@ -260,12 +262,12 @@ entries_confine(IndexDef *def, Entries *entries, Entries *a, Entries *b)
  *		begins at *at, and leaves it where the next one may begin.
  */
 static bool
-is_among(IndexDef *def, Entries *entries, int *at, Datum *entry)
+is_among(IndexDef *def, Entries *entries, int *at, Datum *entry, bool *isnull)
 {
 	int			c = 1;
 
 	while (*at < entries->n &&
-		   (c = compare_identity(def, ENTRY_VALUES(entries, *at), entry)) < 0)
+		   (c = compare_identity(def, ENTRY_VALUES(entries, *at), ENTRY_NULLS(entries, *at), entry, isnull)) < 0)
 		(*at)++;
 	return c == 0;
 }
@@ -342,7 +344,7 @@ diff_entries(IndexDef *def, Entries *old, Entries *new, OpList *ops, MemoryConte
 	while (o < old->n || n < new->n)
 	{
 		int			c = o == old->n ? 1 : n == new->n ? -1 :
-			compare_identity(def, ENTRY_VALUES(old, o), ENTRY_VALUES(new, n));
+			compare_identity(def, ENTRY_VALUES(old, o), ENTRY_NULLS(old, o), ENTRY_VALUES(new, n), ENTRY_NULLS(new, n));
 
 		if (c < 0)
 		{
@@ -368,7 +370,7 @@ diff_entries(IndexDef *def, Entries *old, Entries *new, OpList *ops, MemoryConte
 	}
 }
 
-/* in_tuple: returns the value that a column of the identity has in a tuple, which was made of values */
+/* in_tuple: returns the value that a column of the identity has in a tuple, which was made of values; NULL: 0 */
 static inline Datum
 in_tuple(IndexDef *def, HeapTuple tuple, AttrNumber attno, Datum *values)
 {
@@ -382,11 +384,16 @@ in_tuple(IndexDef *def, HeapTuple tuple, AttrNumber attno, Datum *values)
 Datum
 op_value(IndexDef *def, Op *op, AttrNumber attno, bool *isnull)
 {
-	*isnull = false;
 	if (attno == def->ident[0] && !def->brief_text)
+	{
+		*isnull = op->first_null;
 		return op->first;
+	}
 	if (def->nident > 1 && attno == def->ident[1])
+	{
+		*isnull = op->second_null;
 		return op->second;
+	}
 	return heap_getattr(op->tuple, attno, def->desc, isnull);
 }
 
@@ -411,13 +418,13 @@ add_op(IndexDef *def, OpList *list, OpKind kind, Datum *values, bool *isnull, Me
 
 		memset(only, true, sizeof(bool) * def->desc->natts);
 		for (int i = 0; i < def->nident; i++)
-			only[def->ident[i] - 1] = false;
+			only[def->ident[i] - 1] = isnull[def->ident[i] - 1];
 		op->tuple = heap_form_tuple(def->desc, values, only);
 		pfree(only);
 	}
 	else
 		op->tuple = heap_form_tuple(def->desc, values, isnull);
-	prepare_to_sort(def, op, values);
+	prepare_to_sort(def, op, values, isnull);
 
 	list->bytes += op->tuple->t_len + sizeof(HeapTupleData) + sizeof(Op);
 	if (kind != OP_INSERT)
@@ -438,7 +445,7 @@ copy_op(IndexDef *def, const Op *op)
 
 	result.tuple = heap_copytuple(op->tuple);
 	heap_deform_tuple(result.tuple, def->desc, values, isnull);
-	prepare_to_sort(def, &result, values);
+	prepare_to_sort(def, &result, values, isnull);
 	pfree(values);
 	pfree(isnull);
 	return result;
@@ -453,10 +460,14 @@ copy_op(IndexDef *def, const Op *op)
  * different ones there are, too, which nobody here wants.
  */
 static void
-prepare_to_sort(IndexDef *def, Op *op, Datum *values)
+prepare_to_sort(IndexDef *def, Op *op, Datum *values, bool *isnull)
 {
 	op->long_first = false;
-	if (def->brief_text)
+	op->first_null = isnull[def->ident[0] - 1];
+	op->second_null = def->nident > 1 && isnull[def->ident[1] - 1];
+	if (op->first_null)
+		op->abbreviated = op->first = 0;
+	else if (def->brief_text)
 	{
 		text	   *value = DatumGetTextPP(values[def->ident[0] - 1]);
 		Size		len = VARSIZE_ANY_EXHDR(value);
@@ -474,7 +485,7 @@ prepare_to_sort(IndexDef *def, Op *op, Datum *values)
 		op->abbreviated = def->write_sort[0].abbrev_converter == NULL ? op->first :
 			def->write_sort[0].abbrev_converter(op->first, &def->write_sort[0]);
 	}
-	op->second = def->nident > 1 ? in_tuple(def, op->tuple, def->ident[1], values) : 0;
+	op->second = def->nident > 1 && !op->second_null ? in_tuple(def, op->tuple, def->ident[1], values) : 0;
 }
 
 /* leading_bytes: returns a number that compares as the first of len bytes of a text do, which has no zeros */

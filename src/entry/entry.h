@@ -119,6 +119,9 @@ typedef struct Op
 	Datum		second;			/* the second identity column, if there is one */
 	EntryPlace	place;			/* OP_DELETE: where the entry is, if known */
 	uint32		seq;			/* its number in the list */
+	bool		first_null;		/* the first identity column is NULL: first and
+								 * abbreviated are 0 */
+	bool		second_null;	/* the second one is: second is 0 */
 	bool		long_first;		/* the first column is text that has more
 								 * bytes than these */
 	bool		last;			/* no later operation is on the same entry ... */
@@ -144,7 +147,7 @@ typedef struct OpList
 extern void entries_init(Entries *entries, IndexDef *def);
 extern void entries_grow(Entries *entries, int first);
 extern void store_entry(TupleTableSlot *slot, Datum *values, bool *isnull);
-extern int	compare_identity(IndexDef *def, Datum *a, Datum *b);
+extern int	compare_identity(IndexDef *def, Datum *a, bool *anull, Datum *b, bool *bnull);
 extern bool entry_equal(IndexDef *def, Datum *a, bool *anull, Datum *b, bool *bnull);
 extern bool entries_equal(IndexDef *def, Entries *a, Entries *b);
 extern void entries_sort(IndexDef *def, Entries *entries);

@@ -120,7 +120,8 @@ entry_scan_start(EntryScan *scan, ScanKey keys)
 	}
 	else if ((partition_key = find_partition_key(scan)) != NULL)
 	{
-		Oid			relid = find_partition_for_value(scan->rel, partition_key->sk_argument);
+		Oid			relid = find_partition_for_value(scan->rel, partition_key->sk_argument,
+													 (partition_key->sk_flags & SK_SEARCHNULL) != 0);
 
 		if (OidIsValid(relid))
 			scan->current = find_partition_scan(scan, relid);
@@ -205,13 +206,13 @@ probe_begin(EntryScan *scan, IndexDef *def, Relation index_table, Snapshot snaps
 
 /* probe_entry: returns the entry that has the same identity as the given one, or NULL if there is none */
 TupleTableSlot *
-probe_entry(EntryScan *scan, Datum *values)
+probe_entry(EntryScan *scan, Datum *values, bool *isnull)
 {
 	IndexDef   *def = scan->def;
 	TupleTableSlot *entry;
 
 	for (int i = 0; i < def->nsearch; i++)
-		scan->keys[i].sk_argument = values[def->ident[i] - 1];
+		set_search_key(&scan->keys[i], values[def->ident[i] - 1], isnull[def->ident[i] - 1]);
 	entry_scan_start(scan, scan->keys);
 	while ((entry = entry_scan_next(scan)) != NULL)
 	{
@@ -221,7 +222,7 @@ probe_entry(EntryScan *scan, Datum *values)
 		 * An entry with a unique key is found by the key alone, and may be of
 		 * another row.
 		 */
-		if (compare_identity(def, entry->tts_values, values) == 0)
+		if (compare_identity(def, entry->tts_values, entry->tts_isnull, values, isnull) == 0)
 			break;
 	}
 	return entry;
@@ -231,7 +232,7 @@ probe_entry(EntryScan *scan, Datum *values)
  * find_partition_key
  *		Returns the search key that tells which partition has all entries that are
  *		searched for, or NULL if none does: an equal value of the type that the index
- *		table is partitioned by.
+ *		table is partitioned by, or NULL.
  */
 static ScanKey
 find_partition_key(EntryScan *scan)
@@ -242,8 +243,11 @@ find_partition_key(EntryScan *scan)
 	{
 		ScanKey		key = &scan->keys[i];
 
-		if (key->sk_attno == scan->def->part_field + 1 && key->sk_strategy == BTEqualStrategyNumber &&
-			key->sk_flags == 0 && (!OidIsValid(key->sk_subtype) || key->sk_subtype == type))
+		if (key->sk_attno != scan->def->part_field + 1)
+			continue;
+		if ((key->sk_flags & SK_SEARCHNULL) != 0 ||
+			(key->sk_flags == 0 && key->sk_strategy == BTEqualStrategyNumber &&
+			 (!OidIsValid(key->sk_subtype) || key->sk_subtype == type)))
 			return key;
 	}
 	return NULL;
@@ -493,6 +497,6 @@ compare_partition_scans(Datum a, Datum b, void *arg)
 
 	slot_getallattrs(x);
 	slot_getallattrs(y);
-	return scan->backward ? compare_identity(scan->def, x->tts_values, y->tts_values) :
-		compare_identity(scan->def, y->tts_values, x->tts_values);
+	return scan->backward ? compare_identity(scan->def, x->tts_values, x->tts_isnull, y->tts_values, y->tts_isnull) :
+		compare_identity(scan->def, y->tts_values, y->tts_isnull, x->tts_values, x->tts_isnull);
 }

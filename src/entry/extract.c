@@ -32,7 +32,9 @@ typedef struct Elements
 	int			n;
 	int			max;
 	int			mismatches;		/* how many could not be cast */
-	bool		json_null;		/* one was VALUE_JSON_NULL */
+	bool		json_null;		/* one was JSON null in a field of type jsonb, and
+								 * is not among values */
+	bool		null;			/* one is NULL, and is not among values */
 } Elements;
 
 static bool extract_groups(IndexDef *def, FactRow *row, bool report, RowDelta *delta);
@@ -41,8 +43,10 @@ static ValueResult field_value(Field *field, FactRow *row, int docno, bool is_ke
 							   Datum *result, RowMismatch *mismatch);
 static ValueResult column_value(Field *field, Datum value, bool is_key, Datum *result);
 static char *converted_text(Field *field, FactRow *row, int docno);
-static void collect_elements(Field *field, JsonbValue *value, int step, Elements *elements,
+static ValueResult collect_row_elements(IndexDef *def, FactRow *row, Elements *elements, RowMismatch *mismatch);
+static void collect_elements(Field *field, JsonbValue *value, int step, bool of_array, Elements *elements,
 							 RowMismatch *mismatch);
+static void take_element(Elements *elements, Datum value);
 static void sort_elements(IndexDef *def, Elements *elements);
 static int	compare_elements(const void *a, const void *b, void *arg);
 static void add_entry(Entries *entries, Datum *values, bool *isnull);
@@ -66,10 +70,14 @@ passes_filter(IndexDef *def, TupleTableSlot *row)
  * raised.  Without report, as for a row version that is not live any more, such
  * entries are left out without an error, and are not counted.
  *
+ * A row that lacks a key field has no entry in a sparse index table, and NULL in it in another one.
+ * Of a multi-valued field, rows without elements have no entry in either.
+ *
  * If the row lacks any entry, a bit in entries->lacking says how many of its leading
  * key fields are not null, and others whether a key has the text of an array or an
  * object, and whether a time has no zone of its own: see completeness.c.  A row that the
- * filter leaves out, or that is rejected, lacks none in that sense.
+ * filter leaves out, or that is rejected, lacks none in that sense; nor does one that has no
+ * elements, unless the index table is sparse.
  */
 int
 extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
@@ -91,8 +99,8 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 	memset(isnull, true, sizeof(bool) * entries->natts);
 
 	/*
-	 * Keys come first: if one is null there is no entry, whatever is wrong
-	 * with the others.
+	 * Keys come first: if one is null in a sparse index table there is no
+	 * entry, whatever is wrong with the others.
 	 */
 	for (i = 0; i < def->nkeys; i++)
 	{
@@ -100,26 +108,23 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 		ValueResult result;
 
 		if (i == def->multi_field)
-		{
-			JsonbValue	value;
-
-			result = VALUE_NULL;
-			if (document_value(row, def->docno, field->spec->steps, field->plain_steps, &value))
-				collect_elements(field, &value, field->plain_steps, &elements, &element_mismatch);
-			if (elements.n > 0 || elements.mismatches > 0)
-				result = VALUE_OK;
-			else if (elements.json_null)
-				result = VALUE_JSON_NULL;
-		}
+			result = collect_row_elements(def, row, &elements, &element_mismatch);
 		else
 			result = field_value(field, row, def->docno, true, &values[field->attno - 1], &mismatch);
-		if (result == VALUE_NULL || result == VALUE_JSON_NULL)
+		if (i == def->multi_field && result != VALUE_OK && !def->sparse)
+		{
+			entries->lacking = element_mismatch.values & UNEVEN_BIT;
+			return 0;
+		}
+		if (def->sparse && (result == VALUE_NULL || result == VALUE_JSON_NULL))
 		{
 			/* How many fields after a JSON null are not null does not matter. */
 			entries->lacking = LACKS_ENTRY(result == VALUE_NULL ? i : def->nkeys) | (element_mismatch.values & UNEVEN_BIT);
 			return 0;
 		}
-		isnull[field->attno - 1] = false;
+		isnull[field->attno - 1] = result == VALUE_NULL;
+		if (result == VALUE_NULL)
+			values[field->attno - 1] = (Datum) 0;
 	}
 	for (; i < def->nkeys + def->nincludes; i++)
 	{
@@ -183,6 +188,14 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 			if (key_fits(def, row, values, report, &skipped))
 				add_entry(entries, values, isnull);
 		}
+		if (elements.null && !def->sparse)
+		{
+			/* It comes last, as in the index table. */
+			values[attno - 1] = (Datum) 0;
+			isnull[attno - 1] = true;
+			if (key_fits(def, row, values, report, &skipped))
+				add_entry(entries, values, isnull);
+		}
 	}
 	else if (key_fits(def, row, values, report, &skipped))
 	{
@@ -191,7 +204,7 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 		entries->values = values;
 		entries->isnull = isnull;
 	}
-	if (elements.json_null || (def->skip_mismatch && skipped > 0))
+	if ((elements.json_null && def->sparse) || (def->skip_mismatch && skipped > 0))
 		entries->lacking = LACKS_ENTRY(def->nkeys);
 	entries->lacking |= mismatch.values | (element_mismatch.values & ~NO_STRING_BIT);
 	return report && def->skip_mismatch ? skipped : 0;
@@ -246,15 +259,13 @@ extract_groups(IndexDef *def, FactRow *row, bool report, RowDelta *delta)
 	{
 		Field	   *field = &def->fields[i];
 		Datum	   *value = &delta->values[field->attno - 1];
-		JsonbValue	array;
 
 		if (i == def->multi_field)
-		{
-			if (document_value(row, def->docno, field->spec->steps, field->plain_steps, &array))
-				collect_elements(field, &array, field->plain_steps, &elements, &element_mismatch);
-		}
+			(void) collect_row_elements(def, row, &elements, &element_mismatch);
 		else if (field_value(field, row, def->docno, true, value, &mismatch) == VALUE_OK)
 			delta->isnull[field->attno - 1] = false;
+		else if (def->sparse && mismatch.field == NULL)
+			return false;
 		else
 			*value = (Datum) 0;
 	}
@@ -415,15 +426,39 @@ converted_text(Field *field, FactRow *row, int docno)
 }
 
 /*
+ * collect_row_elements
+ *		Collects the values that the multi-valued field has in a row.  Returns VALUE_OK if there are any,
+ *		VALUE_JSON_NULL if there is only JSON null that is no key, and VALUE_NULL if there are none.
+ */
+static ValueResult
+collect_row_elements(IndexDef *def, FactRow *row, Elements *elements, RowMismatch *mismatch)
+{
+	Field	   *field = &def->fields[def->multi_field];
+	JsonbValue	value;
+
+	if (document_value(row, def->docno, field->spec->steps, field->plain_steps, &value))
+		collect_elements(field, &value, field->plain_steps, false, elements, mismatch);
+	if (elements->json_null && !def->sparse)
+	{
+		value.type = jbvNull;
+		take_element(elements, JsonbPGetDatum(JsonbValueToJsonb(&value)));
+	}
+	if (elements->n > 0 || elements->mismatches > 0 || (elements->null && !def->sparse))
+		return VALUE_OK;
+	return elements->json_null ? VALUE_JSON_NULL : VALUE_NULL;
+}
+
+/*
  * collect_elements
  *		Adds the values that a multi-valued field has in value, which is where its path
- *		leads to before the given step.
+ *		leads to before the given step.  of_array is whether value is an element of an array to
+ *		which the last [*] before that step has led.
  *
  * At a [*] the path leads to each element of an array; any other value counts as
- * one element.
+ * one element, but for null.
  */
 static void
-collect_elements(Field *field, JsonbValue *value, int step, Elements *elements,
+collect_elements(Field *field, JsonbValue *value, int step, bool of_array, Elements *elements,
 				 RowMismatch *mismatch)
 {
 	PathStep   *steps = field->spec->steps;
@@ -447,6 +482,7 @@ collect_elements(Field *field, JsonbValue *value, int step, Elements *elements,
 		if (next > step && !json_walk(value, steps + step, next - step))
 		{
 			mismatch->values |= UNEVEN_BIT;
+			elements->null |= of_array && next == field->spec->nsteps;
 			return;
 		}
 		step = next;
@@ -461,10 +497,11 @@ collect_elements(Field *field, JsonbValue *value, int step, Elements *elements,
 			while ((token = JsonbIteratorNext(&it, &element, true)) == WJB_ELEM)
 			{
 				CHECK_FOR_INTERRUPTS();
-				collect_elements(field, &element, step + 1, elements, mismatch);
+				collect_elements(field, &element, step + 1, true, elements, mismatch);
 			}
 			return;
 		}
+		of_array = false;
 		mismatch->values |= value->type == jbvNull ? UNEVEN_BIT : UNEVEN_BIT | NO_ARRAY_BIT;
 	}
 
@@ -474,6 +511,7 @@ collect_elements(Field *field, JsonbValue *value, int step, Elements *elements,
 	{
 		case VALUE_NULL:
 			mismatch->values |= UNEVEN_BIT;
+			elements->null |= of_array;
 			break;
 		case VALUE_JSON_NULL:
 			mismatch->values |= UNEVEN_BIT;
@@ -483,11 +521,18 @@ collect_elements(Field *field, JsonbValue *value, int step, Elements *elements,
 			elements->mismatches++;
 			break;
 		case VALUE_OK:
-			if (elements->n == elements->max)
-				elements->values = grow_array(elements->values, &elements->max, 8, sizeof(Datum), CurrentMemoryContext);
-			elements->values[elements->n++] = result;
+			take_element(elements, result);
 			break;
 	}
+}
+
+/* take_element: adds a value to those of a multi-valued field */
+static void
+take_element(Elements *elements, Datum value)
+{
+	if (elements->n == elements->max)
+		elements->values = grow_array(elements->values, &elements->max, 8, sizeof(Datum), CurrentMemoryContext);
+	elements->values[elements->n++] = value;
 }
 
 /* sort_elements: sorts the values of a multi-valued field as the index table does, and removes duplicates */

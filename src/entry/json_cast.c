@@ -48,10 +48,8 @@ cast_json(Field *field, JsonbValue *value, bool is_key, Datum *result, RowMismat
 
 	if (field->is_jsonb)
 	{
-		if (is_key && value->type == jbvNull)
-			return VALUE_JSON_NULL;
 		*result = JsonbPGetDatum(JsonbValueToJsonb(value));
-		return VALUE_OK;
+		return is_key && value->type == jbvNull ? VALUE_JSON_NULL : VALUE_OK;
 	}
 
 	switch (value->type)

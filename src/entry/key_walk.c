@@ -241,6 +241,9 @@ walk_to(KeyWalk *walk, ScanKey keys)
 		walk->pause--;
 		return false;
 	}
+	for (int i = 0; i < walk->nkeys; i++)
+		if (keys[i].sk_flags != 0)
+			return false;		/* NULL is searched for */
 	for (int i = 0; walk->any && i < walk->nkeys && c == 0; i++)
 		c = compare_column(walk, i, walk->key[i], keys[i].sk_argument);
 	walk->any = true;

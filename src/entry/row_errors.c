@@ -273,7 +273,7 @@ report_large_entries(IndexDef *def, FactRow *row, int n, Size bytes)
 /*
  * key_fits
  *		Returns whether the key and primary key of an entry fit into a btree, even if
- *		they cannot be compressed.  A NULL, which only totals have, is 0.  Otherwise, with report,
+ *		they cannot be compressed.  A NULL is 0.  Otherwise, with report,
  *		raises or notes the error unless the definition says that such entries are skipped; what is
  *		left out without an error is counted in *skipped.
  */

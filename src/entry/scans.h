@@ -95,6 +95,14 @@ typedef struct KeySearch
 	struct KeyWalk *walk;		/* NULL: not begun */
 } KeySearch;
 
+/* set_search_key: has a search key of equality find a value, or NULL */
+static inline void
+set_search_key(ScanKey key, Datum value, bool isnull)
+{
+	key->sk_argument = value;
+	key->sk_flags = isnull ? SK_ISNULL | SK_SEARCHNULL : 0;
+}
+
 extern void row_comparison(RowComparison *key, Relation index, int first, int n, StrategyNumber strategy,
 						   Datum *bounds);
 extern void key_search_begin(KeySearch *search, Relation rel, Relation index, Snapshot snapshot, int nkeys);
@@ -183,7 +191,7 @@ extern void entry_scan_start(EntryScan *scan, ScanKey keys);
 extern TupleTableSlot *entry_scan_next(EntryScan *scan);
 extern void entry_scan_end(EntryScan *scan);
 extern void probe_begin(EntryScan *scan, IndexDef *def, Relation index_table, Snapshot snapshot);
-extern TupleTableSlot *probe_entry(EntryScan *scan, Datum *values);
+extern TupleTableSlot *probe_entry(EntryScan *scan, Datum *values, bool *isnull);
 
 /* fact_fetch.c: finds the live version of a fact row by its primary key */
 

@@ -52,6 +52,7 @@ typedef struct Load
 	int			n;				/* how many slots hold an entry */
 } Load;
 
+static bool finds_entries(IndexDef *def, Relation index);
 static Load *find_load(HTAB *loads, IndexDef *def, Relation rel, TupleTableSlot *entry);
 static void flush_load(Load *load, CommandId cid);
 
@@ -83,6 +84,19 @@ owner_of_users_indexes(IndexDef *def, Relation rel)
 			return rel->rd_rel->relowner;
 	}
 	return InvalidOid;
+}
+
+/* finds_entries: returns whether an index is, or can be, the one by which entries are found */
+static bool
+finds_entries(IndexDef *def, Relation index)
+{
+	Form_pg_index form = index->rd_index;
+	bool		finds = form->indnkeyatts == def->nsearch &&
+		(def->sparse ? form->indisprimary : form->indisunique && form->indnullsnotdistinct && form->indimmediate);
+
+	for (int i = 0; finds && i < def->nsearch; i++)
+		finds = form->indkey.values[i] == def->ident[i];
+	return finds;
 }
 
 /*
@@ -126,7 +140,7 @@ open_writer(Writer *w, IndexDef *def, Relation rel)
 			w->nindexes--;
 			continue;
 		}
-		if (index->rd_index->indisprimary && index->rd_index->indnkeyatts == def->nsearch)
+		if (finds_entries(def, index))
 			w->primary_index = i;
 		else if (def->async && RelationGetRelid(index) == row_index && !index->rd_index->indisunique)
 			w->row_index = i;
@@ -359,7 +373,11 @@ find_load(HTAB *loads, IndexDef *def, Relation rel, TupleTableSlot *entry)
 	bool		isnull;
 
 	if (def->parts != NULL)
-		relid = find_partition_for_value(rel, slot_getattr(entry, def->fields[def->part_field].attno, &isnull));
+	{
+		Datum		value = slot_getattr(entry, def->fields[def->part_field].attno, &isnull);
+
+		relid = find_partition_for_value(rel, value, isnull);
+	}
 	if (!OidIsValid(relid))
 		report_no_partition(def);
 	load = hash_search(loads, &relid, HASH_ENTER, &found);

@@ -445,11 +445,15 @@ static void
 set_search_keys(Writer *w, HeapTuple tuple, ScanKey keys)
 {
 	IndexDef   *def = w->def;
-	bool		isnull;
 
 	memcpy(keys, def->search_keys, sizeof(ScanKeyData) * def->nsearch);
 	for (int i = 0; i < def->nsearch; i++)
-		keys[i].sk_argument = heap_getattr(tuple, def->ident[i], def->desc, &isnull);
+	{
+		bool		isnull;
+		Datum		value = heap_getattr(tuple, def->ident[i], def->desc, &isnull);
+
+		set_search_key(&keys[i], value, isnull);
+	}
 }
 
 /* same_row: returns whether two entries with the same key, in tuple and in slot, are of the same fact row */

@@ -222,19 +222,42 @@ in_tablespace(const char *clause, const char *name)
 		psprintf(" %s %s", clause, quote_identifier(name));
 }
 
-/* open_primary_key: opens the index of a table's primary key; returns NULL if there is no valid one */
+/*
+ * is_identity_index
+ *		Returns whether an index is the one by which the entries of an index table are found, as far as
+ *		its kind tells: that of the primary key if the index table is sparse, else that of a constraint
+ *		UNIQUE NULLS NOT DISTINCT.
+ */
+bool
+is_identity_index(Relation index, bool sparse)
+{
+	Form_pg_index form = index->rd_index;
+
+	return sparse ? form->indisprimary :
+		form->indisunique && form->indnullsnotdistinct && form->indimmediate &&
+		OidIsValid(get_index_constraint(RelationGetRelid(index)));
+}
+
+/* open_identity_index: opens the index by which the entries of an index table are found; returns NULL if there is no valid one */
 Relation
-open_primary_key(Relation rel)
+open_identity_index(Relation rel, bool sparse)
 {
 	foreach_oid(index_oid, RelationGetIndexList(rel))
 	{
 		Relation	index = index_open(index_oid, AccessShareLock);
 
-		if (index->rd_index->indisprimary && index->rd_index->indisvalid)
+		if (index->rd_index->indisvalid && is_identity_index(index, sparse))
 			return index;
 		index_close(index, AccessShareLock);
 	}
 	return NULL;
+}
+
+/* open_primary_key: opens the index of a table's primary key; returns NULL if there is no valid one */
+Relation
+open_primary_key(Relation rel)
+{
+	return open_identity_index(rel, true);
 }
 
 /* get_equality_operator: returns the operator "=" of a type's default btree operator class */

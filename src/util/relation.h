@@ -49,6 +49,8 @@ extern List *subscriptions_of(Oid relid);
 extern char *tablespace_of(Relation rel);
 extern char *in_tablespace(const char *clause, const char *name);
 extern Relation open_primary_key(Relation rel);
+extern bool is_identity_index(Relation index, bool sparse);
+extern Relation open_identity_index(Relation rel, bool sparse);
 extern bool same_columns(TupleDesc a, TupleDesc b);
 extern void record_table_dependency(Oid relid, Oid other);
 extern bool find_table_dependencies(Oid relid, bool (*matches) (Form_pg_depend form, Oid arg), Oid arg,

@@ -340,7 +340,7 @@ compare_slots(IndexDef *def, TupleTableSlot *a, TupleTableSlot *b)
 {
 	slot_getallattrs(a);
 	slot_getallattrs(b);
-	return compare_identity(def, a->tts_values, b->tts_values);
+	return compare_identity(def, a->tts_values, a->tts_isnull, b->tts_values, b->tts_isnull);
 }
 
 /*

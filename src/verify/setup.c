@@ -326,7 +326,7 @@ lacks_primary_key(Oid index_table)
 
 		if (rel == NULL)
 			continue;
-		index = open_primary_key(rel);
+		index = open_identity_index(rel, row->sparse);
 		relation_close(rel, AccessShareLock);
 		if (index == NULL)
 			return row->index_table;

@@ -106,10 +106,11 @@ read_fact_rows(void *verify)
 			for (int i = 0; i < row.entries.n && v->reading != READ_REJECTED; i++)
 			{
 				Datum	   *values = ENTRY_VALUES(&row.entries, i);
+				bool	   *isnull = ENTRY_NULLS(&row.entries, i);
 				TupleTableSlot *found;
 
-				sum_or_keep_entry(v, values, ENTRY_NULLS(&row.entries, i), true);
-				if (v->reading == READ_SAMPLE && (found = probe_entry(&v->entries, values)) != NULL)
+				sum_or_keep_entry(v, values, isnull, true);
+				if (v->reading == READ_SAMPLE && (found = probe_entry(&v->entries, values, isnull)) != NULL)
 					sum_or_keep_entry(v, found->tts_values, found->tts_isnull, false);
 			}
 			if (row.rejection.sqlstate != 0)
@@ -246,10 +247,11 @@ read_index_table(Verify *v)
 	while ((slot = block_scan_next(&scan)) != NULL)
 	{
 		MemoryContext old = MemoryContextSwitchTo(v->cxt);
+		int			column = v->def->parts == NULL ? 0 : v->def->fields[v->def->part_field].attno - 1;
 
 		slot_getallattrs(slot);
 		if (v->def->parts != NULL &&
-			find_partition_for_value(v->index_table, slot->tts_values[v->def->fields[v->def->part_field].attno - 1]) !=
+			find_partition_for_value(v->index_table, slot->tts_values[column], slot->tts_isnull[column]) !=
 			RelationGetRelid(scan.rel))
 			v->sums->misplaced++;
 		sum_or_keep_entry(v, slot->tts_values, slot->tts_isnull, false);
@@ -306,7 +308,8 @@ look_up_expected_entry(Verify *v, TupleTableSlot *entry)
 	{
 		make_entries_or_reject(&row);
 		for (int i = 0; i < row.entries.n; i++)
-			if (compare_identity(v->def, ENTRY_VALUES(&row.entries, i), entry->tts_values) == 0)
+			if (compare_identity(v->def, ENTRY_VALUES(&row.entries, i), ENTRY_NULLS(&row.entries, i),
+								 entry->tts_values, entry->tts_isnull) == 0)
 				sum_or_keep_entry(v, ENTRY_VALUES(&row.entries, i), ENTRY_NULLS(&row.entries, i), true);
 	}
 	END_AS_OWNER();
