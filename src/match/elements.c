@@ -28,6 +28,7 @@
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
+#include "utils/typcache.h"
 
 #include "../definition/definition.h"
 #include "match.h"
@@ -50,6 +51,7 @@ typedef struct Unnested
 	bool		failed;
 } Unnested;
 
+static List *equal_to_member(Node *value, OpExpr *op);
 static Query *query_of(PlannerInfo *root, SubPlan *subplan);
 static Node *outside(Query *query, SubPlan *subplan, Node *expr);
 static Node *replace(Node *node, void *context);
@@ -63,7 +65,8 @@ static Node *without_last_name(Node *doc, Const *names);
  * subplan_clauses
  *		Returns what is true of some element, if a subquery EXISTS (…), or the comparison with its
  *		values, compared, is true: NIL if nothing is known.  In compared, ARRAY(subquery) is in
- *		place of one value, or a parameter of the subplan is.
+ *		place of one value, or a parameter of the subplan is; or it is ARRAY(subquery) && values, of
+ *		which one is equal to an element.
  */
 List *
 subplan_clauses(PlannerInfo *root, SubPlan *subplan, Node *compared)
@@ -94,6 +97,8 @@ subplan_clauses(PlannerInfo *root, SubPlan *subplan, Node *compared)
 			clause = (Node *) make_opclause(op->opno, BOOLOID, false, linitial(op->args), (Expr *) value, InvalidOid, op->inputcollid);
 			result = lappend(result, clause);
 		}
+		else if (value != NULL && subplan->subLinkType == ARRAY_SUBLINK)
+			result = list_concat(result, equal_to_member(value, (OpExpr *) compared));
 		else if (value != NULL && IsA(compared, OpExpr) && list_length(subplan->paramIds) == 1)
 		{
 			OpExpr	   *op = copyObject((OpExpr *) compared);
@@ -109,6 +114,36 @@ subplan_clauses(PlannerInfo *root, SubPlan *subplan, Node *compared)
 		}
 	}
 	return result;
+}
+
+/*
+ * equal_to_member
+ *		Returns what is true of some element, the value, if the array of all elements overlaps with
+ *		another array, or contains it: the element is equal to a member.  An array without members
+ *		is contained in any.
+ */
+static List *
+equal_to_member(Node *value, OpExpr *op)
+{
+	Node	   *array = IsA(linitial(op->args), SubPlan) ? lsecond(op->args) : linitial(op->args);
+	TypeCacheEntry *cache = lookup_type_cache(exprType(value), TYPECACHE_EQ_OPR);
+	ScalarArrayOpExpr *any = makeNode(ScalarArrayOpExpr);
+	List	   *result = NIL;
+
+	if (get_element_type(exprType(array)) != cache->type_id || !OidIsValid(cache->eq_opr))
+		return NIL;
+	if (get_opcode(op->opno) != F_ARRAYOVERLAP)
+	{
+		foreach_ptr(Expr, member, constant_values(array, INT_MAX))
+			result = lappend(result, make_opclause(cache->eq_opr, BOOLOID, false, (Expr *) value, member, InvalidOid, op->inputcollid));
+		return result;
+	}
+	any->opno = cache->eq_opr;
+	any->useOr = true;
+	any->inputcollid = op->inputcollid;
+	any->args = list_make2(value, array);
+	any->location = -1;
+	return list_make1(any);
 }
 
 /* query_of: returns the query of a subplan, as it was planned */
@@ -232,7 +267,12 @@ replace(Node *node, void *context)
 		unnested->failed = true;
 		return node;
 	}
-	return expression_tree_mutator(node, replace, context);
+	node = expression_tree_mutator(node, replace, context);
+	/* As in SELECT jsonb_array_elements_text(coalesce(doc -> 'tags', '[]')). */
+	if (IsA(node, FuncExpr) && unnested->inner &&
+		(((FuncExpr *) node)->funcid == F_JSONB_ARRAY_ELEMENTS || ((FuncExpr *) node)->funcid == F_JSONB_ARRAY_ELEMENTS_TEXT))
+		linitial(((FuncExpr *) node)->args) = array_of(linitial(((FuncExpr *) node)->args));
+	return node;
 }
 
 /*

@@ -186,27 +186,46 @@ implied_by_numbered_element(PlannerInfo *root, IndexDef *def, Node *clause, Inde
 	return result;
 }
 
-/* array_subplan: returns the subquery of a clause that is value = ANY (ARRAY(subquery)), or NULL */
+/*
+ * array_subplan
+ *		Returns the subquery of a clause that is value = ANY (ARRAY(subquery)), ARRAY(subquery) && array,
+ *		or ARRAY(subquery) @> array; or NULL.
+ */
 static SubPlan *
 array_subplan(Node *clause)
 {
+	List	   *args;
+	Oid			function = function_of(clause, &args);
 	Node	   *array;
 
-	if (!IsA(clause, ScalarArrayOpExpr) || !((ScalarArrayOpExpr *) clause)->useOr)
+	if (IsA(clause, ScalarArrayOpExpr) && ((ScalarArrayOpExpr *) clause)->useOr)
+		array = lsecond(((ScalarArrayOpExpr *) clause)->args);
+	else if (function == F_ARRAYCONTAINED || (function == F_ARRAYOVERLAP && !IsA(linitial(args), SubPlan)))
+		array = lsecond(args);
+	else if (function == F_ARRAYCONTAINS || function == F_ARRAYOVERLAP)
+		array = linitial(args);
+	else
 		return NULL;
-	array = lsecond(((ScalarArrayOpExpr *) clause)->args);
 	return IsA(array, SubPlan) && ((SubPlan *) array)->subLinkType == ARRAY_SUBLINK ? (SubPlan *) array : NULL;
 }
 
-/* contains_one: returns the conditions of which one holds if a clause is doc @> ANY (constant array); NIL: it is not, or of no document */
+/*
+ * contains_one
+ *		Returns the conditions of which one holds if a clause is doc @> ANY (array), with an array
+ *		whose elements are known one by one; NIL: it is not, or of no document.
+ */
 static List *
 contains_one(ScalarArrayOpExpr *clause)
 {
+	ArrayExpr  *array = lsecond(clause->args);
+	List	   *documents = constant_values((Node *) array, MAX_CONTAINED);
 	List	   *result = NIL;
 
 	if (!clause->useOr || get_opcode(clause->opno) != F_JSONB_CONTAINS)
 		return NIL;
-	foreach_ptr(Expr, document, constant_values(lsecond(clause->args), MAX_CONTAINED))
+	if (IsA(array, ArrayExpr) && !array->multidims && list_length(array->elements) <= MAX_CONTAINED)
+		documents = array->elements;
+	foreach_ptr(Expr, document, documents)
 		result = lappend(result, make_opclause(clause->opno, BOOLOID, false, linitial(clause->args), document, InvalidOid, InvalidOid));
 	return result;
 }

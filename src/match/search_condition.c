@@ -36,7 +36,8 @@ static Condition *row_comparison_start(IndexDef *def, RowCompareExpr *clause, In
 static List *pattern_range(IndexDef *def, Node *clause, Oid function, List *args, Index varno);
 static bool mentions_relation(Node *node, void *varno);
 static List *exact_if_text(IndexDef *def, List *conditions, Node *value);
-static List *contained_values(PlannerInfo *root, IndexDef *def, Node *whole, Node *json, Index varno, bool *unknown);
+static List *contained_values(PlannerInfo *root, IndexDef *def, Node *whole, Node *json, bool array, Index varno,
+							  bool *unknown);
 static List *element_exists(IndexDef *def, Oid function, List *args, Index varno);
 
 /*
@@ -59,9 +60,9 @@ compared_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Index varno,
 		List	   *result = NIL;
 
 		if (function == F_JSONB_CONTAINS)
-			return exact_if_text(def, contained_values(root, def, left, right, varno, unknown), right);
+			return exact_if_text(def, contained_values(root, def, left, right, false, varno, unknown), right);
 		if (function == F_JSONB_CONTAINED)
-			return exact_if_text(def, contained_values(root, def, right, left, varno, unknown), left);
+			return exact_if_text(def, contained_values(root, def, right, left, false, varno, unknown), left);
 		if (function == F_JSONB_EXISTS || function == F_JSONB_EXISTS_ALL || function == F_JSONB_EXISTS_ANY)
 			return exact_if_text(def, element_exists(def, function, args, varno), right);
 		if (IsA(clause, OpExpr))
@@ -74,8 +75,8 @@ compared_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Index varno,
 				result = implied_by_operator(def, get_commutator(op->opno), op->inputcollid, right, left, false, varno);
 			/* What is equal contains each other. */
 			if (result == NIL && function == F_JSONB_EQ)
-				result = is_value(right, varno) ? contained_values(root, def, left, right, varno, unknown) :
-					contained_values(root, def, right, left, varno, unknown);
+				result = is_value(right, varno) ? contained_values(root, def, left, right, false, varno, unknown) :
+					contained_values(root, def, right, left, false, varno, unknown);
 		}
 		return result != NIL ? result : pattern_range(def, clause, function, args, varno);
 	}
@@ -85,6 +86,8 @@ compared_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Index varno,
 	{
 		ScalarArrayOpExpr *op = (ScalarArrayOpExpr *) clause;
 
+		if (get_opcode(op->opno) == F_JSONB_CONTAINS)
+			return contained_values(root, def, linitial(op->args), lsecond(op->args), true, varno, unknown);
 		if (is_value(lsecond(op->args), varno))
 			return implied_by_operator(def, op->opno, op->inputcollid, linitial(op->args), lsecond(op->args), true, varno);
 	}
@@ -206,12 +209,20 @@ implied_by_operator(IndexDef *def, Oid operator, Oid collation, Node *expr, Node
 	return result;
 }
 
-/* is_searchable: returns whether an index table can be searched by whatever an expression is equal to, by an operator */
+/*
+ * is_searchable
+ *		Returns whether an index table can be searched by whatever an expression is equal to, by an
+ *		operator.  NULLIF() is equal to something only where what it is made of is: see
+ *		implied_by_choice().
+ */
 bool
 is_searchable(IndexDef *def, Oid operator, Oid collation, Node *expr, Index varno)
 {
 	Node	   *value = (Node *) makeNullConst(exprType(expr), -1, collation);
+	Node	   *choice = without_casts(expr);
 
+	if (IsA(choice, NullIfExpr))
+		expr = replace_node(expr, list_make2(choice, linitial(((NullIfExpr *) choice)->args)));
 	return implied_by_operator(def, operator, collation, expr, value, false, varno) != NIL;
 }
 
@@ -480,9 +491,12 @@ mentions_relation(Node *node, void *varno)
  * What is not constant is searched for scalar by scalar when the scan starts.  If it then has
  * none in one of the fields, nothing can be searched for, and the plan costs more than it promised.
  * So only those fields count in which it will have one, as far as can be told.
+ *
+ * With array, json is an array of values, of which one is contained.  All have to tell what to search
+ * for.
  */
 static List *
-contained_values(PlannerInfo *root, IndexDef *def, Node *whole, Node *json, Index varno, bool *unknown)
+contained_values(PlannerInfo *root, IndexDef *def, Node *whole, Node *json, bool array, Index varno, bool *unknown)
 {
 	List	   *result = NIL;
 
@@ -501,7 +515,7 @@ contained_values(PlannerInfo *root, IndexDef *def, Node *whole, Node *json, Inde
 			if (!is_value_after(def, field, nsteps, whole, varno))
 				continue;
 			if (IsA(json, Const) || contains_value(root, field, nsteps, json))
-				condition = conversion(def, i, BTEqualStrategyNumber, TAKE_CONTAINED, nsteps, json, false);
+				condition = conversion(def, i, BTEqualStrategyNumber, TAKE_CONTAINED, nsteps, json, array);
 			else
 				condition = NULL;
 			if (condition == NULL)
@@ -512,7 +526,7 @@ contained_values(PlannerInfo *root, IndexDef *def, Node *whole, Node *json, Inde
 				condition->lossy = true;
 				condition->nth = nth - 1;
 				result = lappend(result, condition);
-				condition = nth < MAX_ELEMENTS && i == def->multi_field && IsA(json, Const) ?
+				condition = nth < MAX_ELEMENTS && i == def->multi_field && IsA(json, Const) && !array ?
 					conversion(def, i, BTEqualStrategyNumber, TAKE_CONTAINED, nsteps | nth << 16, json, false) : NULL;
 			}
 			break;

@@ -164,7 +164,7 @@ contains_value(PlannerInfo *root, Field *field, int nsteps, Node *json)
 	int			left = field->spec->nsteps - nsteps;
 	Datum		value;
 
-	if (IsA(known, Const))
+	if (IsA(known, Const) && ((Const *) known)->consttype == JSONBOID)
 		return !((Const *) known)->constisnull &&
 			contained_value(field, nsteps, 0, DatumGetJsonbP(((Const *) known)->constvalue), &value);
 	if (left == 1 && steps[0].wildcard)
