@@ -20,12 +20,16 @@
  * which is bounded for that.  Arms that compare the same expressions for equality, each with other
  * constants, as a list of pairs does, have no rows in common and leave out nothing.
  *
+ * One arm may be on plain columns, id = 7 for example, which an index of the fact table itself finds.
+ * It comes first, and the others leave out its rows.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "access/transam.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_am.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
@@ -33,7 +37,9 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
+#include "parser/parsetree.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
@@ -55,12 +61,18 @@ typedef struct Arms
 	bool		disjoint;		/* never two of them are */
 	bool		in_order;		/* the entries of each are to come in an order
 								 * that the query asks for */
+	Expr	   *native;			/* one more, whose rows ... */
+	Path	   *native_path;	/* ... this finds, or NULL */
 } Arms;
 
 static void add_path_of_arms(PlannerInfo *root, RelOptInfo *rel, Served *served, Node *clause, Arms *arms);
-static PathTarget *cover_arms(PlannerInfo *root, RelOptInfo *rel, List *candidates);
+static PathTarget *cover_arms(PlannerInfo *root, RelOptInfo *rel, List *candidates, bool all);
 static List *common_order(List *candidates);
+static bool take_native_arm(PlannerInfo *root, RelOptInfo *rel, Served *served, Arms *arms);
+static Path *path_of_index(PlannerInfo *root, IndexOptInfo *index, List *comparisons);
+static bool is_on_column(IndexOptInfo *index, int column, Node *comparison);
 static List *candidates_of_arms(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses, Node *clause, Arms *arms);
+static Expr *is_not_true(Expr *expr);
 static Candidate *best_of_arm(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses, bool in_order);
 static List *conjuncts(PlannerInfo *root, Node *like, Expr *expr);
 static Node *expr_to_split(Node *clause);
@@ -103,12 +115,19 @@ static void
 add_path_of_arms(PlannerInfo *root, RelOptInfo *rel, Served *served, Node *clause, Arms *arms)
 {
 	List	   *candidates = candidates_of_arms(root, rel, served, rel->baserestrictinfo, clause, arms);
-	PathTarget *target = candidates == NIL ? NULL : cover_arms(root, rel, candidates);
+	PathTarget *target;
 	List	   *paths = NIL;
 	Cost		startup_cost = 0;
 	Cost		total_cost = 0;
 	Path	   *path;
 
+	if (candidates == NIL && take_native_arm(root, rel, served, arms))
+		candidates = candidates_of_arms(root, rel, served, rel->baserestrictinfo, clause, arms);
+	if (candidates == NIL)
+		return;
+	target = cover_arms(root, rel, candidates, arms->native == NULL);
+	if (arms->native != NULL)
+		paths = list_make1(arms->native_path);
 	foreach_ptr(Candidate, c, candidates)
 	{
 		CustomPath *scan = make_scan_path(rel, c);
@@ -121,8 +140,6 @@ add_path_of_arms(PlannerInfo *root, RelOptInfo *rel, Served *served, Node *claus
 		total_cost += scan->path.total_cost;
 		paths = lappend(paths, scan);
 	}
-	if (paths == NIL)
-		return;
 	if (arms->in_order)
 	{
 		path = (Path *) create_merge_append_path_compat(root, rel, paths, common_order(candidates));
@@ -143,15 +160,15 @@ add_path_of_arms(PlannerInfo *root, RelOptInfo *rel, Served *served, Node *claus
 /*
  * cover_arms
  *		Has all arms be answered from entries alone, and returns what each returns then; NULL if they
- *		cannot be, or if one has the document where another one has fields of it.  What only some
- *		arms read, to check conditions, is left out.
+ *		cannot be, or are not all that there are, or if one has the document where another one has
+ *		fields of it.  What only some arms read, to check conditions, is left out.
  */
 static PathTarget *
-cover_arms(PlannerInfo *root, RelOptInfo *rel, List *candidates)
+cover_arms(PlannerInfo *root, RelOptInfo *rel, List *candidates, bool all)
 {
 	bool		stored_rows = scan_wants_system_columns(rel, rel->baserestrictinfo);
 	bool		partial_rows = false;
-	bool		covered = candidates != NIL;
+	bool		covered = all;
 	List	   *exprs = NIL;
 
 	foreach_ptr(Candidate, c, candidates)
@@ -467,6 +484,81 @@ unless_equal(Expr *value, Expr *other, Oid operator, Oid collation)
 }
 
 /*
+ * take_native_arm
+ *		Takes the arm out of several that a btree of the fact table finds by all that it says, and sets
+ *		the path.  Returns false if there is none, or one has been taken.
+ *
+ * It is tested before others although it may stand after them, so it must not raise errors.  The path
+ * is checked for the whole of the clause, as all conditions of the table are.
+ */
+static bool
+take_native_arm(PlannerInfo *root, RelOptInfo *rel, Served *served, Arms *arms)
+{
+	if (served->fact->partitioned || arms->native != NULL || list_length(arms->exprs) < 2 ||
+		planner_rt_fetch(rel->relid, root)->securityQuals != NIL)
+		return false;
+	foreach_ptr(Expr, arm, arms->exprs)
+	{
+		foreach_node(IndexOptInfo, index, cannot_raise_error((Node *) arm, false) ? rel->indexlist : NIL)
+		{
+			arms->native_path = path_of_index(root, index, make_ands_implicit(arm));
+			if (arms->native_path == NULL)
+				continue;
+			arms->native = arm;
+			arms->exprs = list_delete_ptr(list_copy(arms->exprs), arm);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* path_of_index: returns a path that finds all rows, and no others, for which some comparisons are true, or NULL */
+static Path *
+path_of_index(PlannerInfo *root, IndexOptInfo *index, List *comparisons)
+{
+	List	   *found = NIL;
+	List	   *clauses = NIL;
+
+	if (index->relam != BTREE_AM_OID || index->indpred != NIL)
+		return NULL;
+	for (int column = 0; column < index->nkeycolumns && (column == 0 || clauses != NIL); column++)
+	{
+		foreach_ptr(Node, comparison, comparisons)
+		{
+			IndexClause *clause;
+
+			if (list_member_ptr(found, comparison) || !is_on_column(index, column, comparison))
+				continue;
+			clause = makeNode(IndexClause);
+			clause->rinfo = make_simple_restrictinfo(root, (Expr *) comparison);
+			clause->indexquals = list_make1(clause->rinfo);
+			clause->indexcol = column;
+			clauses = lappend(clauses, clause);
+			found = lappend(found, comparison);
+		}
+	}
+	return list_length(found) < list_length(comparisons) ? NULL :
+		(Path *) create_index_path(root, index, clauses, NIL, NIL, NIL, ForwardScanDirection, false, NULL, 1, false);
+}
+
+/* is_on_column: returns whether an expression compares a column of a btree with a value, or for equality with one of several */
+static bool
+is_on_column(IndexOptInfo *index, int column, Node *comparison)
+{
+	ScalarArrayOpExpr *any = (ScalarArrayOpExpr *) comparison;
+	Oid			operator = IsA(comparison, OpExpr) ? ((OpExpr *) comparison)->opno : IsA(comparison, ScalarArrayOpExpr) && any->useOr ? any->opno : InvalidOid;
+	List	   *args = operands(comparison);
+	int			strategy;
+
+	if (!OidIsValid(operator) || list_length(args) != 2)
+		return false;
+	strategy = get_op_opfamily_strategy(operator, index->opfamily[column]);
+	return strategy != InvalidStrategy && (IsA(comparison, OpExpr) || strategy == BTEqualStrategyNumber) &&
+		match_index_to_operand(linitial(args), column, index) && !contain_var_clause(lsecond(args)) &&
+		(!OidIsValid(index->indexcollations[column]) || index->indexcollations[column] == exprInputCollation(comparison));
+}
+
+/*
  * candidates_of_arms
  *		Returns a Candidate for each arm of a clause, one of several that all rows have to satisfy,
  *		or NIL if one of the arms cannot be searched.
@@ -478,9 +570,10 @@ candidates_of_arms(PlannerInfo *root, RelOptInfo *rel, Served *served, List *cla
 	List	   *tests = NIL;	/* that the arms before are not true */
 	List	   *result = NIL;
 
+	if (arms->native != NULL)
+		tests = conjuncts(root, clause, is_not_true(arms->native));
 	foreach_ptr(Expr, arm, arms->exprs)
 	{
-		BooleanTest *test = makeNode(BooleanTest);
 		List	   *own = list_concat_copy(tests, conjuncts(root, clause, arm));
 		Candidate  *c = best_of_arm(root, rel, served, list_concat(own, others), arms->in_order);
 
@@ -489,14 +582,22 @@ candidates_of_arms(PlannerInfo *root, RelOptInfo *rel, Served *served, List *cla
 			return NIL;
 		c->split = clause;
 		result = lappend(result, c);
-		if (arms->disjoint)
-			continue;
-		test->arg = arm;
-		test->booltesttype = IS_NOT_TRUE;
-		test->location = -1;
-		tests = list_concat(tests, conjuncts(root, clause, (Expr *) test));
+		if (!arms->disjoint)
+			tests = list_concat(tests, conjuncts(root, clause, is_not_true(arm)));
 	}
 	return result;
+}
+
+/* is_not_true: returns the condition that another one is false or NULL */
+static Expr *
+is_not_true(Expr *expr)
+{
+	BooleanTest *test = makeNode(BooleanTest);
+
+	test->arg = expr;
+	test->booltesttype = IS_NOT_TRUE;
+	test->location = -1;
+	return (Expr *) test;
 }
 
 /*

@@ -44,8 +44,39 @@ SELECT n, a.* FROM unnest('{5,32,33}'::int[]) n, answered('SELECT id FROM o WHER
 SELECT n, a.* FROM unnest('{16,17}'::int[]) n, answered('SELECT id FROM o WHERE ' || pairs(n, '(doc ->> ''shop'' = @s AND (doc ->> ''no'')::int = @n) OR ((doc ->> ''no'')::int = @n AND doc ->> ''kind'' = ''k1'')', ' OR ')) a;
 -- choices within each other
 SELECT n, a.* FROM unnest('{1,8,9,300}'::int[]) n, answered(format('SELECT id FROM o WHERE %s (doc ->> ''no'')::int %s = 7', repeat('coalesce(', n), repeat(', 0)', n))) a;
+-- an arm on columns of the table, which an index of its own finds: it is all that the arm says, and there is one
+CREATE TABLE own (a int, b text COLLATE "C", c int, doc jsonb, PRIMARY KEY (a, b));
+INSERT INTO own SELECT i, 'b' || i % 3, i % 7, jsonb_build_object('shop', 's' || i % 100, 'kind', 'k' || i % 10) FROM generate_series(1, 900) i;
+CREATE INDEX ON own (c) WHERE c < 3;
+SELECT indextable.create('own_shop', 'own', '{shop}'), indextable.create('own_kind', 'own', '{kind}') \gset
+CREATE TABLE parts (LIKE own INCLUDING ALL) PARTITION BY RANGE (a);
+CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (1) TO (1000);
+INSERT INTO parts SELECT * FROM own;
+SELECT indextable.create('parts_shop', 'parts', '{shop}') \gset
+ANALYZE own, parts, own_shop, own_kind, parts_shop;
+SELECT a.*, condition FROM unnest(ARRAY[$$doc ->> 'shop' = 's7' OR id = 8$$, $$id = 7 OR doc ->> 'shop' = 's7'$$, $$doc ->> 'shop' = 's7' OR id IN (7, 8, 8, NULL) OR (doc ->> 'no')::int = 70$$,
+	$$doc ->> 'shop' = 's7' OR id < 5$$, $$doc ->> 'shop' = 's7' OR id BETWEEN 5 AND 8::bigint$$, $$(doc ->> 'shop' = 's7' OR id = 8) AND (doc ->> 'price')::numeric < 100$$, $$doc ->> 'shop' = 's7' OR 8 = id$$,
+	$$doc ->> 'shop' = 's7' OR id = 8 OR id = 9$$, $$doc ->> 'shop' = 's7' OR (id = 8 AND doc ->> 'kind' = 'k7')$$, $$doc ->> 'shop' = 's7' OR id + 0 = 8$$, $$doc ->> 'shop' = 's7' OR id <> 8$$, $$doc ->> 'shop' = 's7' OR id = (doc ->> 'no')::int$$,
+	$$doc ->> 'shop' = 's7' OR id = ANY (ARRAY(SELECT 8))$$, $$doc ->> 'shop' = 's7' OR id = length(current_user) - length(current_user) + 8$$]) condition, answered('SELECT id FROM o WHERE ' || condition) a;
+SELECT a.*, condition FROM unnest(ARRAY[$$doc ->> 'shop' = 's7' OR (a, b) = (8, 'b2')$$, $$doc ->> 'shop' = 's7' OR (b = 'b2' AND a = 8)$$, $$doc ->> 'shop' = 's7' OR a = 8$$, $$doc ->> 'shop' = 's7' OR b = 'b2'$$,
+	$$doc ->> 'shop' = 's7' OR (a = 8 AND b COLLATE "POSIX" = 'b2')$$, $$doc ->> 'shop' = 's7' OR c = 2$$, $$doc ->> 'shop' = 's7' OR (a = 8 AND c = 1)$$]) condition, answered('SELECT a AS id FROM own WHERE ' || condition) a;
+SELECT a.* FROM answered($$SELECT a AS id FROM parts WHERE doc ->> 'shop' = 's7' OR a = 8$$) a;
+-- its rows are sorted where others come in order
+SELECT a.* FROM answered($$(SELECT id FROM o WHERE doc ->> 'kind' = 'k4' OR id IN (7, 2994) ORDER BY (doc ->> 'price')::numeric DESC LIMIT 4)$$) a;
 \pset format aligned
 \pset fieldsep '|'
+SET indextable.planner = force;
+EXPLAIN (COSTS OFF) SELECT id FROM o WHERE doc ->> 'shop' = 's7' OR id = 8;
+PREPARE own(text, int) AS SELECT count(*), sum(id) FROM o WHERE doc ->> 'shop' = $1 OR id = $2;
+SET plan_cache_mode = force_generic_plan;
+EXPLAIN (COSTS OFF) EXECUTE own('s7', 8);
+EXECUTE own('s7', 8);
+EXECUTE own('s7', 7);
+EXECUTE own('s7', NULL);
+EXECUTE own(NULL, 7);
+DEALLOCATE own;
+RESET plan_cache_mode;
+RESET indextable.planner;
 
 -- Arms that guard others are evaluated before them, also if there are so many that those of one field are taken together: where
 -- the native plan raises no error, none is raised. Of the kind k1 no n is a number, and of k0 some d are 0.
@@ -63,9 +94,9 @@ BEGIN
 EXCEPTION WHEN data_exception THEN
 	RETURN 'error ' || SQLSTATE;
 END $$;
--- arm: an arm of one of eight kinds
+-- arm: an arm of one of nine kinds
 CREATE FUNCTION arm(seed int, i int) RETURNS text LANGUAGE sql AS $$
-	SELECT CASE (seed * 31 + i * i * 7 + i * (seed % 13)) % 8
+	SELECT CASE (seed * 31 + i * i * 7 + i * (seed % 13)) % 9
 		WHEN 0 THEN format('doc ->> ''kind'' = ''k%s''', (seed + i * 3) % 10)
 		WHEN 1 THEN format('(doc ->> ''m'')::int = %s', (seed * 7 + i) % 90)
 		WHEN 2 THEN format('doc ->> ''shop'' = ''s%s''', (seed * 3 + i * 11) % 50)
@@ -73,6 +104,7 @@ CREATE FUNCTION arm(seed int, i int) RETURNS text LANGUAGE sql AS $$
 		WHEN 4 THEN format('(doc ->> ''d'')::int = %s', CASE i % 3 WHEN 0 THEN 0 ELSE seed + i END)
 		WHEN 5 THEN format('(doc ->> ''kind'' = ''k%s'' AND (doc ->> ''n'')::int > %s)', (seed + i * 7) % 10, i)
 		WHEN 6 THEN format('(doc ->> ''shop'' = ''s%s'' AND (doc ->> ''n'')::int = %s)', (seed + i) % 50, (seed + i * 3) % 90)
+		WHEN 7 THEN format('id IN (%s, %s)', (seed + i * 13) % 900, 1 + 250 * (i % 4))
 		ELSE format('doc ->> ''kind'' = ''k%s''', CASE i % 2 WHEN 0 THEN 1 ELSE (seed + i) % 10 END)
 		END
 $$;
