@@ -4,7 +4,8 @@
  *	  Records that fact rows lack entries, and tells which queries an index table can
  *	  answer by itself.
  *
- * A row has no entry if one of its key fields is null.  Under on_mismatch => 'skip' a
+ * A row has no entry in a sparse index table if one of its key fields is null.  In one that is not
+ * sparse, all that is recorded of it is what has been skipped, and kinds of values.  Under on_mismatch => 'skip' a
  * value that cannot be a key costs it one, too, and so does a JSON null in a field of type
  * jsonb, which is no key although SQL takes it for a value.  So what an index table on
  * (town, last_name) has for a town are all rows of that town only if no row has a town and
@@ -103,6 +104,7 @@ typedef struct Records
 static void read_records(Relation rel, Oid index_table, Snapshot snapshot, Records *records);
 static bool all_records(Relation rel, Oid index_table, Snapshot snapshot, uint32 *lacking);
 static bool has_rejections(Oid index_table, Snapshot snapshot);
+static bool has_all_rows(IndexDef *def);
 static bool may_lack_whole_key(IndexDef *def);
 static bool records_values(IndexDef *def);
 static void insert_record(Oid index_table, int fields);
@@ -181,7 +183,8 @@ read_records(Relation rel, Oid index_table, Snapshot snapshot, Records *records)
  *		estimate whether a query will.
  *
  * A row whose key fields are not null has its entries anyway, unless they may be skipped:
- * then nothing has to be read.  There is no error, and nobody is waited for: where it
+ * then nothing has to be read.  So has any row in an index table that is not sparse, if it has
+ * elements where these are a key, of which the caller makes sure.  There is no error, and nobody is waited for: where it
  * cannot be told, the result is false.
  *
  * A SERIALIZABLE transaction does not rely on the record.  Someone else's row that has
@@ -191,7 +194,7 @@ read_records(Relation rel, Oid index_table, Snapshot snapshot, Records *records)
 bool
 index_table_complete(IndexDef *def, int fields, Snapshot snapshot)
 {
-	bool		whole_key = fields >= def->nkeys && !may_lack_whole_key(def);
+	bool		whole_key = (has_all_rows(def) || fields >= def->nkeys) && !may_lack_whole_key(def);
 	Relation	rel;
 	uint32		lacking;
 	bool		complete;
@@ -203,7 +206,8 @@ index_table_complete(IndexDef *def, int fields, Snapshot snapshot)
 	(void) open_if_free(completeness_relid(), &rel);
 	if (rel == NULL)
 		return false;
-	complete = all_records(rel, def->relid, snapshot, &lacking) && (lacking & LACKING_BITS(def)) < LACKS_ENTRY(fields);
+	complete = all_records(rel, def->relid, snapshot, &lacking) &&
+		(has_all_rows(def) ? (lacking & LACKING_BITS(def)) == 0 : (lacking & LACKING_BITS(def)) < LACKS_ENTRY(fields));
 	relation_close(rel, AccessShareLock);
 	return complete;
 }
@@ -278,11 +282,18 @@ has_rejections(Oid index_table, Snapshot snapshot)
 	return found;
 }
 
+/* has_all_rows: returns whether rows that lack a key field have an entry */
+static bool
+has_all_rows(IndexDef *def)
+{
+	return !def->sparse && def->strategy != STRATEGY_TOTALS;
+}
+
 /* may_lack_whole_key: returns whether a row may lack an entry though none of its key fields is null */
 static bool
 may_lack_whole_key(IndexDef *def)
 {
-	for (int i = 0; i < def->nkeys; i++)
+	for (int i = 0; i < def->nkeys && !has_all_rows(def); i++)
 		if (def->fields[i].type == JSONBOID)
 			return true;
 	return def->skip_mismatch;

@@ -41,6 +41,7 @@ static bool extract_groups(IndexDef *def, FactRow *row, bool report, RowDelta *d
 static void extract_added(IndexDef *def, FactRow *row, RowDelta *delta, RowMismatch *mismatch);
 static ValueResult field_value(Field *field, FactRow *row, int docno, bool is_key,
 							   Datum *result, RowMismatch *mismatch);
+static bool path_meets_array(Field *field, FactRow *row, int docno);
 static ValueResult column_value(Field *field, Datum value, bool is_key, Datum *result);
 static char *converted_text(Field *field, FactRow *row, int docno);
 static ValueResult collect_row_elements(IndexDef *def, FactRow *row, Elements *elements, RowMismatch *mismatch);
@@ -113,7 +114,7 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 			result = field_value(field, row, def->docno, true, &values[field->attno - 1], &mismatch);
 		if (i == def->multi_field && result != VALUE_OK && !def->sparse)
 		{
-			entries->lacking = element_mismatch.values & UNEVEN_BIT;
+			entries->lacking = element_mismatch.values & (UNEVEN_BIT | CONTAINER_BIT);
 			return 0;
 		}
 		if (def->sparse && (result == VALUE_NULL || result == VALUE_JSON_NULL))
@@ -124,7 +125,11 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 		}
 		isnull[field->attno - 1] = result == VALUE_NULL;
 		if (result == VALUE_NULL)
+		{
 			values[field->attno - 1] = (Datum) 0;
+			if (path_meets_array(field, row, def->docno))
+				mismatch.values |= CONTAINER_BIT;
+		}
 	}
 	for (; i < def->nkeys + def->nincludes; i++)
 	{
@@ -391,6 +396,28 @@ field_value(Field *field, FactRow *row, int docno, bool is_key, Datum *result,
 	return cast_json(field, &value, is_key, result, mismatch);
 }
 
+/* path_meets_array: returns whether the path of a field, up to a [*], leads to an array before its end: jsonpath goes on with its elements */
+static bool
+path_meets_array(Field *field, FactRow *row, int docno)
+{
+	Jsonb	   *json;
+	JsonbValue	value;
+
+	if (field->fact_attno != 0 || (json = row->docs[docno].json) == NULL)
+		return false;
+	/* The document itself is not loaded for that as a whole. */
+	if (JB_ROOT_IS_ARRAY(json) && !JB_ROOT_IS_SCALAR(json))
+		return true;
+	for (int i = 1; i < field->plain_steps; i++)
+	{
+		if (!document_value(row, docno, field->spec->steps, i, &value))
+			break;
+		if (value.type == jbvBinary && JsonContainerIsArray(value.val.binary.data))
+			return true;
+	}
+	return false;
+}
+
 /* column_value: sets *result to the value of a column, or to what has become of it by a cast */
 static ValueResult
 column_value(Field *field, Datum value, bool is_key, Datum *result)
@@ -438,6 +465,8 @@ collect_row_elements(IndexDef *def, FactRow *row, Elements *elements, RowMismatc
 
 	if (document_value(row, def->docno, field->spec->steps, field->plain_steps, &value))
 		collect_elements(field, &value, field->plain_steps, false, elements, mismatch);
+	else if (!def->sparse && path_meets_array(field, row, def->docno))
+		mismatch->values |= CONTAINER_BIT;
 	if (elements->json_null && !def->sparse)
 	{
 		value.type = jbvNull;

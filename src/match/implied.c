@@ -88,6 +88,8 @@ implied_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Index varno, 
 			if (((BooleanTest *) clause)->booltesttype == IS_FALSE)
 				result = one(boolean_condition(def, arg, false, varno));
 			break;
+		case T_NullTest:
+			return null_conditions(def, (NullTest *) clause, varno);
 		case T_SubPlan:
 			if (((SubPlan *) clause)->subLinkType == EXISTS_SUBLINK)
 				result = subplan_clauses(root, (SubPlan *) clause, NULL);
@@ -127,7 +129,7 @@ implied_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Index varno, 
 		foreach_ptr(Condition, condition, result)
 		{
 			mark_lossy(condition);
-			condition->sparse = true;
+			mark_unwrapped(def, condition);
 		}
 	}
 	return result;

@@ -217,7 +217,7 @@ json_path_conditions(IndexDef *def, Node *clause, Index varno)
 		foreach_ptr(Condition, condition, sought.found)
 		{
 			condition->lossy = true;
-			condition->sparse = true;
+			mark_unwrapped(def, condition);
 			if (field->spec->multi || !is_plain_type(field->type))
 				condition->unless |= CONTAINER_BIT;
 		}

@@ -15,6 +15,7 @@
 #include "utils/numeric.h"
 #include "utils/snapshot.h"
 
+#include "../catalog/catalog.h"
 #include "../indextable.h"
 
 /* What came of a value that entries are to be searched by. */
@@ -33,7 +34,9 @@ typedef enum Taking
 	TAKE_TEXT,					/* the text of the field */
 	TAKE_JSON,					/* the value of the field, as jsonb */
 	TAKE_CONTAINED,				/* jsonb that a document contains */
-	TAKE_DAY					/* a date or a time, near the field */
+	TAKE_DAY,					/* a date or a time, near the field */
+	TAKE_NULL,					/* nothing: the field is NULL, ... */
+	TAKE_NOT_NULL				/* ... or is not */
 } Taking;
 
 /*
@@ -78,6 +81,17 @@ mark_lossy(Condition *condition)
 	condition->together = 0;
 }
 
+/* mark_unwrapped: says of a comparison with a value in a document that jsonpath finds it within arrays, too, where the field is NULL */
+static inline void
+mark_unwrapped(IndexDef *def, Condition *condition)
+{
+	if (def->sparse)
+		condition->sparse = true;
+	else
+		condition->unless |= CONTAINER_BIT;
+}
+
+extern List *null_conditions(IndexDef *def, NullTest *test, Index varno);
 extern List *compared_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Index varno, bool *unknown);
 extern bool is_searchable(IndexDef *def, Oid operator, Oid collation, Node *expr, Index varno);
 extern Condition *json_comparison(IndexDef *def, int position, StrategyNumber strategy, JsonbValue *scalar);

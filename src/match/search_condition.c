@@ -23,6 +23,7 @@
 #include "utils/typcache.h"
 
 #include "../catalog/catalog.h"
+#include "../util/relation.h"
 #include "match.h"
 
 static List *implied_by_operator(IndexDef *def, Oid operator, Oid collation, Node *expr, Node *value, bool array,
@@ -204,6 +205,45 @@ implied_by_operator(IndexDef *def, Oid operator, Oid collation, Node *expr, Node
 		if (condition == NULL)
 			continue;
 		condition->lossy |= lossy;
+		result = lappend(result, condition);
+	}
+	return result;
+}
+
+/*
+ * null_conditions
+ *		Returns the comparisons that follow from IS NULL or IS NOT NULL: those of the field itself, and
+ *		of the text that it was made of, which is NULL where the field is.
+ *
+ * In entries of an index table that is not sparse, fields are NULL where they are in the rows.  Where
+ * the value in JSON is NULL, so is its text; the reverse is not true, so rows are checked.
+ */
+List *
+null_conditions(IndexDef *def, NullTest *test, Index varno)
+{
+	bool		is_null = test->nulltesttype == IS_NULL;
+	Node	   *expr = (Node *) test->arg;
+	List	   *result = NIL;
+
+	for (int i = 0; i < def->nkeys && i < def->nsearch && !def->sparse && !test->argisrow; i++)
+	{
+		Field	   *field = &def->fields[i];
+		bool		text = field->fact_attno == 0 && !field->is_jsonb;
+		bool		exact = expression_is_field(def, field, expr, varno) ||
+			(text && is_text_of_field(def, field, bare_value(expr), varno));
+		Condition  *condition;
+
+		if (i == def->multi_field ||
+			(!exact && !(is_null && text && is_value_after(def, field, field->spec->nsteps, expr, varno))))
+			continue;
+		condition = comparison(def, i, get_equality_operator(field->type), field->collation,
+							   (Node *) makeNullConst(field->type, -1, field->collation), false);
+		if (condition == NULL)
+			continue;
+		condition->taking = is_null ? TAKE_NULL : TAKE_NOT_NULL;
+		condition->strategy = is_null ? BTEqualStrategyNumber : BTLessStrategyNumber;
+		condition->lossy = !exact;
+		condition->unless = depends_on_json_path(expr, NULL) ? CONTAINER_BIT : 0;
 		result = lappend(result, condition);
 	}
 	return result;

@@ -90,6 +90,9 @@ take_value(Field *field, Condition *condition, Datum value, Datum *result)
 			return take_day(field, strategy, condition->from, detail, value, result);
 		case TAKE_CONTAINED:
 			return contained_value(field, detail & 0xffff, detail >> 16, DatumGetJsonbP(value), result) ? TAKEN : TAKEN_UNKNOWN;
+		case TAKE_NULL:
+		case TAKE_NOT_NULL:
+			break;
 	}
 	return TAKEN_UNKNOWN;
 }
@@ -392,6 +395,8 @@ any_of(List *arms, int position)
 		}
 		if (best == NULL)
 			return NULL;
+		if (best->taking == TAKE_NULL)
+			return NULL;		/* it is no value of an array */
 		if (result == NULL)
 		{
 			result = palloc(sizeof(Condition));

@@ -266,10 +266,19 @@ read_loosely(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *groups)
 	return true;
 }
 
-/* may_be_loose: returns whether the entries of a scan come from one index, one for each row */
+/*
+ * may_be_loose
+ *		Returns whether the entries of a scan come from one index, one for each row, and have no NULL in
+ *		the columns that may tell groups: no search by a comparison finds what comes after NULL.
+ */
 static bool
 may_be_loose(Candidate *c)
 {
+	for (int i = c->nequal; i < c->def->nkeys; i++)
+	{
+		if (may_be_null(c, i))
+			return false;
+	}
 	return are_of_query(c->conditions) && c->def->parts == NULL && c->def->fact->place->entries->search == NULL && !c->distinct && !c->partial_rows &&
 		!c->secured && !c->tested_again;
 }

@@ -8,8 +8,8 @@
  * equality with the leading columns, and by a range of the next one.  One of the equalities may
  * be with any of several values; then there are several searches.
  *
- * A row that lacks one of the key fields has no entry.  So each key field has to be known not to
- * be NULL: by a condition of the query that is not true otherwise, or by a constraint of the
+ * A row that lacks one of the key fields has no entry in a sparse index table.  So each key field has
+ * to be known not to be NULL there: by a condition of the query that is not true otherwise, or by a constraint of the
  * fact table.  What is not known when the query is planned is left to the record of rows
  * without entries, which is read when the scan starts.
  *
@@ -50,6 +50,7 @@ static int	demands(Condition *condition);
 static bool is_null_in_array(IndexDef *def, AttrNumber attno);
 static bool filter_is_implied(IndexDef *def, List *clauses, Index varno, List **result);
 static int	count_not_null(Candidate *c);
+static bool is_key_present(Candidate *c, int i);
 static bool rejects_null(Node *clause, Column *column);
 static bool null_if_null(Node *node, Column *column);
 static bool any_null_if_null(List *args, Column *column);
@@ -140,6 +141,7 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Index varn
 		Condition  *equal = NULL;
 		Condition  *lower = NULL;
 		Condition  *upper = NULL;
+		Condition  *there = NULL;
 
 		foreach_ptr(Condition, condition, found)
 		{
@@ -160,11 +162,16 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Index varn
 			}
 			else if (condition->strategy > BTEqualStrategyNumber)
 				lower = lower == NULL || demands(lower) >= demands(condition) ? condition : lower;
+			else if (condition->taking == TAKE_NOT_NULL)
+				there = condition;
 			else
 				upper = upper == NULL || demands(upper) >= demands(condition) ? condition : upper;
 		}
 		if (equal == NULL)
 		{
+			/* What is compared otherwise is not NULL anyway. */
+			if (lower == NULL && upper == NULL)
+				upper = there;
 			if (lower != NULL)
 				c->conditions = lappend(c->conditions, lower);
 			/* One element may be above the one, and another below the other. */
@@ -352,14 +359,15 @@ has_column_value(Candidate *c, Node *expr, AttrNumber attno)
 /*
  * is_null_in_array
  *		Returns whether an entry may have NULL in a column where jsonb_path_query_first() finds a
- *		value within an array: in an included field, or a key field of totals.
+ *		value within an array: in an included field, or a key field unless the index table is sparse.
  */
 static bool
 is_null_in_array(IndexDef *def, AttrNumber attno)
 {
 	Field	   *field = field_of_column(def, attno);
 
-	return field != NULL && field->fact_attno != EXPRESSION_ATTNO && (is_totals(def) || field >= def->fields + def->nkeys);
+	return field != NULL && field->fact_attno != EXPRESSION_ATTNO &&
+		(is_totals(def) || !def->sparse || field >= def->fields + def->nkeys);
 }
 
 /* is_complete_enough: returns whether an index table has entries for all rows, as far as the query depends on it */
@@ -405,27 +413,42 @@ filter_is_implied(IndexDef *def, List *clauses, Index varno, List **result)
 	return predicate_implied_by(*result, clauses, false);
 }
 
-/* count_not_null: returns how many leading key fields are not NULL in any row that satisfies clauses and constraints */
+/*
+ * count_not_null
+ *		Returns how many leading key fields are not NULL in any row that satisfies clauses and
+ *		constraints; all of them, if rows have entries with NULL.
+ */
 static int
 count_not_null(Candidate *c)
 {
-	IndexDef   *def = c->def;
 	int			i;
 
-	for (i = 0; i < def->nkeys; i++)
-	{
-		Column		column = {.def = def,.field = &def->fields[i],.varno = c->varno};
-		bool		proven = check_says_not_null(def, &def->fields[i]);
-
-		foreach_ptr(Condition, condition, c->conditions)
-			proven = proven || (condition->position == i && !condition->sparse);
-		foreach_ptr(Node, clause, c->known)
-			proven = proven || (!depends_on_json_path(clause_of(clause), NULL) &&
-								rejects_null(clause_of(clause), &column));
-		if (!proven)
-			break;
-	}
+	for (i = 0; i < c->def->nkeys && (!c->def->sparse || is_key_present(c, i)); i++)
+		;
 	return i;
+}
+
+/* is_key_present: returns whether a key field, by its number, is not NULL in any row that satisfies clauses and constraints */
+static bool
+is_key_present(Candidate *c, int i)
+{
+	IndexDef   *def = c->def;
+	Column		column = {.def = def,.field = &def->fields[i],.varno = c->varno};
+	bool		proven = check_says_not_null(def, &def->fields[i]);
+
+	foreach_ptr(Condition, condition, c->conditions)
+		proven = proven || (condition->position == i && !condition->sparse && condition->taking != TAKE_NULL);
+	foreach_ptr(Node, clause, c->known)
+		proven = proven || (!depends_on_json_path(clause_of(clause), NULL) &&
+							rejects_null(clause_of(clause), &column));
+	return proven;
+}
+
+/* may_be_null: returns whether a column of the index, from 0, may be NULL in entries that are found */
+bool
+may_be_null(Candidate *c, int position)
+{
+	return !c->def->sparse && position < c->def->nkeys && !is_key_present(c, position);
 }
 
 /* rejects_null: returns whether a condition is false or NULL wherever a column is NULL */
@@ -501,8 +524,8 @@ any_null_if_null(List *args, Column *column)
  * Finds out which of the orders that a query is interested in entries come in.
  *
  * Entries come in the order of the columns of the index that follow those with one value, in
- * either direction.  None of these columns is ever NULL, so it does not matter whether NULLs
- * come first or last.
+ * either direction, with NULLs last, or first if it is the opposite one.  In most of these columns
+ * there are none, so that it does not matter where they come.
  *-------------------------------------------------------------------------
  */
 
@@ -522,7 +545,8 @@ set_order(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
 	{
 		if (last || position >= c->def->nsearch || key->pk_eclass->ec_has_volatile ||
 			(c->pathkeys != NIL && pathkey_descends(key) != c->backward) ||
-			sort_expression(c, rel, key, position, &last) == NULL)
+			sort_expression(c, rel, key, position, &last) == NULL ||
+			(key->pk_nulls_first != pathkey_descends(key) && may_be_null(c, position)))
 			break;
 		c->backward = pathkey_descends(key);
 		c->pathkeys = lappend(c->pathkeys, key);

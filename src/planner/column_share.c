@@ -17,6 +17,13 @@
 #include "../util/compat.h"
 #include "planner.h"
 
+/* null_share: returns the share of the entries in which a column is NULL, by its statistics; without them, a small one */
+static double
+null_share(VariableStatData *column)
+{
+	return HeapTupleIsValid(column->statsTuple) ? ((Form_pg_statistic) GETSTRUCT(column->statsTuple))->stanullfrac : DEFAULT_UNK_SEL;
+}
+
 /* column_share: returns the share of the entries with which a comparison for equality is true, by the column's statistics */
 double
 column_share(PlannerInfo *root, Candidate *c, Condition *condition)
@@ -29,7 +36,9 @@ column_share(PlannerInfo *root, Candidate *c, Condition *condition)
 	column_statistics(c->def->relid, att, c->def->parts != NULL, c->tuples, &column);
 	column.acl_ok = !c->secured;
 	column.isunique = c->def->is_unique && c->def->nkeys == 1 && condition->position == 0;
-	if (condition->taking == TAKE_AS_IS && !condition->array)
+	if (condition->taking == TAKE_NULL)
+		result = null_share(&column);
+	else if (condition->taking == TAKE_AS_IS && !condition->array)
 		result = equal_share(&column, condition->operator, att->attcollation, value);
 	else if (condition->taking == TAKE_AS_IS && IsA(value, Const) && !((Const *) value)->constisnull)
 	{
@@ -59,6 +68,13 @@ range_share(PlannerInfo *root, Candidate *c, Condition *condition)
 	double		nulls;
 	Datum		bound;
 
+	if (condition->taking == TAKE_NOT_NULL)
+	{
+		column_statistics(c->def->relid, att, c->def->parts != NULL, c->tuples, &column);
+		nulls = null_share(&column);
+		ReleaseVariableStats(column);
+		return 1 - nulls;
+	}
 	if ((condition->taking != TAKE_AS_IS && condition->taking != TAKE_DAY) || !IsA(value, Const) || value->constisnull ||
 		take_value(field_of_column(c->def, condition->attno), condition, value->constvalue, &bound) != TAKEN)
 		return DEFAULT_INEQ_SEL;
@@ -68,7 +84,7 @@ range_share(PlannerInfo *root, Candidate *c, Condition *condition)
 	in_common = mcv_selectivity(&column, &function, att->attcollation, bound, true, &common);
 	in_others = ineq_histogram_selectivity(root, &column, condition->operator, &function, greater, equal, att->attcollation,
 										   bound, condition->taking == TAKE_AS_IS ? value->consttype : condition->subtype);
-	nulls = HeapTupleIsValid(column.statsTuple) ? ((Form_pg_statistic) GETSTRUCT(column.statsTuple))->stanullfrac : 0;
+	nulls = null_share(&column);
 	ReleaseVariableStats(column);
 	return Max(in_common + (in_others < 0 ? DEFAULT_INEQ_SEL : in_others) * (1 - nulls - common), 0);
 }

@@ -36,6 +36,7 @@ typedef struct OverEntry
 static bool found_by_search(Candidate *c, RestrictInfo *rinfo);
 static bool searches_check(Candidate *c, RestrictInfo *rinfo, uint32 *told);
 static Node *over_entry(Node *node, void *over);
+static bool is_searched(Candidate *c, int i);
 static bool is_key_not_null(Candidate *c, Node *clause);
 static bool clauses_covered(Candidate *c, List *clauses);
 static bool row_covered(PlannerInfo *root, RelOptInfo *rel, Candidate *c);
@@ -167,10 +168,22 @@ over_entry(Node *node, void *context)
 	return over->failed ? NULL : expression_tree_mutator(node, over_entry, over);
 }
 
+/* is_searched: returns whether a key field, by its number, is compared by the search, which finds no NULL then */
+static bool
+is_searched(Candidate *c, int i)
+{
+	foreach_ptr(Condition, condition, c->conditions)
+	{
+		if (condition->position == i && condition->taking != TAKE_NULL)
+			return true;
+	}
+	return false;
+}
+
 /*
  * is_key_not_null
  *		Returns whether a clause says of a key field, its text or its number that it is there, as it
- *		is wherever there is an entry.
+ *		is in all entries that are found.
  *
  * To check the number may be an error.  min() and max() add such a condition before others.
  */
@@ -189,6 +202,8 @@ is_key_not_null(Candidate *c, Node *clause)
 	{
 		Field	   *field = &def->fields[i];
 
+		if (!def->sparse && !is_searched(c, i))
+			continue;
 		if (expression_is_field(def, field, arg, c->varno) ||
 			(field->fact_attno == 0 && !field->spec->multi &&
 			 (is_text_of_field(def, field, arg, c->varno) || is_number_cast(def, field, arg, c->varno, &rounded, &lossy))))

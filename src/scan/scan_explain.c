@@ -118,6 +118,12 @@ describe_conditions(IndexTableScan *scan, List *ancestors, ExplainState *es)
 											   es->verbose, false);
 		char	   *column = get_attname(scan->plan.index_table, condition->attno, true);
 
+		if (condition->taking == TAKE_NULL || condition->taking == TAKE_NOT_NULL)
+		{
+			appendStringInfo(&buf, "%s(%s IS %sNULL)", i > 0 ? " AND " : "", column != NULL ? quote_identifier(column) : "?",
+							 condition->taking == TAKE_NULL ? "" : "NOT ");
+			continue;
+		}
 		appendStringInfo(&buf, condition->array ? "%s(%s %s ANY (%s))" :
 						 condition->taking == TAKE_CONTAINED ? "%s(%s %s element of %s)" :
 						 condition->taking == TAKE_DAY ? "%s(%s %s about %s)" : "%s(%s %s %s)", i > 0 ? " AND " : "",

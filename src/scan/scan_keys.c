@@ -43,6 +43,7 @@ typedef struct LooseScan
 	RowComparison after;		/* comes after the group */
 } LooseScan;
 
+static bool set_null_flags(ScanKey key, Condition *condition);
 static ParallelIndexScanDesc shared_index_scan(IndexTableScan *scan);
 static bool next_search(IndexTableScan *scan);
 static Taken set_array(IndexTableScan *scan, Datum array, Condition *condition);
@@ -55,6 +56,16 @@ static TupleTableSlot *search(IndexTableScan *scan, bool backward);
 static Bitmapset *add_checked_columns(IndexTableScan *scan, Bitmapset *wanted);
 static void search_all(IndexTableScan *scan, int from);
 static void note_group(IndexTableScan *scan, TupleTableSlot *entry);
+
+/* set_null_flags: has a search key find NULL, or all else, if that is what its condition says; returns whether it is */
+static bool
+set_null_flags(ScanKey key, Condition *condition)
+{
+	if (condition->taking != TAKE_NULL && condition->taking != TAKE_NOT_NULL)
+		return false;
+	key->sk_flags = SK_ISNULL | (condition->taking == TAKE_NULL ? SK_SEARCHNULL : SK_SEARCHNOTNULL);
+	return true;
+}
 
 /* make_keys: makes the search keys, still without values */
 void
@@ -69,6 +80,7 @@ make_keys(IndexTableScan *scan)
 
 		ScanKeyEntryInitialize(&scan->keys[i], 0, condition->position + 1, condition->strategy,
 							   condition->subtype, collation, get_opcode(condition->operator), (Datum) 0);
+		set_null_flags(&scan->keys[i], condition);
 		if (condition->array)
 			scan->array_key = i;
 	}
@@ -88,11 +100,14 @@ set_keys(IndexTableScan *scan)
 	{
 		Condition  *condition = &scan->plan.conditions[i];
 		bool		isnull;
-		Datum		value = ExecEvalExprSwitchContext(list_nth(scan->values, i), econtext, &isnull);
+		Datum		value;
 		Taken		taken;
 		int16		len;
 		bool		byval;
 
+		if (set_null_flags(&scan->keys[i], condition))
+			continue;
+		value = ExecEvalExprSwitchContext(list_nth(scan->values, i), econtext, &isnull);
 		if (isnull)
 		{
 			scan->nothing = true;
@@ -205,7 +220,7 @@ values_end(IndexTableScan *scan)
 		bool		byval;
 
 		type_of_value(&scan->plan.conditions[i], &len, &byval);
-		size += datumEstimateSpace(scan->keys[i].sk_argument, false, byval, len);
+		size += datumEstimateSpace(scan->keys[i].sk_argument, (scan->keys[i].sk_flags & SK_ISNULL) != 0, byval, len);
 	}
 	return MAXALIGN(size);
 }
@@ -261,7 +276,7 @@ share_scan(IndexTableScan *scan, SharedScan *shared)
 		bool		byval;
 
 		type_of_value(&scan->plan.conditions[i], &len, &byval);
-		datumSerialize(scan->keys[i].sk_argument, false, byval, len, &value);
+		datumSerialize(scan->keys[i].sk_argument, (scan->keys[i].sk_flags & SK_ISNULL) != 0, byval, len, &value);
 	}
 	scan->shared = shared;
 	index = relation_open(shared->index, NoLock);

@@ -1,0 +1,109 @@
+-- Index tables that are not sparse have an entry for every row, with NULL in the key fields that a row lacks. So no row turns
+-- them off, and NULL is searched, ordered and grouped as SQL means it.
+\getenv src PG_ABS_SRCDIR
+\i :src/sql/include/oracle.psql
+SET indextable.advice = off;
+CREATE SCHEMA planner_nulls;
+SET search_path = planner_nulls;
+
+CREATE TABLE t (id int PRIMARY KEY, tenant int, doc jsonb);
+SELECT indextable.create('t_town', 't', '{town,name}', sparse => false), indextable.create('t_age', 't', '{age::int}', include => '{town}', sparse => false),
+	indextable.create('t_tags', 't', '{tags[*],town}', sparse => false), indextable.create('t_json', 't', '{j::jsonb}', sparse => false),
+	indextable.create('t_deep', 't', '{a.b}', sparse => false), indextable.create('t_tenant', 't', '{@tenant,town,name}', sparse => false),
+	indextable.create('t_sku', 't', '{lines[*].sku}', sparse => false), indextable.create('t_hash', 't', '{name}', partitions => 3, sparse => false),
+	indextable.create('t_expr', 't', '{(lower(doc ->> ''town'')) AS lower}', sparse => false) \gset
+-- A third of what a document may have is missing, null, or of another kind.
+INSERT INTO t SELECT i, nullif(i % 5, 4), CASE WHEN i % 23 = 0 THEN NULL WHEN i % 29 = 0 THEN '[{"a": {"b": "v7"}, "town": "t1"}]' ELSE
+	CASE i % 3 WHEN 0 THEN '{}' ELSE jsonb_build_object('town', CASE i % 11 WHEN 0 THEN NULL ELSE 't' || i % 7 END) END ||
+	CASE i % 4 WHEN 0 THEN '{}' WHEN 1 THEN '{"name": null}' ELSE jsonb_build_object('name', 'n' || i % 13) END ||
+	CASE i % 6 WHEN 0 THEN '{"age": null}' WHEN 1 THEN '{}' WHEN 2 THEN jsonb_build_object('age', (i % 17)::text) ELSE jsonb_build_object('age', i % 17) END ||
+	CASE i % 5 WHEN 0 THEN '{"j": null}' WHEN 1 THEN '{}' WHEN 2 THEN '{"j": "null"}' ELSE jsonb_build_object('j', i % 3) END ||
+	CASE i % 8 WHEN 0 THEN '{"a": [{"b": "v7"}]}' WHEN 1 THEN '{"a": {"b": ["v7"]}}' WHEN 2 THEN '{"a": "v7"}' ELSE jsonb_build_object('a', jsonb_build_object('b', 'v' || i % 9)) END ||
+	CASE i % 9 WHEN 0 THEN '{"tags": null}' WHEN 1 THEN '{"tags": []}' WHEN 2 THEN '{"tags": "x1"}' WHEN 3 THEN '{"tags": [null, "x1"]}' WHEN 4 THEN '{}'
+		ELSE jsonb_build_object('tags', jsonb_build_array('x' || i % 4, 'y' || i % 5)) END ||
+	CASE i % 7 WHEN 0 THEN '{"lines": []}' WHEN 1 THEN '{"lines": [{"qty": 1}, {"sku": "s1"}, 5, null]}' WHEN 2 THEN '{"lines": {"sku": "s2"}}'
+		ELSE jsonb_build_object('lines', jsonb_build_array(jsonb_build_object('sku', 's' || i % 6), jsonb_build_object('sku', 's' || i % 5))) END END
+FROM generate_series(1, 400) i;
+ANALYZE;
+
+-- outcome: the rows of a query, or the code of its error
+CREATE FUNCTION outcome(query text, planner text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE result text;
+BEGIN
+	PERFORM set_config('indextable.planner', planner, true);
+	EXECUTE format('SELECT coalesce(string_agg(q::text, E''\n'' ORDER BY n), ''no rows'') FROM (SELECT q, row_number() OVER () AS n FROM (%s) q) q', query) INTO result;
+	RETURN result;
+EXCEPTION WHEN OTHERS THEN RETURN 'error ' || SQLSTATE;
+END $$;
+-- searched: whether the plan searches entries
+CREATE FUNCTION searched(query text) RETURNS bool LANGUAGE plpgsql AS $$
+DECLARE line text; found bool := false;
+BEGIN
+	PERFORM set_config('indextable.planner', 'force', true);
+	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP found := found OR line LIKE '%Entry Cond%'; END LOOP;
+	RETURN found;
+END $$;
+
+CREATE TABLE conditions (c text);
+INSERT INTO conditions VALUES
+	($$doc ->> 'town' IS NULL$$), ($$doc ->> 'town' IS NOT NULL$$), ($$doc ->> 'town' = 't1'$$), ($$doc ->> 'town' > 't4'$$), ($$doc ->> 'town' < 't2'$$),
+	($$doc ->> 'town' = 't1' AND doc ->> 'name' IS NULL$$), ($$doc ->> 'town' = 't1' AND doc ->> 'name' IS NOT NULL$$),
+	($$doc ->> 'town' IS NULL AND doc ->> 'name' = 'n3'$$), ($$doc ->> 'town' IS NULL AND doc ->> 'name' > 'n3'$$), ($$doc ->> 'town' IS NULL AND doc ->> 'name' IS NULL$$),
+	($$doc ->> 'town' = 't1' OR doc ->> 'town' IS NULL$$), ($$doc ->> 'town' IN ('t1', 't2') OR doc ->> 'name' IS NULL$$),
+	($$doc ->> 'town' IS NOT DISTINCT FROM 't1'$$), ($$doc ->> 'town' IS NOT DISTINCT FROM NULL$$), ($$doc ->> 'town' IS DISTINCT FROM 't1'$$),
+	($$doc ->> 'town' <> 't1'$$), ($$doc ->> 'town' <> 't1' OR doc ->> 'town' IS NULL$$), ($$coalesce(doc ->> 'town', 't1') = 't1'$$), ($$NOT (doc ? 'town')$$),
+	($$doc @> '{"town": null}'$$), ($$doc -> 'town' IS NULL$$), ($$doc -> 'town' = 'null'$$), ($$(doc ->> 'town', doc ->> 'name') > ('t2', 'n3')$$), ($$(doc ->> 'town' IS NULL) = true$$),
+	($$(doc ->> 'age')::int IS NULL$$), ($$doc ->> 'age' IS NULL$$), ($$doc ->> 'age' IS NOT NULL AND (doc ->> 'age')::int < 4$$), ($$(doc ->> 'age')::int = 5 OR (doc ->> 'age')::int IS NULL$$),
+	($$(doc ->> 'age')::int BETWEEN 3 AND 5$$), ($$doc -> 'age' IS NULL$$), ($$doc -> 'age' > '5'$$), ($$(doc ->> 'age')::int IS NULL AND doc ->> 'town' = 't1'$$),
+	($$doc -> 'j' IS NULL$$), ($$doc ->> 'j' IS NULL$$), ($$doc -> 'j' = 'null'$$), ($$doc ->> 'j' = 'null'$$), ($$doc -> 'j' IS NOT NULL$$), ($$doc -> 'j' = '1'$$), ($$doc @> '{"j": null}'$$),
+	($$doc -> 'tags' ? 'x1'$$), ($$doc -> 'tags' ? 'x1' AND doc ->> 'town' IS NULL$$), ($$doc -> 'tags' ? 'x1' AND doc ->> 'town' = 't1'$$), ($$doc -> 'tags' @> '[null]'$$), ($$doc -> 'tags' @> '["x1", null]'$$),
+	($$doc -> 'tags' ?| '{x1,y2}'$$), ($$doc -> 'tags' ?& '{x1,y2}'$$), ($$NOT (doc -> 'tags' ? 'x1')$$), ($$doc ->> 'tags' IS NULL$$), ($$doc @> '{"tags": []}'$$),
+	($$EXISTS (SELECT FROM jsonb_array_elements_text(CASE jsonb_typeof(doc -> 'tags') WHEN 'array' THEN doc -> 'tags' END) e WHERE e = 'x1')$$),
+	($$EXISTS (SELECT FROM jsonb_array_elements_text(CASE jsonb_typeof(doc -> 'tags') WHEN 'array' THEN doc -> 'tags' END) e WHERE e IS NULL)$$),
+	($$doc @> '{"lines": [{"sku": "s1"}]}'$$), ($$doc @? '$.lines[*] ? (@.sku == "s1")'$$), ($$doc @? '$.lines[*] ? (!exists (@.sku))'$$), ($$doc @? '$.lines[*].sku ? (@ == null)'$$),
+	($$doc @? '$.a.b ? (@ == "v7")'$$), ($$doc #>> '{a,b}' = 'v7'$$), ($$doc #>> '{a,b}' IS NULL$$), ($$doc -> 'a' ->> 'b' IS NOT NULL$$), ($$jsonb_path_query_first(doc, '$.a.b') = '"v7"'$$),
+	($$jsonb_path_query_first(doc, '$.a.b') IS NULL$$), ($$doc @? '$.town ? (@ == "t1")'$$), ($$doc @? '$.town ? (@ == null)'$$), ($$doc @? '$ ? (!exists (@.town))'$$), ($$doc @@ '$.age > 5'$$),
+	($$tenant IS NULL$$), ($$tenant IS NOT NULL AND doc ->> 'town' = 't1'$$), ($$tenant = 3$$), ($$tenant = 3 AND doc ->> 'town' IS NULL$$), ($$tenant = 3 AND doc ->> 'town' IS NULL AND doc ->> 'name' > 'n2'$$),
+	($$tenant = 3 AND (doc ->> 'town' IS NULL OR doc ->> 'town' = 't2')$$), ($$tenant IN (1, 3) AND doc ->> 'town' IS NULL$$), ($$tenant IS NULL OR tenant = 2$$),
+	($$doc ->> 'name' IS NULL$$), ($$doc ->> 'name' = 'n3'$$), ($$lower(doc ->> 'town') IS NULL$$), ($$lower(doc ->> 'town') = 't1'$$), ($$doc IS NULL$$), ($$doc IS NOT NULL$$), ('true');
+
+-- In orders with ties, the primary key decides.
+CREATE TABLE shapes (s text);
+INSERT INTO shapes VALUES
+	('SELECT id, doc FROM t WHERE %s ORDER BY id'), ('SELECT count(*), count(doc), count(doc ->> ''town''), count(DISTINCT doc ->> ''town'') FROM t WHERE %s'),
+	($$SELECT doc ->> 'town', doc ->> 'name', id FROM t WHERE %s ORDER BY 1, 2, 3$$), ($$SELECT doc ->> 'town', doc ->> 'name', id FROM t WHERE %s ORDER BY 1 DESC, 2 DESC, 3 DESC LIMIT 40$$),
+	($$SELECT doc ->> 'town', doc ->> 'name', id FROM t WHERE %s ORDER BY 1 NULLS FIRST, 2 NULLS FIRST, 3 LIMIT 40$$), ($$SELECT doc ->> 'town', doc ->> 'name', id FROM t WHERE %s ORDER BY 1 DESC NULLS LAST, 2 DESC NULLS LAST, 3 DESC LIMIT 300$$),
+	($$SELECT (doc ->> 'age')::int, id FROM t WHERE %s ORDER BY 1, 2 LIMIT 400$$), ($$SELECT (doc ->> 'age')::int, id FROM t WHERE %s ORDER BY 1 DESC, 2 DESC LIMIT 400$$), ($$SELECT tenant, doc ->> 'town', id FROM t WHERE %s ORDER BY 1, 2, doc ->> 'name', 3 LIMIT 300$$),
+	($$SELECT tenant, doc ->> 'town' FROM t WHERE %s GROUP BY 1, 2 ORDER BY 1, 2$$), ($$SELECT doc ->> 'town', count(*), max(doc ->> 'name'), min(doc ->> 'name') FROM t WHERE %s GROUP BY 1 ORDER BY 1$$),
+	($$SELECT DISTINCT doc ->> 'town' FROM t WHERE %s ORDER BY 1 DESC$$), ($$SELECT DISTINCT ON (doc ->> 'town') doc ->> 'town', doc ->> 'name' FROM t WHERE %s ORDER BY 1, 2$$), ($$SELECT DISTINCT ON (doc ->> 'town') doc ->> 'town', doc ->> 'name' FROM t WHERE %s ORDER BY 1, 2 DESC$$),
+	($$SELECT min((doc ->> 'age')::int), max((doc ->> 'age')::int), min(doc ->> 'town'), max(doc ->> 'town') FROM t WHERE %s$$), ($$SELECT doc -> 'j' FROM t WHERE %s ORDER BY 1, id$$), ($$SELECT DISTINCT doc -> 'j' FROM t WHERE %s ORDER BY 1$$),
+	($$SELECT e, count(*) FROM t, jsonb_array_elements_text(CASE jsonb_typeof(doc -> 'tags') WHEN 'array' THEN doc -> 'tags' END) e WHERE %s GROUP BY 1 ORDER BY 1$$),
+	($$SELECT count(*), count(u.id) FROM (SELECT * FROM t WHERE %s) s LEFT JOIN (SELECT * FROM t WHERE id < 50) u ON u.doc ->> 'town' = s.doc ->> 'town' AND u.doc ->> 'name' IS NULL$$),
+	($$SELECT count(*) FROM (SELECT * FROM t WHERE id < 60) u WHERE NOT EXISTS (SELECT FROM (SELECT * FROM t WHERE %s) s WHERE s.doc ->> 'town' = u.doc ->> 'town')$$),
+	($$SELECT s.id FROM t s LEFT JOIN t u ON u.id = s.id + 1 AND (u.doc ->> 'town' = 't1') WHERE s.id < 100 AND u.doc ->> 'town' IS NULL AND s.id IN (SELECT id FROM t WHERE %s) ORDER BY 1$$);
+
+CREATE TABLE outcomes AS SELECT query, outcome(query, 'off') AS natively, outcome(query, 'force') AS by_entries
+FROM (SELECT format(s, c) AS query FROM shapes, conditions) q;
+SELECT count(*) > 1500 AS many FROM outcomes;
+CALL pg_temp.no_rows($$(SELECT * FROM outcomes WHERE natively <> by_entries) d$$);
+
+-- Which conditions are not searched for: those that no B-tree on the same fields serves, and those that are true of rows without elements.
+SELECT c FROM conditions WHERE NOT searched(format('SELECT id, doc FROM t WHERE %s', c)) ORDER BY ctid;
+
+-- One row among many changes no plan.
+CREATE TABLE many (id int PRIMARY KEY, doc jsonb NOT NULL);
+INSERT INTO many SELECT i, jsonb_build_object('town', 't' || i % 500, 'name', 'n' || i) FROM generate_series(1, 5000) i;
+SELECT indextable.create('many_town', 'many', '{town,name}', sparse => false) \gset
+VACUUM ANALYZE many, many_town;
+EXPLAIN (COSTS OFF) SELECT doc ->> 'name' FROM many WHERE doc ->> 'town' = 't7';
+INSERT INTO many VALUES (0, '{"town": "elsewhere"}');
+EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, BUFFERS OFF) SELECT doc ->> 'name' FROM many WHERE doc ->> 'town' = 't7';
+EXPLAIN (COSTS OFF) SELECT doc ->> 'name', id FROM many WHERE doc ->> 'town' IS NULL ORDER BY 1, 2;
+EXPLAIN (COSTS OFF) SELECT doc ->> 'name' FROM many WHERE doc ->> 'town' = 't7' AND doc ->> 'name' IS NULL;
+PREPARE one(text) AS SELECT id FROM many WHERE doc ->> 'town' = $1 AND doc ->> 'name' IS NULL;
+SET plan_cache_mode = force_generic_plan;
+EXPLAIN (COSTS OFF) EXECUTE one('elsewhere');
+EXECUTE one('elsewhere');
+
+SET client_min_messages = warning;
+DROP SCHEMA planner_nulls CASCADE;
