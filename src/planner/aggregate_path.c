@@ -239,10 +239,17 @@ read_loosely(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *groups)
 	{
 		if (position != end && position >= c->nequal && !bms_is_member(position, loose.columns))
 			return false;
+		/* NULL comes after the greatest value. */
+		if (position == end && loose.greatest && may_be_null(c, position))
+			return false;
 	}
 	c->groups = NIL;
+	c->null_groups = false;
 	for (int i = c->nequal; i < end; i++)
+	{
 		c->groups = lappend_int(c->groups, c->def->ident[i]);
+		c->null_groups |= may_be_null(c, i);
+	}
 	foreach_ptr(RestrictInfo, rinfo, rel->baserestrictinfo)
 	{
 		if (!rinfo->pseudoconstant && !is_checked_by_search(c, rinfo) &&
@@ -266,19 +273,10 @@ read_loosely(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *groups)
 	return true;
 }
 
-/*
- * may_be_loose
- *		Returns whether the entries of a scan come from one index, one for each row, and have no NULL in
- *		the columns that may tell groups: no search by a comparison finds what comes after NULL.
- */
+/* may_be_loose: returns whether the entries of a scan come from one index, one for each row */
 static bool
 may_be_loose(Candidate *c)
 {
-	for (int i = c->nequal; i < c->def->nkeys; i++)
-	{
-		if (may_be_null(c, i))
-			return false;
-	}
 	return are_of_query(c->conditions) && c->def->parts == NULL && c->def->fact->place->entries->search == NULL && !c->distinct && !c->partial_rows &&
 		!c->secured && !c->tested_again;
 }
@@ -454,7 +452,8 @@ has_distinct_order(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
 		PathKey    *key = list_nth(root->query_pathkeys, i);
 
 		if (last || position >= c->def->nsearch || pathkey_descends(key) == c->backward || key->pk_eclass->ec_has_volatile ||
-			sort_expression(c, rel, key, position, &last) == NULL)
+			sort_expression(c, rel, key, position, &last) == NULL ||
+			(key->pk_nulls_first != pathkey_descends(key) && may_be_null(c, position)))
 			return false;
 		pathkeys = lappend(pathkeys, key);
 	}

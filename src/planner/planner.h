@@ -76,6 +76,7 @@ typedef struct Candidate
 								 * asked for; see aggregate_path.c */
 	bool		first;			/* of each group the first entry is returned */
 	bool		last;			/* and, or only, the last one */
+	bool		null_groups;	/* these columns may be NULL */
 	bool		is_part;		/* rows are those that others find, too; see
 								 * and_path.c */
 	List	   *parts;			/* these others, Candidate * */

@@ -120,6 +120,7 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	plan.partial_rows = c->partial_rows;
 	plan.first = c->first;
 	plan.last = c->last;
+	plan.null_groups = c->null_groups;
 	plan.nequal = c->nequal;
 	plan.conditions = palloc0(sizeof(Condition) * list_length(c->conditions));
 

@@ -53,6 +53,7 @@ typedef struct ScanPlan
 	bool		partial_rows;
 	bool		first;
 	bool		last;
+	bool		null_groups;	/* columns that tell groups may be NULL */
 	int			nequal;			/* so many leading columns are compared by = */
 	bool		has_checks;		/* the last of custom_exprs lists conditions
 								 * that are checked for entries, before rows

@@ -40,6 +40,7 @@ typedef struct LooseScan
 	bool		last_is_next;	/* of which the last entry is to be returned */
 	MemoryContext cxt;			/* of ... */
 	Datum		values[INDEX_MAX_KEYS]; /* what the columns are */
+	bool		isnull[INDEX_MAX_KEYS];
 	RowComparison after;		/* comes after the group */
 } LooseScan;
 
@@ -53,6 +54,9 @@ static int	nkeys_of_scan(IndexTableScan *scan);
 static void loose_start(IndexTableScan *scan);
 static TupleTableSlot *loose_next(IndexTableScan *scan);
 static TupleTableSlot *search(IndexTableScan *scan, bool backward);
+static TupleTableSlot *search_after_group(IndexTableScan *scan);
+static TupleTableSlot *search_after_prefix(IndexTableScan *scan, int column);
+static void set_group_keys(IndexTableScan *scan, int n);
 static Bitmapset *add_checked_columns(IndexTableScan *scan, Bitmapset *wanted);
 static void search_all(IndexTableScan *scan, int from);
 static void note_group(IndexTableScan *scan, TupleTableSlot *entry);
@@ -479,7 +483,8 @@ next_entry(IndexTableScan *scan)
 static int
 nkeys_of_scan(IndexTableScan *scan)
 {
-	return scan->plan.nconditions + (scan->plan.last ? list_length(scan->plan.groups) : scan->plan.groups != NIL ? 1 : 0);
+	return scan->plan.nconditions + (scan->plan.last || scan->plan.null_groups ? list_length(scan->plan.groups) :
+									 scan->plan.groups != NIL ? 1 : 0);
 }
 
 /* loose_start: has a search begin with the first group */
@@ -509,23 +514,10 @@ loose_next(IndexTableScan *scan)
 		if (loose->last_is_next)
 		{
 			loose->last_is_next = false;
-			for (int i = 0; i < loose->ngroups; i++)
-			{
-				scan->keys[scan->plan.nconditions + i] = scan->def->search_keys[scan->plan.nequal + i];
-				scan->keys[scan->plan.nconditions + i].sk_argument = loose->values[i];
-			}
+			set_group_keys(scan, loose->ngroups);
 			return search(scan, !scan->plan.backward);
 		}
-		if (loose->in_group)
-		{
-			row_comparison(&loose->after, scan->entries.only.search.index, scan->plan.nequal, loose->ngroups,
-						   scan->plan.backward ? BTLessStrategyNumber : BTGreaterStrategyNumber, loose->values);
-			scan->keys[scan->plan.nconditions] = loose->after.header;
-			search_all(scan, scan->plan.nconditions + 1);
-			entry = search(scan, scan->plan.backward);
-		}
-		else
-			entry = entry_scan_next(&scan->entries);
+		entry = loose->in_group ? search_after_group(scan) : entry_scan_next(&scan->entries);
 		loose->in_group = entry != NULL;
 		if (entry == NULL)
 			return NULL;
@@ -533,6 +525,87 @@ loose_next(IndexTableScan *scan)
 		loose->last_is_next = scan->plan.last;
 		if (scan->plan.first)
 			return entry;
+	}
+}
+
+/*
+ * search_after_group
+ *		Returns the first entry of the next group, or NULL.
+ *
+ * No comparison finds NULL, or what comes after it.  So where columns may be NULL, the entries that
+ * agree with the group in all columns but the last are searched for what comes after it there, then
+ * those that agree in all but the last two, and so on.
+ */
+static TupleTableSlot *
+search_after_group(IndexTableScan *scan)
+{
+	LooseScan  *loose = scan->loose;
+	TupleTableSlot *entry = NULL;
+
+	if (!scan->plan.null_groups)
+	{
+		row_comparison(&loose->after, scan->entries.only.search.index, scan->plan.nequal, loose->ngroups,
+					   scan->plan.backward ? BTLessStrategyNumber : BTGreaterStrategyNumber, loose->values);
+		scan->keys[scan->plan.nconditions] = loose->after.header;
+		search_all(scan, scan->plan.nconditions + 1);
+		return search(scan, scan->plan.backward);
+	}
+	for (int i = loose->ngroups - 1; i >= 0 && entry == NULL; i--)
+		entry = search_after_prefix(scan, i);
+	return entry;
+}
+
+/*
+ * search_after_prefix
+ *		Returns the first entry that agrees with the group in the columns before one of them, by its number
+ *		from 0, and comes after it in that column, or NULL.  In the order of the index NULL comes last.
+ */
+static TupleTableSlot *
+search_after_prefix(IndexTableScan *scan, int column)
+{
+	LooseScan  *loose = scan->loose;
+	int			number = scan->plan.nconditions + column;
+	bool		backward = scan->plan.backward;
+	bool		isnull = loose->isnull[column];
+	ScanKeyData null = scan->def->search_keys[scan->plan.nequal + column];
+	TupleTableSlot *entry;
+
+	if (isnull && !backward)
+		return NULL;
+	set_group_keys(scan, column);
+	set_search_key(&null, (Datum) 0, true);
+	if (isnull)
+	{
+		null.sk_flags = SK_ISNULL | SK_SEARCHNOTNULL;
+		scan->keys[number] = null;
+	}
+	else
+	{
+		row_comparison(&loose->after, scan->entries.only.search.index, scan->plan.nequal + column, 1,
+					   backward ? BTLessStrategyNumber : BTGreaterStrategyNumber, &loose->values[column]);
+		scan->keys[number] = loose->after.header;
+	}
+	search_all(scan, number + 1);
+	entry = search(scan, backward);
+	if (entry == NULL && !backward)
+	{
+		scan->keys[number] = null;
+		search_all(scan, number + 1);
+		entry = search(scan, false);
+	}
+	return entry;
+}
+
+/* set_group_keys: sets the search keys that find the entries that agree with the group in its first n columns */
+static void
+set_group_keys(IndexTableScan *scan, int n)
+{
+	for (int i = 0; i < n; i++)
+	{
+		ScanKey		key = &scan->keys[scan->plan.nconditions + i];
+
+		*key = scan->def->search_keys[scan->plan.nequal + i];
+		set_search_key(key, scan->loose->values[i], scan->loose->isnull[i]);
 	}
 }
 
@@ -546,13 +619,28 @@ search(IndexTableScan *scan, bool backward)
 	return entry_scan_next(&scan->entries);
 }
 
-/* search_all: has the search keys from number from on be true of all entries, as an index is always searched by as many */
+/*
+ * search_all
+ *		Has the search keys from number from on be true of all entries that those before find, as an index
+ *		is always searched by as many.
+ */
 static void
 search_all(IndexTableScan *scan, int from)
 {
+	int			column = scan->plan.nequal;
+
+	if (scan->plan.null_groups)
+		for (column = 0; scan->def->ident[column] != scan->def->pk_attno[0]; column++)
+			;
 	for (int i = from; i < nkeys_of_scan(scan); i++)
-		ScanKeyEntryInitialize(&scan->keys[i], SK_ISNULL | SK_SEARCHNOTNULL, scan->plan.nequal + 1, InvalidStrategy,
-							   InvalidOid, InvalidOid, InvalidOid, (Datum) 0);
+	{
+		/* The columns that tell groups may be NULL, and search keys have to be in the order of columns. */
+		if (scan->plan.null_groups && from > 0)
+			scan->keys[i] = scan->keys[from - 1];
+		else
+			ScanKeyEntryInitialize(&scan->keys[i], SK_ISNULL | SK_SEARCHNOTNULL, column + 1, InvalidStrategy,
+								   InvalidOid, InvalidOid, InvalidOid, (Datum) 0);
+	}
 }
 
 /* note_group: notes which group an entry is of */
@@ -567,10 +655,10 @@ note_group(IndexTableScan *scan, TupleTableSlot *entry)
 	foreach_int(attno, scan->plan.groups)
 	{
 		Form_pg_attribute att = TupleDescAttr(scan->def->desc, attno - 1);
-		bool		isnull;
-		Datum		value = slot_getattr(entry, attno, &isnull);
+		int			i = foreach_current_index(attno);
+		Datum		value = slot_getattr(entry, attno, &loose->isnull[i]);
 
-		loose->values[foreach_current_index(attno)] = att->attlen == -1 ? PointerGetDatum(PG_DETOAST_DATUM_COPY(value)) :
+		loose->values[i] = loose->isnull[i] ? (Datum) 0 : att->attlen == -1 ? PointerGetDatum(PG_DETOAST_DATUM_COPY(value)) :
 			datumCopy(value, att->attbyval, att->attlen);
 	}
 	MemoryContextSwitchTo(old);

@@ -100,6 +100,26 @@ INSERT INTO many VALUES (0, '{"town": "elsewhere"}');
 EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, BUFFERS OFF) SELECT doc ->> 'name' FROM many WHERE doc ->> 'town' = 't7';
 EXPLAIN (COSTS OFF) SELECT doc ->> 'name', id FROM many WHERE doc ->> 'town' IS NULL ORDER BY 1, 2;
 EXPLAIN (COSTS OFF) SELECT doc ->> 'name' FROM many WHERE doc ->> 'town' = 't7' AND doc ->> 'name' IS NULL;
+-- Of each group only the ends are read, of that of NULL, too.
+INSERT INTO many VALUES (-1, '{"name": "n1"}'), (-2, '{"name": "n1"}'), (-3, '{}'), (-4, '{"town": "t7"}');
+VACUUM ANALYZE many, many_town;
+EXPLAIN (COSTS OFF) SELECT DISTINCT doc ->> 'town' FROM many;
+SELECT count(*), count(town) FROM (SELECT DISTINCT doc ->> 'town' AS town FROM many) d;
+EXPLAIN (COSTS OFF) SELECT doc ->> 'town', min(doc ->> 'name') FROM many GROUP BY 1;
+SELECT count(*), count(town), max(n) FILTER (WHERE town = 't7'), max(n) FILTER (WHERE town IS NULL) FROM (SELECT doc ->> 'town', min(doc ->> 'name') FROM many GROUP BY 1) d (town, n);
+CREATE TABLE few (id int PRIMARY KEY, doc jsonb NOT NULL);
+INSERT INTO few SELECT i, jsonb_strip_nulls(jsonb_build_object('a', nullif('a' || i % 3, 'a2'), 'b', nullif('b' || i % 5, 'b4'), 'c', i)) FROM generate_series(1, 3000) i;
+SELECT indextable.create('few_ab', 'few', '{a,b}', sparse => false) \gset
+VACUUM ANALYZE few, few_ab;
+EXPLAIN (COSTS OFF) SELECT DISTINCT doc ->> 'a', doc ->> 'b' FROM few ORDER BY 1, 2;
+SELECT DISTINCT doc ->> 'a', doc ->> 'b' FROM few ORDER BY 1, 2;
+EXPLAIN (COSTS OFF) SELECT DISTINCT doc ->> 'a', doc ->> 'b' FROM few ORDER BY 1 DESC, 2 DESC;
+SELECT DISTINCT doc ->> 'a', doc ->> 'b' FROM few ORDER BY 1 DESC, 2 DESC;
+EXPLAIN (COSTS OFF) SELECT DISTINCT doc ->> 'b' FROM few WHERE doc ->> 'a' IS NULL;
+SELECT DISTINCT doc ->> 'b' FROM few WHERE doc ->> 'a' IS NULL ORDER BY 1;
+EXPLAIN (COSTS OFF) SELECT doc ->> 'a', max(doc ->> 'b') FROM few GROUP BY 1;
+SELECT doc ->> 'a', max(doc ->> 'b') FROM few GROUP BY 1 ORDER BY 1;
+
 PREPARE one(text) AS SELECT id FROM many WHERE doc ->> 'town' = $1 AND doc ->> 'name' IS NULL;
 SET plan_cache_mode = force_generic_plan;
 EXPLAIN (COSTS OFF) EXECUTE one('elsewhere');
