@@ -51,6 +51,7 @@ enum
 	DEF_PROBLEM,
 	DEF_REPLACES,
 	DEF_SPARSE,
+	DEF_NATTS_1_1 = DEF_REPLACES,	/* in version 1.1 */
 	DEF_NATTS = DEF_SPARSE
 };
 
@@ -186,14 +187,16 @@ catalog_set_state(Oid index_table, IndexState state, const char *problem)
 
 /*
  * catalog_is_current_version
- *		Returns whether the catalog's tables are those that this library works with.
+ *		Returns whether the catalog's tables are those that this library works with, which are also
+ *		those of version 1.1, whose index tables are sparse.
  *
  * If it is not, functions that read its rows raise an error.
  */
 bool
 catalog_is_current_version(void)
 {
-	return catalog_table_has_columns("definition", DEF_NATTS) && catalog_table_has_columns("fact", FACT_NATTS);
+	return (catalog_table_has_columns("definition", DEF_NATTS) || catalog_table_has_columns("definition", DEF_NATTS_1_1)) &&
+		catalog_table_has_columns("fact", FACT_NATTS);
 }
 
 /* value_named: returns which of names a value in the catalog is, whose constraints allow no other */
@@ -219,7 +222,8 @@ read_definition(HeapTuple tuple, TupleDesc desc)
 	Datum		values[DEF_NATTS];
 	bool		isnull[DEF_NATTS];
 
-	check_version(desc, DEF_NATTS);
+	if (desc->natts != DEF_NATTS_1_1)
+		check_version(desc, DEF_NATTS);
 	heap_deform_tuple(tuple, desc, values, isnull);
 	row->xmin = HeapTupleHeaderGetXmin(tuple->t_data);
 	row->tid = tuple->t_self;
@@ -244,7 +248,7 @@ read_definition(HeapTuple tuple, TupleDesc desc)
 		row->problem = TextDatumGetCString(values[DEF_PROBLEM - 1]);
 	if (!isnull[DEF_REPLACES - 1])
 		row->replaces = DatumGetObjectId(values[DEF_REPLACES - 1]);
-	row->sparse = DatumGetBool(values[DEF_SPARSE - 1]);
+	row->sparse = desc->natts < DEF_SPARSE || DatumGetBool(values[DEF_SPARSE - 1]);
 	return row;
 }
 
