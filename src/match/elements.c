@@ -51,6 +51,7 @@ typedef struct Unnested
 	bool		failed;
 } Unnested;
 
+static Node *equal_to_joined(PlannerInfo *root, SubPlan *subplan, List *quals, Relids joined, Node *qual);
 static List *equal_to_member(Node *value, OpExpr *op);
 static Query *query_of(PlannerInfo *root, SubPlan *subplan);
 static Node *outside(Query *query, SubPlan *subplan, Node *expr);
@@ -73,6 +74,8 @@ subplan_clauses(PlannerInfo *root, SubPlan *subplan, Node *compared)
 {
 	Query	   *query = query_of(root, subplan);
 	List	   *result = NIL;
+	List	   *quals;
+	Relids		joined = NULL;
 	Node	   *clause;
 	ListCell   *cell;
 
@@ -80,9 +83,12 @@ subplan_clauses(PlannerInfo *root, SubPlan *subplan, Node *compared)
 	if (query == NULL || query->commandType != CMD_SELECT || query->hasAggs || query->groupClause != NIL ||
 		query->groupingSets != NIL || query->havingQual != NULL || query->setOperations != NULL || query->hasWindowFuncs)
 		return NIL;
-	foreach_ptr(Node, qual, (List *) query->jointree->quals)
+	quals = quals_of_join((Node *) query->jointree, &joined);
+	foreach_ptr(Node, qual, quals)
 	{
 		clause = outside(query, subplan, qual);
+		if (clause == NULL)
+			clause = equal_to_joined(root, subplan, quals, joined, qual);
 		if (clause != NULL)
 			result = lappend(result, clause);
 	}
@@ -114,6 +120,38 @@ subplan_clauses(PlannerInfo *root, SubPlan *subplan, Node *compared)
 		}
 	}
 	return result;
+}
+
+/*
+ * equal_to_joined
+ *		Returns what follows for an element if it is equal to something else that a subquery has: it is
+ *		equal to one of the values that this may have.  NULL: nothing.
+ */
+static Node *
+equal_to_joined(PlannerInfo *root, SubPlan *subplan, List *quals, Relids joined, Node *qual)
+{
+	PlannerInfo *subroot = list_nth(root->glob->subroots, subplan->plan_id - 1);
+	OpExpr	   *op = (OpExpr *) qual;
+
+	if (!IsA(qual, OpExpr) || list_length(op->args) != 2 || !op_mergejoinable(op->opno, exprType(linitial(op->args))))
+		return NULL;
+	for (int i = 0; i < 2; i++)
+	{
+		Node	   *element = outside(subroot->parse, subplan, list_nth(op->args, i));
+		SubLink    *values = element == NULL ? NULL : joined_values(root, subroot, quals, joined, list_nth(op->args, 1 - i));
+		ScalarArrayOpExpr *any;
+
+		if (values == NULL)
+			continue;
+		any = makeNode(ScalarArrayOpExpr);
+		any->opno = i == 0 ? op->opno : get_commutator(op->opno);
+		any->useOr = true;
+		any->inputcollid = op->inputcollid;
+		any->args = list_make2(element, values);
+		any->location = -1;
+		return OidIsValid(any->opno) ? (Node *) any : NULL;
+	}
+	return NULL;
 }
 
 /*

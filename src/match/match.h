@@ -110,6 +110,12 @@ extern Node *replace_node(Node *node, void *nodes);
 extern Node *whole_array_of(Node *arg);
 extern List *lateral_clauses(PlannerInfo *root, Index varno);
 
+/* joined_values.c: values of other tables that elements are equal to */
+extern List *quals_of_join(Node *node, Relids *joined);
+extern SubLink *joined_values(PlannerInfo *root, PlannerInfo *subroot, List *quals, Relids joined, Node *expr);
+extern bool is_joined_values(Node *expr);
+extern double number_of_values(PlannerInfo *root, Node *array);
+
 /* json_path.c: those that follow from one in jsonpath */
 extern Node *without_sql_json(Node *clause);
 extern List *json_path_conditions(IndexDef *def, Node *clause, Index varno);

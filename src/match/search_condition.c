@@ -503,7 +503,8 @@ bounds_of_pattern(Node *clause, Oid function, Oid collation)
 static bool
 is_value(Node *expr, Index varno)
 {
-	return !mentions_relation(expr, &varno) && !contain_volatile_functions(expr) && !contain_subplans(expr);
+	return is_joined_values(expr) ||
+		(!mentions_relation(expr, &varno) && !contain_volatile_functions(expr) && !contain_subplans(expr));
 }
 
 static bool

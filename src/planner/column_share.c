@@ -46,7 +46,7 @@ column_share(PlannerInfo *root, Candidate *c, Condition *condition)
 			result += equal_share(&column, condition->operator, att->attcollation, constant);
 	}
 	else
-		result = (condition->array ? estimate_array_length_compat(root, (Node *) condition->value) : 1) *
+		result = (condition->array ? number_of_values(root, (Node *) condition->value) : 1) *
 			equal_share(&column, condition->operator, att->attcollation, NULL);
 	ReleaseVariableStats(column);
 	return Min(result, 1);

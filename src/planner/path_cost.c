@@ -183,7 +183,7 @@ estimate_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *checks, Li
 	foreach_ptr(Condition, condition, c->conditions)
 	{
 		if (condition->array)
-			searches = Max(estimate_array_length_compat(root, (Node *) condition->value), 1);
+			searches = Max(number_of_values(root, (Node *) condition->value), 1);
 	}
 	/* Entries with the same key are beside each other. */
 	pages = ceil(c->entries * c->pages / Max(c->tuples, 1));

@@ -23,6 +23,9 @@
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
+#include "optimizer/planmain.h"
+#include "optimizer/planner.h"
+#include "optimizer/subselect.h"
 #include "optimizer/tlist.h"
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
@@ -43,6 +46,7 @@ typedef struct Replacing
 
 static Plan *make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
 					   List *children);
+static Expr *plan_joined_values(PlannerInfo *root, SubLink *values);
 static List *needed_columns(RelOptInfo *rel, List *clauses);
 static Query *fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, List *columns,
 							 List **values);
@@ -136,7 +140,8 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	{
 		Condition  *planned = &plan.conditions[plan.nconditions++];
 
-		scan->custom_exprs = lappend(scan->custom_exprs, condition->value);
+		scan->custom_exprs = lappend(scan->custom_exprs, is_joined_values((Node *) condition->value) ?
+									 plan_joined_values(root, (SubLink *) condition->value) : condition->value);
 		*planned = *condition;
 		planned->value = NULL;
 		planned->rinfo = NULL;
@@ -185,6 +190,23 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	}
 	show_real_costs(&path->path);
 	return &scan->scan.plan;
+}
+
+/*
+ * plan_joined_values
+ *		Returns a parameter for the array that a subquery returns.  The query's plan gets the subquery
+ *		as an InitPlan, which is executed when a scan asks for the array.
+ */
+static Expr *
+plan_joined_values(PlannerInfo *root, SubLink *values)
+{
+	Param	   *param = SS_make_initplan_output_param(root, exprType((Node *) values), -1, exprCollation((Node *) values));
+	PlannerInfo *subroot = subquery_planner_compat(root, copyObject((Query *) values->subselect), "indextable");
+	RelOptInfo *final = fetch_upper_rel(subroot, UPPERREL_FINAL, NULL);
+
+	SS_make_initplan_from_plan(root, subroot, create_plan(subroot, final->cheapest_total_path), param);
+	llast_node(SubPlan, root->init_plans)->subLinkType = ARRAY_SUBLINK;
+	return (Expr *) param;
 }
 
 /*

@@ -574,6 +574,16 @@ typedef struct JsonbInState
 	create_merge_append_path(root, rel, subpaths, NIL, pathkeys, NULL)
 #endif
 
+/* subquery_planner_compat: plans a subquery for an InitPlan, whose plan is called by a name in 19 */
+#if PG_VERSION_NUM < 170000
+#define subquery_planner_compat(root, query, name)	subquery_planner((root)->glob, query, root, false, 0)
+#elif PG_VERSION_NUM < 190000
+#define subquery_planner_compat(root, query, name)	subquery_planner((root)->glob, query, root, false, 0, NULL)
+#else
+#define subquery_planner_compat(root, query, name) \
+	subquery_planner((root)->glob, query, choose_plan_name((root)->glob, name, true), root, NULL, false, 0, NULL)
+#endif
+
 /* What is allowed of joins is what the query allows. */
 #if PG_VERSION_NUM < 190000
 #define initial_cost_nestloop_compat(root, workspace, jointype, outer, inner, extra) \
