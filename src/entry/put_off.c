@@ -175,10 +175,26 @@ lags(Oid index_table)
 	return false;
 }
 
-/* refuse_put_off: raises an error if an index table lacks what was put off */
+/*
+ * refuse_put_off
+ *		Raises an error if an index table lacks what was put off, also after another try to apply it.
+ *
+ * When ROLLBACK TO a savepoint has undone what was applied, no statement has ended since.  The
+ * statement that begins with the active snapshot is to see what is applied for it.
+ */
 void
 refuse_put_off(Oid index_table)
 {
+	Snapshot	snapshot = ActiveSnapshotSet() ? GetActiveSnapshot() : NULL;
+
+	if (!lags(index_table))
+		return;
+	if (snapshot != NULL && snapshot->curcid == GetCurrentCommandId(false) && !IsInParallelMode())
+	{
+		put_off_try_again();
+		CommandCounterIncrement();
+		snapshot->curcid = GetCurrentCommandId(false);
+	}
 	if (lags(index_table))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_IN_USE),

@@ -168,15 +168,14 @@ executor_start(QueryDesc *query, int eflags)
 	Written    *last = NULL;
 	bool		is_action = (eflags & EXEC_FLAG_SKIP_TRIGGERS) != 0;
 
+	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
+		refuse_put_off_in(query->plannedstmt->rtable);
 	if (next_executor_start)
 		next_executor_start(query, eflags);
 	else
 		standard_ExecutorStart(query, eflags);
 	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
-	{
-		refuse_put_off_in(query->plannedstmt->rtable);
 		check_read_by_entries(query->plannedstmt->rtable, query->snapshot);
-	}
 	if (!writes_tables(query->plannedstmt) || (eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0)
 		return;
 	foreach_ptr(ResultRelInfo, target, query->estate->es_opened_result_relations)
