@@ -70,6 +70,7 @@
 
 #include "access/relation.h"
 #include "access/xlog.h"
+#include "miscadmin.h"
 #include "partitioning/partdesc.h"
 #include "storage/lmgr.h"
 #include "utils/inval.h"
@@ -112,6 +113,7 @@ partition_list(Relation rel)
 	}
 	do
 	{
+		CHECK_FOR_INTERRUPTS();
 		(void) hash_search(current, &relid, HASH_ENTER, &found);
 		if (!found)
 			RelationCacheInvalidateEntry(relid);
