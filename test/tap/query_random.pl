@@ -347,17 +347,20 @@ SQL
 run("SET client_encoding = 'UTF8'; SET TimeZone = 'UTC'; SET lc_monetary = 'C'; SELECT setseed(" . $seed / 1000000 . ')');
 foreach my $t (@tables)
 {
-	fill($t, 40);
-	run('SELECT indextable.drain()') if $t->{maintenance} eq 'async';
 	my @wrong;
-	for my $round (1 .. $rounds)
-	{
-		foreach my $size (1, 2, 17, 100)
+	eval {
+		fill($t, 40);
+		run('SELECT indextable.drain()') if $t->{maintenance} eq 'async';
+		for my $round (1 .. $rounds)
 		{
-			push @wrong, grep { $_ ne '' } page_through($t, $_, $size) for 0, 1;
-			push @wrong, grep { $_ ne '' } look_up($t) for 1 .. 4;
+			foreach my $size (1, 2, 17, 100)
+			{
+				push @wrong, grep { $_ ne '' } page_through($t, $_, $size) for 0, 1;
+				push @wrong, grep { $_ ne '' } look_up($t) for 1 .. 4;
+			}
 		}
-	}
+		1;
+	} or push @wrong, $@;
 	is(encode('UTF-8', join("\n", @wrong)), '', "$t->{name}: $t->{type}");
 }
 $session->finish;
