@@ -24,7 +24,6 @@
 #include "scan/scan.h"
 #include "statistics/statistics.h"
 #include "indextable.h"
-#include "util/fired_triggers.h"
 #include "util/settings.h"
 #include "worker/worker.h"
 #include "writes/writes.h"
@@ -55,7 +54,6 @@ void
 _PG_init(void)
 {
 	define_gucs();
-	fired_triggers_init(IT_INTERNAL);
 	statistics_init();
 	query_table_init();
 	unexpanded_init();

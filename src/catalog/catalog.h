@@ -234,6 +234,9 @@ extern bool is_our_trigger(const char *name);
 extern bool is_our_guard(const char *name);
 extern bool is_our_copied_trigger(const char *name);
 extern bool has_triggers_of_ours(Oid relid, bool guard);
+/* For trigger_is_as_made(): enabled or disabled. */
+#define ANY_ENABLEMENT			'\0'
+
 extern bool trigger_is_as_made(Relation rel, const char *name, char enabled, bool with_arguments);
 extern bool fact_triggers_as_made(Relation fact, bool writers, bool with_arguments);
 extern const FactTrigger fact_triggers[FACT_TRIGGERS];

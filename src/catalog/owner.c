@@ -11,6 +11,7 @@
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/dependency.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_extension.h"
 #include "commands/extension.h"
 #include "miscadmin.h"
@@ -21,7 +22,7 @@
 #include "utils/syscache.h"
 
 #include "../indextable.h"
-#include "../util/lock.h"
+#include "../util/as_owner.h"
 #include "../util/sql.h"
 #include "catalog.h"
 
@@ -93,11 +94,17 @@ revoke_from(Oid relid, Oid owner, Acl *acl)
 	Oid		   *roles;
 	int			nroles = aclmembers(acl, &roles);
 
-	run_sql(get_extension_owner(), "REVOKE ALL ON TABLE %s FROM PUBLIC", held_name(relid));
-	for (int i = 0; i < nroles; i++)
-		if (roles[i] != owner)
-			run_sql(get_extension_owner(), "REVOKE ALL ON TABLE %s FROM %s", held_name(relid),
-					quote_identifier(GetUserNameFromId(roles[i], false)));
+	AS_OWNER(owner);
+	for (int i = -1; i < nroles; i++)
+	{
+		Oid			role = i < 0 ? ACL_ID_PUBLIC : roles[i];
+
+		if (role == owner)
+			continue;
+		RemoveRoleFromObjectACL(role, RelationRelationId, relid);
+		CommandCounterIncrement();
+	}
+	END_AS_OWNER();
 }
 
 /* is_own_guard: returns whether one of our triggers on the catalog and on queue tables has this name */

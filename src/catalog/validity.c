@@ -18,6 +18,7 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "access/relation.h"
 #include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
 #include "utils/lsyscache.h"
@@ -25,7 +26,9 @@
 
 #include "../indextable.h"
 #include "../place/place.h"
+#include "../util/as_owner.h"
 #include "../util/compat.h"
+#include "../util/inherit.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
 #include "catalog.h"
@@ -47,6 +50,7 @@ const FactTrigger fact_triggers[FACT_TRIGGERS] = {
 };
 
 static bool is_as_made(Trigger *trigger, bool with_arguments);
+static bool leaves_have_trigger(Relation root, const char *name);
 static bool is_queue_table(Oid relid, Oid fact, TupleDesc desc);
 static bool has_columns(Oid relid, TupleDesc desc);
 static bool is_on_other_table(Form_pg_depend form, Oid table);
@@ -176,8 +180,16 @@ is_on_other_table(Form_pg_depend form, Oid table)
 void
 queue_table_drop(Oid relid)
 {
-	if (OidIsValid(relid) && get_rel_name(relid) != NULL && !place_is_governed_elsewhere(relid))
-		run_sql(get_extension_owner(), "DROP TABLE IF EXISTS %s", quoted_relation(relid));
+	bool		in_parts = place_has_parts(relid);
+	Oid			owner;
+
+	if (!OidIsValid(relid) || get_rel_name(relid) == NULL || place_is_governed_elsewhere(relid))
+		return;
+	/* As the current user, it fires the event trigger by which Citus drops the parts. */
+	owner = get_extension_owner();
+	AS_OWNER(owner);
+	run_sql(in_parts ? InvalidOid : owner, "DROP TABLE IF EXISTS %s", quoted_relation(relid));
+	END_AS_OWNER();
 }
 
 /* is_our_trigger: returns whether a trigger of ours has this name */
@@ -211,7 +223,7 @@ is_our_copied_trigger(const char *name)
 /*
  * trigger_is_as_made
  *		Returns whether an open table has a trigger of ours, as we make it and with this
- *		enablement.  with_arguments: the triggers of the table have some.
+ *		enablement, or any.  with_arguments: the triggers of the table have some.
  *
  * Whoever has the right TRIGGER on a table can replace one of its triggers by one of the same
  * name that fires for fewer events, or never.  This is refused (refuse_replaced_trigger()), but
@@ -225,7 +237,7 @@ trigger_is_as_made(Relation rel, const char *name, char enabled, bool with_argum
 		Trigger    *trigger = &rel->trigdesc->triggers[i];
 
 		if (strcmp(trigger->tgname, name) == 0)
-			return trigger->tgenabled == enabled && is_as_made(trigger, with_arguments);
+			return (enabled == ANY_ENABLEMENT || trigger->tgenabled == enabled) && is_as_made(trigger, with_arguments);
 	}
 	return false;
 }
@@ -277,9 +289,33 @@ fact_triggers_as_made(Relation fact, bool writers, bool with_arguments)
 	int			kind = with_arguments ? ON_DISTRIBUTED : partitioned ? ON_ROOT : ON_PLAIN;
 
 	for (int i = 0; i < FACT_TRIGGERS; i++)
-		if ((fact_triggers[i].on & kind) != 0 && (writers || !(fact_triggers[i].batches || (partitioned && fact_triggers[i].cloned))) &&
-			!trigger_is_as_made(fact, fact_triggers[i].name, with_arguments ? TRIGGER_FIRES_ON_ORIGIN : TRIGGER_FIRES_ALWAYS, with_arguments))
+	{
+		const FactTrigger *trigger = &fact_triggers[i];
+
+		if ((trigger->on & kind) != 0 && (writers || !(trigger->batches || (partitioned && trigger->cloned))) &&
+			!trigger_is_as_made(fact, trigger->name, with_arguments ? TRIGGER_FIRES_ON_ORIGIN : TRIGGER_FIRES_ALWAYS, with_arguments) &&
+			!(kind == ON_ROOT && trigger->cloned && leaves_have_trigger(fact, trigger->name)))
 			return false;
+	}
+	return true;
+}
+
+/* leaves_have_trigger: returns whether each partition that has rows has a trigger of ours as we make it, and the root none of that name */
+static bool
+leaves_have_trigger(Relation root, const char *name)
+{
+	if (OidIsValid(get_trigger_oid(RelationGetRelid(root), name, true)))
+		return false;
+	foreach_oid(relid, list_with_partitions(RelationGetRelid(root)))
+	{
+		Relation	rel = get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ? NULL : try_relation_open(relid, AccessShareLock);
+		bool		has = rel == NULL || trigger_is_as_made(rel, name, TRIGGER_FIRES_ALWAYS, false);
+
+		if (rel != NULL)
+			relation_close(rel, AccessShareLock);
+		if (!has)
+			return false;
+	}
 	return true;
 }
 

@@ -115,7 +115,7 @@ register_distributed(DefinitionRow *row, IndexDef *def, Relation fact, Relation 
 	uncounted = begin_uncounted();
 	primary_key_add(def, primary_key_can_cover(def), tablespace, NULL);
 	end_uncounted(uncounted);
-	row_index_make(row->index_table, row_index_columns(def));
+	row_index_make(def);
 	distribute(row->index_table, column, nshards > 0 ? nshards : table.nshards);
 
 	record_code_dependencies(row->index_table, definition_expressions(def));

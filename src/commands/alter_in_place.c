@@ -37,7 +37,6 @@
 #include "../util/lock.h"
 #include "../util/sql.h"
 #include "../util/wait_point.h"
-#include "../util/while_set.h"
 #include "../verify/verify.h"
 #include "commands.h"
 
@@ -225,7 +224,7 @@ change_uniqueness(DefinitionRow *row)
 	 * Until the definition is written, too, our event triggers would find
 	 * that the primary key does not fit it.
 	 */
-	WHILE_SET(altered_by_us, row->index_table, primary_key_replace(&wanted, def->covering));
+	primary_key_replace(&wanted, def->covering);
 	write_definition(row);
 }
 
@@ -255,7 +254,7 @@ change_maintenance(DefinitionRow *row)
 		definition_hold(def->fact, CurrentMemoryContext);
 		elsewhere->feeds->require(def->fact, row->fact_table);
 		if (!OidIsValid(def->row_index))
-			row_index_make(row->index_table, row_index_columns(def));
+			row_index_make(def);
 		queues_create(def->fact, false);
 		CacheInvalidateRelcacheByRelid(row->fact_table);
 	}

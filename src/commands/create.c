@@ -286,14 +286,14 @@ fill_and_register(DefinitionRow *row, IndexDef *def, Relation fact, Relation ind
 		 * Folding deletes, which must not be lost where all tables are
 		 * published.
 		 */
-		run_sql(get_extension_owner(), "ALTER TABLE %s REPLICA IDENTITY FULL", held_name(def->relid));
+		run_on_table(def->relid, "ALTER TABLE t REPLICA IDENTITY FULL");
 		make_totals_index(def, tablespace);
 	}
 	else
 		primary_key_add(def, covering, tablespace, NULL);
 	end_uncounted(uncounted);
 	if (is_queued(row))
-		row_index_make(row->index_table, row_index_columns(def));
+		row_index_make(def);
 
 	/*
 	 * This comes before the definition is registered: an index table that is

@@ -20,6 +20,7 @@
 #include "../maintain/maintain.h"
 #include "../place/place.h"
 #include "../queue/queue.h"
+#include "../util/as_owner.h"
 #include "../util/lock.h"
 #include "../util/relation.h"
 #include "../util/settings.h"
@@ -29,7 +30,7 @@
 
 PG_FUNCTION_INFO_V1(indextable_drop);
 
-static void run_drop_table(Oid role, Oid index_table, DropBehavior behavior);
+static void run_drop_table(Oid index_table, DropBehavior behavior);
 static void lock_for_drop(Oid fact, Oid index_table);
 static LOCKMODE fact_lock(Oid fact);
 
@@ -116,7 +117,7 @@ drop_index_table(Oid relid)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("the index table was dropped concurrently")));
-	run_drop_table(InvalidOid, relid, DROP_RESTRICT);
+	run_drop_table(relid, DROP_RESTRICT);
 	/* This is for where event triggers do not fire. */
 	forget_dropped_relation(relid, true, DROP_RESTRICT);
 	/* This is for where they do: they do not wait for locks. */
@@ -124,13 +125,12 @@ drop_index_table(Oid relid)
 		triggers_remove(fact, true);
 }
 
-/* run_drop_table: runs DROP TABLE of an index table as a role, which indextable.drop_table does not keep us from */
+/* run_drop_table: runs DROP TABLE of an index table as the current user, which indextable.drop_table does not keep us from */
 static void
-run_drop_table(Oid role, Oid index_table, DropBehavior behavior)
+run_drop_table(Oid index_table, DropBehavior behavior)
 {
-
 	WHILE_SET(setting_drop_table, true,
-			  run_sql(role, "DROP TABLE %s%s", held_name(index_table), behavior == DROP_CASCADE ? " CASCADE" : ""));
+			  run_sql(InvalidOid, "DROP TABLE %s%s", held_name(index_table), behavior == DROP_CASCADE ? " CASCADE" : ""));
 }
 
 /*
@@ -168,9 +168,15 @@ forget_dropped_relation(Oid relid, bool wait, DropBehavior behavior)
 			continue;
 		if (place_has_parts(index_table))
 		{
-			/* This drops it on all nodes. */
+			/*
+			 * This drops it on all nodes, which Citus does by an event
+			 * trigger.  Whoever drops the fact table need not own either of
+			 * them.
+			 */
+			AS_OWNER(get_extension_owner());
 			if (!place_is_governed_elsewhere(index_table))
-				run_drop_table(get_extension_owner(), index_table, behavior);
+				run_drop_table(index_table, behavior);
+			END_AS_OWNER();
 		}
 		else if (definition_matches_tables(row) && SearchSysCacheExists1(RELOID, ObjectIdGetDatum(index_table)))
 		{

@@ -19,6 +19,7 @@
 #include "access/table.h"
 #include "catalog/dependency.h"
 #include "catalog/pg_am.h"
+#include "commands/comment.h"
 #include "commands/defrem.h"
 #include "commands/tablecmds.h"
 #include "parser/parse_utilcmd.h"
@@ -34,7 +35,6 @@
 #include "../maintain/maintain.h"
 #include "../queue/queue.h"
 #include "../util/as_owner.h"
-#include "../util/fired_triggers.h"
 #include "../util/inherit.h"
 #include "../util/lock.h"
 #include "../util/relation.h"
@@ -47,7 +47,6 @@ static bool uses_dropped_column(Relation index, Relation new);
 static List *match_partitions(Oid old, Oid new);
 static PartSpec *find_bound(Partitioning *p, const char *bound);
 static void copy_layout(Oid old, Oid new, bool async, bool was_async);
-static void copy_layout_for(Caller *caller, Oid old, Oid new, bool async, bool was_async);
 static void check_same_layout(Oid old, Oid new);
 
 /*
@@ -73,7 +72,6 @@ make_replacement(DefinitionRow *row, Oid index_table)
 	List	   *dropped = NIL;
 	char	   *name;
 	char	   *list;
-	Caller		caller;
 
 	def = definition_resolve(row, fact, old,
 							 columns.nkept - old_def->nident + old_def->nkeys);
@@ -88,21 +86,18 @@ make_replacement(DefinitionRow *row, Oid index_table)
 	 * Nothing is done as the caller from here on, because functions that the
 	 * owner has put into indexes may be called.
 	 */
-	note_caller(&caller);
 	AS_OWNER(fact->rd_rel->relowner);
 	{
 		name = ChooseRelationName("rebuild", NULL, psprintf("%u", index_table), schema, false);
 		list = layout_like(def, fact, old, columns.nkept, columns.first_own, &dropped);
 		if (row->partitioning == NULL)
 			row->partitioning = partitioning_of(old);
-		FOR_CALLER(&caller,
-				   row->index_table = create_bare_index_table(get_extension_owner(), schema, name, list, row->partitioning,
-															  tablespace_of(old), fact->rd_rel->relowner));
+		row->index_table = create_bare_index_table(get_extension_owner(), schema, name, list, row->partitioning,
+												   tablespace_of(old), fact->rd_rel->relowner);
 		row->replaces = index_table;
-		FOR_CALLER(&caller,
-				   run_sql(get_extension_owner(), "COMMENT ON TABLE %s IS %s", held_name(row->index_table),
-						   quote_literal_cstr(psprintf("Takes the place of %s when it is built", quoted_relation(index_table))));
-				   drop_placeholders(row->index_table, dropped));
+		CreateComments(row->index_table, RelationRelationId, 0,
+					   psprintf("Takes the place of %s when it is built", quoted_relation(index_table)));
+		drop_placeholders(row->index_table, dropped);
 		record_table_dependency(row->index_table, index_table);
 		record_extension_dependency(row->index_table);
 
@@ -113,8 +108,7 @@ make_replacement(DefinitionRow *row, Oid index_table)
 					 errmsg("index table \"%s\" was altered while it was being created", name),
 					 errhint("Check the event triggers of the database.")));
 		primary_key = open_identity_index(old, was_sparse);
-		FOR_CALLER(&caller,
-				   register_index_table(row, def, fact, new, primary_key == NULL ? NULL : tablespace_of(primary_key)));
+		register_index_table(row, def, fact, new, primary_key == NULL ? NULL : tablespace_of(primary_key));
 		if (primary_key != NULL)
 			index_close(primary_key, AccessShareLock);
 		new = table_open(row->index_table, NoLock);
@@ -173,13 +167,6 @@ uses_dropped_column(Relation index, Relation new)
 	return false;
 }
 
-/* copy_layout_for: calls copy_layout() for a caller; PG_TRY() within PG_TRY() of one function shadows its variables */
-static void
-copy_layout_for(Caller *caller, Oid old, Oid new, bool async, bool was_async)
-{
-	FOR_CALLER(caller, copy_layout(old, new, async, was_async));
-}
-
 /*
  * replace_index_table
  *		Puts a replacement in the place of its index table, and drops the
@@ -198,14 +185,11 @@ replace_index_table(DefinitionRow *replacement)
 	Relation	fact = relation_open(row.fact_table, NoLock);
 	Relation	rel = table_open(old, NoLock);
 	ObjectAddress object;
-	Oid			outer = altered_by_us;
-	float4	   *volatile rows = NULL;
-	List	   *volatile pairs = NIL;
+	float4	   *rows;
+	List	   *pairs;
 	List	   *emptied = NIL;
 	int			uncounted;
-	Caller		caller;
 
-	note_caller(&caller);
 	AS_OWNER(rel->rd_rel->relowner);
 	{
 		if (!replacement_fits(replacement))
@@ -226,20 +210,11 @@ replace_index_table(DefinitionRow *replacement)
 			LockRelationOid(relid, AccessExclusiveLock);
 
 		uncounted = begin_uncounted();
-		altered_by_us = old;
-		PG_TRY();
-		{
-			pairs = match_partitions(old, new);
-			rows = palloc(sizeof(float4) * Max(list_length(pairs), 1));
-			foreach_ptr(List, pair, pairs)
-				rows[foreach_current_index(pair)] = truncate_without_replication(linitial_oid(pair));
-			copy_layout_for(&caller, old, new, is_async(&row), is_queued(stored));
-		}
-		PG_FINALLY();
-		{
-			altered_by_us = outer;
-		}
-		PG_END_TRY();
+		pairs = match_partitions(old, new);
+		rows = palloc(sizeof(float4) * Max(list_length(pairs), 1));
+		foreach_ptr(List, pair, pairs)
+			rows[foreach_current_index(pair)] = truncate_without_replication(linitial_oid(pair));
+		copy_layout(old, new, is_async(&row), is_queued(stored));
 		foreach_ptr(List, pair, pairs)
 		{
 			check_same_layout(linitial_oid(pair), lsecond_oid(pair));
@@ -271,10 +246,9 @@ replace_index_table(DefinitionRow *replacement)
 		CommandCounterIncrement();
 
 		replace_code_dependencies(old);
-		FOR_CALLER(&caller,
-				   triggers_install(row.fact_table);
-				   triggers_install_guard(old);
-				   (void) queues_drop(row.fact_table, false));
+		triggers_install(row.fact_table);
+		triggers_install_guard(old);
+		(void) queues_drop(row.fact_table, false);
 	}
 	END_AS_OWNER();
 	describe_index_table(old, true);
@@ -380,7 +354,6 @@ copy_layout(Oid old, Oid new, bool async, bool was_async)
 	TupleDesc	b = RelationGetDescr(new_rel);
 	Relation	primary_key;
 	StringInfoData columns;
-	Oid			owner = old_rel->rd_rel->relowner;
 	List	   *old_keys = NIL;
 	char	   *constraint = NULL;
 	bool		lacks_key;
@@ -423,26 +396,18 @@ copy_layout(Oid old, Oid new, bool async, bool was_async)
 	 * it covers.
 	 */
 	if (constraint != NULL)
-		run_sql(get_extension_owner(), "ALTER TABLE %s DROP CONSTRAINT %s%s", held_name(old),
-				quote_identifier(constraint), def.sparse ? "" : drop_not_null_of_key(&def));
-
-	/*
-	 * This is done as the owner: the type of a column may be a domain, which
-	 * calls functions of the owner's choice.
-	 */
+		run_on(old, "ALTER TABLE t DROP CONSTRAINT %s%s", quote_identifier(constraint),
+			   def.sparse ? "" : drop_not_null_of_key(&def));
 	if (columns.len > 0)
-		run_sql(owner, "ALTER TABLE %s %s", quoted_relation(old), columns.data + 2);
+		run_on(old, "ALTER TABLE t %s", columns.data + 2);
 	if (lacks_key)
 	{
-		refuse_check_constraints(old);
-		run_sql(get_extension_owner(), "ALTER TABLE %s ADD %s%s %s", held_name(old),
-				constraint != NULL ? "CONSTRAINT " : "", constraint != NULL ? quote_identifier(constraint) : "",
-				primary_key_constraint(&def, def.covering));
+		primary_key_add(&def, def.covering, NULL, constraint);
 		usage_follows(old, old_keys);
 	}
 	primary_key_mark(old, constraint, clustered, identity);
 	if (lacks_row_index)
-		row_index_make(old, row_index_columns(&def));
+		row_index_make(&def);
 	if (was_async && !async)
 		row_index_drop(old);
 }

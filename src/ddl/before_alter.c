@@ -35,7 +35,7 @@ PG_FUNCTION_INFO_V1(indextable_before_alter);
 
 static void adopt_own(Oid relid);
 static Oid	rewritten_table(void);
-static void refuse_on_index_table(Oid relid, AlterTableStmt *stmt, AlterTableCmd *cmd);
+static void refuse_on_index_table(Oid relid, AlterTableCmd *cmd, bool adds_key);
 static bool is_needed_key(Oid relid, const char *constraint);
 static bool adds_identity(AlterTableStmt *stmt);
 static void refuse_trigger_change(Node *command);
@@ -64,7 +64,9 @@ indextable_before_alter(PG_FUNCTION_ARGS)
 	require_event_trigger(fcinfo, "before_alter");
 
 	command = trigdata->parsetree;
-	if (is_own_alter(command))
+	/* Of our own commands, only this event is told. */
+	if (OidIsValid(altered_by_us) && strcmp(trigdata->event, "table_rewrite") == 0 &&
+		index_table_of(rewritten_table()) == altered_by_us)
 		PG_RETURN_VOID();
 	check_extension_object_change(command);
 	if (may_affect_filters(command) && strcmp(trigdata->event, "ddl_command_start") == 0)
@@ -121,11 +123,8 @@ indextable_before_alter(PG_FUNCTION_ARGS)
 				lock_root(relid);
 			else if (cmd->subtype == AT_DetachPartition || cmd->subtype == AT_DetachPartitionFinalize)
 				prepare_detach(stmt, cmd);
-			if (cmd->subtype == AT_AttachPartition || cmd->subtype == AT_DetachPartition ||
-				cmd->subtype == AT_DetachPartitionFinalize)
-				note_attach_detach(stmt, cmd);
 			if (is_index_table)
-				refuse_on_index_table(relid, stmt, cmd);
+				refuse_on_index_table(relid, cmd, adds_identity(stmt));
 
 			/*
 			 * Index tables follow it when the command has ended.  The columns
@@ -152,25 +151,34 @@ adopt_own(Oid relid)
 
 /*
  * refuse_again
- *		Refuses a command after it has been run, which undoes it.
- *
- * While it waited for its locks, another session may have created an index table, or given the
- * name of one, or of a fact table, to the table that the command names.  Now it is locked.
+ *		Refuses a command after it has been run, which undoes it: see refuse_relations_of().
  */
 void
-refuse_again(Node *command)
+refuse_again(Node *command, List *commands)
 {
 	AlterTableStmt *stmt = IsA(command, AlterTableStmt) ? (AlterTableStmt *) command : NULL;
-	Oid			relid = stmt == NULL ? InvalidOid : RangeVarGetRelid(stmt->relation, NoLock, true);
+	Oid			relid = altered_relation(commands);
 
-	refuse_relations(command);
-	if (IsA(command, CreateStmt))
-		refuse_foreign_keys_of((CreateStmt *) command);
-	foreach_ptr(AlterTableCmd, cmd, OidIsValid(index_table_of(relid)) ? stmt->cmds : NIL)
+	foreach_ptr(CollectedCommand, collected, commands)
+	{
+		if (IS_COMMAND(collected, CreateStmt) || IS_COMMAND(collected, CreateForeignTableStmt))
+			refuse_relations_of(created_object(collected, RelationRelationId));
+		foreach_ptr(CollectedATSubcmd, subcommand, collected->type == SCT_AlterTable ? collected->d.alterTable.subcmds : NIL)
+		{
+			AlterTableType subtype = castNode(AlterTableCmd, subcommand->parsetree)->subtype;
+
+			foreach_oid(partition, subtype == AT_AttachPartition ?
+						attached_partitions(collected->d.alterTable.objectId, subcommand) : NIL)
+				refuse_relations_of(partition);
+			if (subtype == AT_AddInherit || subtype == AT_AddColumn || subtype == AT_AddConstraint)
+				refuse_relations_of(collected->d.alterTable.objectId);
+		}
+	}
+	foreach_ptr(AlterTableCmd, cmd, stmt != NULL && OidIsValid(index_table_of(relid)) ? stmt->cmds : NIL)
 	{
 		/* What was dropped, or has another type, is found out in other ways. */
 		if (cmd->subtype == AT_AddColumn || cmd->subtype == AT_AddConstraint || cmd->subtype == AT_SetNotNull)
-			refuse_on_index_table(relid, stmt, cmd);
+			refuse_on_index_table(relid, cmd, true);
 	}
 }
 
@@ -186,10 +194,11 @@ rewritten_table(void)
 /*
  * refuse_on_index_table
  *		Refuses a change of an index table that would make its entries wrong, or
- *		that would not take effect when entries are written.
+ *		that would not take effect when entries are written.  adds_key is whether the command also
+ *		adds a primary key.
  */
 static void
-refuse_on_index_table(Oid relid, AlterTableStmt *stmt, AlterTableCmd *cmd)
+refuse_on_index_table(Oid relid, AlterTableCmd *cmd, bool adds_key)
 {
 	const char *action = what_it_changes(cmd);
 	const char *why = NULL;
@@ -230,7 +239,7 @@ refuse_on_index_table(Oid relid, AlterTableStmt *stmt, AlterTableCmd *cmd)
 				break;
 			}
 		case AT_DropConstraint:
-			if (is_needed_key(relid, cmd->name) && !adds_identity(stmt))
+			if (!adds_key && is_needed_key(relid, cmd->name))
 			{
 				action = "DROP CONSTRAINT";
 				why = "Entries are found by the primary key.";
@@ -257,7 +266,7 @@ refuse_on_index_table(Oid relid, AlterTableStmt *stmt, AlterTableCmd *cmd)
 	if (why != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("ALTER action %s cannot be performed on index table \"%s\"", action, stmt->relation->relname),
+				 errmsg("ALTER action %s cannot be performed on index table \"%s\"", action, get_rel_name(relid)),
 				 errdetail("%s", why),
 				 errhint("Use indextable.alter(), or drop the index table and create it again.")));
 }

@@ -41,13 +41,11 @@
 #include "../place/place.h"
 #include "../queue/queue.h"
 #include "../util/as_owner.h"
-#include "../util/fired_triggers.h"
 #include "../util/inherit.h"
 #include "../util/lock.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
 #include "../util/uncounted_reads.h"
-#include "../util/while_set.h"
 #include "ddl.h"
 
 static void refuse_building(Oid fact);
@@ -193,7 +191,6 @@ refill(DefinitionRow *stored, Relation fact, AlterTableStmt *stmt)
 	bool		covering;
 	bool		fits;
 	int			uncounted;
-	Caller		caller;
 
 	if (rel == NULL)
 		return;
@@ -206,13 +203,12 @@ refill(DefinitionRow *stored, Relation fact, AlterTableStmt *stmt)
 	check_layout(def, fact, row.index_table);
 	lock_tree(row.index_table, AccessExclusiveLock);
 	check_not_in_use(row.index_table);
-	note_caller(&caller);
 	AS_OWNER(fact->rd_rel->relowner);
 	{
 		uncounted = begin_uncounted();
 		foreach_oid(leaf, lock_leaves(row.index_table, NULL))
 			(void) truncate_without_replication(leaf);
-		FOR_CALLER(&caller, change_columns(row.index_table, def, fact));
+		change_columns(row.index_table, def, fact);
 
 		rel = table_open(row.index_table, NoLock);
 		if (!definition_complete(def, fact, rel))
@@ -228,7 +224,7 @@ refill(DefinitionRow *stored, Relation fact, AlterTableStmt *stmt)
 		table_close(rel, NoLock);
 		CommandCounterIncrement();
 		if (covering && !fits)
-			FOR_CALLER(&caller, primary_key_replace(def, false));
+			primary_key_replace(def, false);
 		foreach_oid(leaf, lock_leaves(row.index_table, NULL))
 			reindex_table(leaf);
 		CommandCounterIncrement();
@@ -285,12 +281,11 @@ change_columns(Oid index_table, IndexDef *def, Relation fact)
 	Relation	rel = table_open(index_table, NoLock);
 	char	   *changes = column_changes(def, fact, rel);
 	List	   *old_keys = usage_keys(index_table);
-	Oid			owner = rel->rd_rel->relowner;
 
 	table_close(rel, NoLock);
 	if (changes[0] == '\0')
 		return;
-	WHILE_SET(altered_by_us, index_table, run_sql(owner, "ALTER TABLE %s %s", quoted_relation(index_table), changes));
+	run_on(index_table, "ALTER TABLE t %s", changes);
 	usage_follows(index_table, old_keys);
 }
 

@@ -12,11 +12,12 @@
 #include "nodes/nodes.h"
 #include "nodes/parsenodes.h"
 #include "nodes/primnodes.h"
+#include "tcop/deparse_utility.h"
 
 #include "../indextable.h"
 
 /* before_alter.c: refuses commands that would make index tables wrong */
-extern void refuse_again(Node *command);
+extern void refuse_again(Node *command, List *commands);
 
 /* column_type.c: has index tables follow a change of a fact table's column to another type */
 extern bool can_follow_type(FactDef *fact, const char *column);
@@ -61,6 +62,12 @@ typedef struct CommandNotes
 
 extern void require_event_trigger(FunctionCallInfo fcinfo, const char *function);
 extern List *event_trigger_relations(const char *function, bool with_columns);
+/* IS_COMMAND: returns whether a collected command is of a kind, by the type of its parse tree */
+#define IS_COMMAND(collected, type)	((collected)->parsetree != NULL && IsA((collected)->parsetree, type))
+
+extern List *collected_commands(void);
+extern Oid	created_object(CollectedCommand *command, Oid class);
+extern Oid	altered_relation(List *commands);
 extern void begin_notes(CommandNotes **innermost, Node *command);
 extern List *take_notes(CommandNotes **innermost, Node *command);
 
@@ -74,7 +81,7 @@ extern bool names_tables(Node *command);
 extern void prepare_drop(DropStmt *stmt);
 
 /* readers.c: warns of roles that read entries of what their fact table does not show them */
-extern void warn_of_readers(Node *command);
+extern void warn_of_readers(CollectedCommand *command);
 extern void revoke_default_privileges(Oid relid);
 
 /* own_objects.c: refuses to alter or drop what the extension itself needs */
@@ -83,22 +90,22 @@ extern void check_extension_object_drop(const char *type, const char *schema, co
 extern void refuse_drop_of_queue(Oid relid, const char *name);
 extern void refuse_drop_of_row_index(Oid schema);
 extern void refuse_forged_trigger(const char *name, bool has_arguments);
-extern void refuse_trigger_of_others(Oid relid, CreateTrigStmt *stmt);
-extern void refuse_misused_function(Oid relid, CreateTrigStmt *stmt);
+extern void refuse_trigger_of_others(Oid relid, CreateTrigStmt *stmt, Oid function);
+extern void refuse_misused_function(Oid relid, CreateTrigStmt *stmt, Oid function);
 extern void refuse_other_trigger(Oid relid, CreateTrigStmt *stmt);
 extern void refuse_row_trigger(Oid relid, const char *name);
 
 /* partition_ddl.c: keeps index tables in step when partitions are created, attached or detached */
-extern void note_attach_detach(AlterTableStmt *stmt, AlterTableCmd *cmd);
-extern void handle_attach_detach(AlterTableStmt *stmt);
+extern List *attached_partitions(Oid parent, CollectedATSubcmd *subcommand);
+extern void handle_attach_detach(Oid parent, CollectedATSubcmd *subcommand);
 extern void prepare_detach(AlterTableStmt *stmt, AlterTableCmd *cmd);
-extern void handle_new_partition(CreateStmt *stmt, char *schema);
+extern void handle_new_partition(Oid relid);
 
 /*
  * table_relations.c: refuses relations that fact tables and index tables cannot have with
  * other tables.
  */
 extern void refuse_relations(Node *command);
-extern void refuse_foreign_keys_of(CreateStmt *stmt);
+extern void refuse_relations_of(Oid relid);
 
 #endif							/* INDEXTABLE_DDL_H */

@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "commands/event_trigger.h"
+#include "tcop/deparse_utility.h"
 #include "utils/memutils.h"
 
 #include "../indextable.h"
@@ -50,6 +51,45 @@ event_trigger_relations(const char *function, bool with_columns)
 			result = list_append_unique_oid(result, DatumGetObjectId(row_value(&rows, i, 2)));
 	}
 	return result;
+}
+
+/*
+ * collected_commands
+ *		Returns what the server has collected of a command that has ended: a list of CollectedCommand *.
+ *
+ * They have the OIDs of what was created and altered.  The names in the command's parse tree may be those
+ * of others by now, or may have been: another session may have renamed something while the command waited,
+ * users' event triggers may have done so since, and functions that were called may have set search_path.
+ */
+List *
+collected_commands(void)
+{
+	List	   *result = NIL;
+	Rows		rows = query_as(InvalidOid, "SELECT command FROM pg_catalog.pg_event_trigger_ddl_commands()");
+
+	for (uint64 i = 0; i < rows.n; i++)
+		result = lappend(result, DatumGetPointer(row_value(&rows, i, 1)));
+	return result;
+}
+
+/* created_object: returns the object that a command has made, renamed or moved, by its class; InvalidOid: it has done nothing of that */
+Oid
+created_object(CollectedCommand *command, Oid class)
+{
+	return command->type == SCT_Simple && command->d.simple.address.classId == class ?
+		command->d.simple.address.objectId : InvalidOid;
+}
+
+/* altered_relation: returns the relation that ALTER TABLE has altered, or InvalidOid */
+Oid
+altered_relation(List *commands)
+{
+	foreach_ptr(CollectedCommand, command, commands)
+	{
+		if (command->type == SCT_AlterTable)
+			return command->d.alterTable.objectId;
+	}
+	return InvalidOid;
 }
 
 /*

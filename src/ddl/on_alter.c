@@ -13,7 +13,7 @@
 
 #include "access/htup_details.h"
 #include "access/relation.h"
-#include "catalog/namespace.h"
+#include "catalog/pg_trigger.h"
 #include "commands/event_trigger.h"
 #include "commands/trigger.h"
 #include "miscadmin.h"
@@ -37,12 +37,13 @@ PG_FUNCTION_INFO_V1(indextable_on_alter);
 static bool is_relevant(Node *command);
 static bool names_table(Node *command);
 static void describe_index_tables(Oid relid);
-static void describe_in_schema(const char *schema);
-static void check_tables_of_type(Node *command);
-static void handle_switched_triggers(AlterTableStmt *stmt);
+static void handle_altered(CollectedCommand *command);
+static void describe_in_schema(Oid schema);
+static void check_tables_of_type(List *commands);
+static void handle_switched_triggers(Oid relid);
 static void warn_subscribed(void);
-static void handle_created_trigger(CreateTrigStmt *stmt);
-static bool switches_our_triggers(AlterTableStmt *stmt);
+static void handle_created_trigger(CreateTrigStmt *stmt, Oid trigger);
+static bool switches_our_triggers(Oid relid, List *subcommands);
 static void check_key_of_partition(Oid root, Oid partition);
 
 /* indextable_on_alter: follows what a command has changed (event trigger on ddl_command_end) */
@@ -50,59 +51,50 @@ Datum
 indextable_on_alter(PG_FUNCTION_ARGS)
 {
 	EventTriggerData *trigdata = (EventTriggerData *) fcinfo->context;
+	Node	   *command;
+	List	   *commands;
 	List	   *altered;
 
 	require_event_trigger(fcinfo, "on_alter");
 
-	if (is_own_alter(trigdata->parsetree))
-		PG_RETURN_VOID();
-	refuse_again(trigdata->parsetree);
-	if (IsA(trigdata->parsetree, AlterTableStmt))
+	command = trigdata->parsetree;
+	commands = collected_commands();
+	refuse_again(command, commands);
+	foreach_ptr(CollectedCommand, collected, commands)
 	{
-		handle_switched_triggers((AlterTableStmt *) trigdata->parsetree);
-		handle_attach_detach((AlterTableStmt *) trigdata->parsetree);
-		warn_of_readers(trigdata->parsetree);
+		if (collected->type == SCT_AlterTable)
+			handle_altered(collected);
+		else if (IS_COMMAND(collected, CreateStmt) || IS_COMMAND(collected, CreateForeignTableStmt))
+			handle_new_partition(created_object(collected, RelationRelationId));
+		else if (IS_COMMAND(collected, CreateTrigStmt))
+			handle_created_trigger((CreateTrigStmt *) collected->parsetree, created_object(collected, TriggerRelationId));
+		else if (IS_COMMAND(collected, RenameStmt) && OidIsValid(created_object(collected, NamespaceRelationId)))
+			describe_in_schema(created_object(collected, NamespaceRelationId));
+		warn_of_readers(collected);
 	}
-	else if (IsA(trigdata->parsetree, CreateStmt) || IsA(trigdata->parsetree, CreateForeignTableStmt))
-		handle_new_partition((CreateStmt *) trigdata->parsetree, NULL);
-	else if (IsA(trigdata->parsetree, CreateSchemaStmt))
-	{
-		foreach_ptr(void, element, ((CreateSchemaStmt *) trigdata->parsetree)->schemaElts)
-		{
-			if (IsA(element, CreateStmt))
-				handle_new_partition(element, ((CreateSchemaStmt *) trigdata->parsetree)->schemaname);
-		}
-	}
-	else if (IsA(trigdata->parsetree, GrantStmt))
-		warn_of_readers(trigdata->parsetree);
-	else if (IsA(trigdata->parsetree, CreateTrigStmt))
-		handle_created_trigger((CreateTrigStmt *) trigdata->parsetree);
-	else if (IsA(trigdata->parsetree, CreateSubscriptionStmt) ||
-			 IsA(trigdata->parsetree, AlterSubscriptionStmt))
+	if (IsA(command, CreateSubscriptionStmt) || IsA(command, AlterSubscriptionStmt))
 		warn_subscribed();
-	if (may_affect_filters(trigdata->parsetree))
+	if (may_affect_filters(command))
 	{
-		rewrite_filters_after_rename(trigdata->parsetree);
-		check_tables_of_type(trigdata->parsetree);
+		rewrite_filters_after_rename(command);
+		check_tables_of_type(commands);
 	}
-	if (IsA(trigdata->parsetree, RenameStmt) && ((RenameStmt *) trigdata->parsetree)->renameType == OBJECT_SCHEMA)
-		describe_in_schema(((RenameStmt *) trigdata->parsetree)->newname);
-	if (!is_relevant(trigdata->parsetree) && !names_table(trigdata->parsetree))
+	if (!is_relevant(command) && !names_table(command))
 		PG_RETURN_VOID();
 	altered = event_trigger_relations("pg_catalog.pg_event_trigger_ddl_commands()", true);
-	foreach_oid(table, is_relevant(trigdata->parsetree) ? altered : NIL)
+	foreach_oid(table, is_relevant(command) ? altered : NIL)
 	{
 		foreach_oid(relid, list_with_partitions(table))
 		{
 			Oid			fact = catalog_fact_of(index_table_of(relid));
 
 			if (OidIsValid(fact))
-				update_definitions(fact, false, IsA(trigdata->parsetree, RenameStmt));
+				update_definitions(fact, false, IsA(command, RenameStmt));
 			else if (catalog_has_fact(relid))
 			{
-				if (IsA(trigdata->parsetree, AlterTableStmt))
-					follow_type_change(relid, (AlterTableStmt *) trigdata->parsetree);
-				update_definitions(relid, true, IsA(trigdata->parsetree, RenameStmt));
+				if (IsA(command, AlterTableStmt))
+					follow_type_change(relid, (AlterTableStmt *) command);
+				update_definitions(relid, true, IsA(command, RenameStmt));
 			}
 			else if (catalog_has_fact(registered_root(relid)))
 				check_key_of_partition(registered_root(relid), relid);
@@ -111,6 +103,24 @@ indextable_on_alter(PG_FUNCTION_ARGS)
 	foreach_oid(relid, altered)
 		describe_index_tables(relid);
 	PG_RETURN_VOID();
+}
+
+/* handle_altered: follows the subcommands of an ALTER TABLE */
+static void
+handle_altered(CollectedCommand *command)
+{
+	Oid			relid = command->d.alterTable.objectId;
+
+	if (switches_our_triggers(relid, command->d.alterTable.subcmds))
+		handle_switched_triggers(relid);
+	foreach_ptr(CollectedATSubcmd, subcommand, command->d.alterTable.subcmds)
+	{
+		AlterTableCmd *cmd = castNode(AlterTableCmd, subcommand->parsetree);
+
+		if (cmd->subtype == AT_AttachPartition || cmd->subtype == AT_DetachPartition ||
+			cmd->subtype == AT_DetachPartitionFinalize)
+			handle_attach_detach(relid, subcommand);
+	}
 }
 
 /* names_table: returns whether a command gives a table another name or schema, or makes a partition */
@@ -138,14 +148,11 @@ describe_index_tables(Oid relid)
 
 /* describe_in_schema: has those follow that name a schema, which has been renamed */
 static void
-describe_in_schema(const char *schema)
+describe_in_schema(Oid schema)
 {
-	Oid			namespace = get_namespace_oid(schema, false);
-
 	foreach_oid(index_table, catalog_index_tables())
 	{
-		if (get_rel_namespace(index_table) == namespace ||
-			get_rel_namespace(catalog_fact_of(index_table)) == namespace)
+		if (get_rel_namespace(index_table) == schema || get_rel_namespace(catalog_fact_of(index_table)) == schema)
 			describe_index_table(index_table, false);
 	}
 }
@@ -189,16 +196,15 @@ is_relevant(Node *command)
  *		altered without being named.
  */
 static void
-check_tables_of_type(Node *command)
+check_tables_of_type(List *commands)
 {
-	RangeVar   *type = NULL;
-	Oid			relid;
+	Oid			relid = altered_relation(commands);
 
-	if (IsA(command, AlterTableStmt))
-		type = ((AlterTableStmt *) command)->relation;
-	else if (IsA(command, RenameStmt) && ((RenameStmt *) command)->renameType == OBJECT_ATTRIBUTE)
-		type = ((RenameStmt *) command)->relation;
-	relid = type == NULL ? InvalidOid : RangeVarGetRelid(type, NoLock, true);
+	foreach_ptr(CollectedCommand, command, commands)
+	{
+		if (IS_COMMAND(command, RenameStmt) && ((RenameStmt *) command->parsetree)->renameType == OBJECT_ATTRIBUTE)
+			relid = created_object(command, RelationRelationId);
+	}
 	if (!OidIsValid(relid))
 		return;
 	foreach_oid(fact, catalog_fact_tables())
@@ -209,19 +215,10 @@ check_tables_of_type(Node *command)
 	}
 }
 
-/*
- * handle_switched_triggers
- *		Makes index tables invalid whose triggers a command has disabled.
- *
- * The name may have become that of a table of others since, or of ours, which must not be locked for them.
- */
+/* handle_switched_triggers: makes index tables invalid whose triggers a command has disabled */
 static void
-handle_switched_triggers(AlterTableStmt *stmt)
+handle_switched_triggers(Oid relid)
 {
-	Oid			relid = RangeVarGetRelid(stmt->relation, NoLock, true);
-
-	if (!OidIsValid(relid) || !owns_relation(relid, GetUserId()) || !switches_our_triggers(stmt))
-		return;
 	invalidate_without_triggers(relid);
 
 	/*
@@ -267,15 +264,21 @@ warn_subscribed(void)
  *		for rows of index tables, too.
  */
 static void
-handle_created_trigger(CreateTrigStmt *stmt)
+handle_created_trigger(CreateTrigStmt *stmt, Oid trigger)
 {
-	Oid			relid = RangeVarGetRelid(stmt->relation, NoLock, true);
+	CatalogScan scan = catalog_scan_begin(TriggerRelationId, TriggerOidIndexId, Anum_pg_trigger_oid, trigger, NULL);
+	HeapTuple	tuple = catalog_scan_next(&scan);
+	Oid			relid = HeapTupleIsValid(tuple) ? ((Form_pg_trigger) GETSTRUCT(tuple))->tgrelid : InvalidOid;
+	Oid			function = HeapTupleIsValid(tuple) ? ((Form_pg_trigger) GETSTRUCT(tuple))->tgfoid : InvalidOid;
 	Oid			fact;
 
-	refuse_trigger_of_others(relid, stmt);
+	catalog_scan_end(&scan);
+	if (!OidIsValid(relid))
+		return;
+	refuse_trigger_of_others(relid, stmt, function);
 	if (!is_our_trigger(stmt->trigname))
 	{
-		refuse_misused_function(relid, stmt);
+		refuse_misused_function(relid, stmt, function);
 		if (stmt->row)
 			refuse_row_trigger(relid, stmt->trigname);
 		return;
@@ -289,7 +292,7 @@ handle_created_trigger(CreateTrigStmt *stmt)
 	if (!catalog_is_current_version())
 		return;
 	refuse_other_trigger(relid, stmt);
-	refuse_misused_function(relid, stmt);
+	refuse_misused_function(relid, stmt, function);
 
 	/*
 	 * Each node of Citus learns in this way of an index table that is created
@@ -314,10 +317,12 @@ handle_created_trigger(CreateTrigStmt *stmt)
  * triggers are there.
  */
 static bool
-switches_our_triggers(AlterTableStmt *stmt)
+switches_our_triggers(Oid relid, List *subcommands)
 {
-	foreach_ptr(AlterTableCmd, cmd, stmt->cmds)
+	foreach_ptr(CollectedATSubcmd, subcommand, subcommands)
 	{
+		AlterTableCmd *cmd = castNode(AlterTableCmd, subcommand->parsetree);
+
 		switch (cmd->subtype)
 		{
 			case AT_DisableTrigAll:
@@ -333,8 +338,7 @@ switches_our_triggers(AlterTableStmt *stmt)
 				break;
 			case AT_EnableAlwaysTrig:
 				/* The triggers of a fact table are to be enabled like this. */
-				if (is_our_trigger(cmd->name) &&
-					OidIsValid(index_table_of(RangeVarGetRelid(stmt->relation, NoLock, true))))
+				if (is_our_trigger(cmd->name) && OidIsValid(index_table_of(relid)))
 					return true;
 				break;
 			default:

@@ -516,8 +516,7 @@ last_deleted(Oid catalog, Oid index, AttrNumber column, Oid relid, CommandId *wh
 	{
 		HeapTupleHeader header = tuple->t_data;
 
-		if ((header->t_infomask & HEAP_XMAX_INVALID) != 0 || HEAP_XMAX_IS_LOCKED_ONLY(header->t_infomask) ||
-			!TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(header)))
+		if (!is_deleted_here(header))
 			continue;
 		if (result != NULL && HeapTupleHeaderGetCmax(header) < *when)
 			continue;

@@ -50,7 +50,6 @@ static const char *const catalog_relations[] = {
 };
 
 static bool is_protection_off(void);
-static bool calls_function_of_ours(Oid relid, CreateTrigStmt *stmt);
 static Oid	some_index_table(Oid relid);
 static void refuse_on_relation(RangeVar *table, List *commands);
 static bool is_harmless(AlterTableCmd *cmd);
@@ -287,15 +286,11 @@ refuse_drop_of_queue(Oid relid, const char *name)
  *		asynchronous index table is kept in step by.
  *
  * A session that has dropped an index has locked its table against all others, so no
- * other index table has to be looked at.  One that the extension itself alters loses this
- * index when it is made transactional, and meanwhile does not fit its definition, with which those of
- * the others of its fact table are loaded: a transaction that has created them has them locked, too.
+ * other index table has to be looked at.
  */
 void
 refuse_drop_of_row_index(Oid schema)
 {
-	Oid			fact_altered = OidIsValid(altered_by_us) ? catalog_fact_of(altered_by_us) : InvalidOid;
-
 	if (!OidIsValid(schema) || is_protection_off())
 		return;
 	foreach_ptr(DefinitionRow, row, catalog_definitions())
@@ -304,8 +299,7 @@ refuse_drop_of_row_index(Oid schema)
 		LOCKTAG		tag;
 
 		SET_LOCKTAG_RELATION(tag, MyDatabaseId, row->index_table);
-		if (!is_queued(row) || row->fact_table == fact_altered || row->state == STATE_INVALID ||
-			get_rel_namespace(row->index_table) != schema || !lock_held_by_me_exclusively(&tag) || !definition_matches_tables(row))
+		if (!is_queued(row) || row->state == STATE_INVALID || get_rel_namespace(row->index_table) != schema || !lock_held_by_me_exclusively(&tag) || !definition_matches_tables(row))
 			continue;
 		def = definition_of_index_table(row->index_table);
 		if (def != NULL && !OidIsValid(def->row_index))
@@ -405,12 +399,11 @@ refuse_forged_trigger(const char *name, bool has_arguments)
  * loses what default privileges have given on it.
  */
 void
-refuse_trigger_of_others(Oid relid, CreateTrigStmt *stmt)
+refuse_trigger_of_others(Oid relid, CreateTrigStmt *stmt, Oid function)
 {
 	bool		named = is_our_trigger(stmt->trigname);
 
-	if (!OidIsValid(relid) || relid == given_trigger_by_us || owns_relation(relid, GetUserId()) ||
-		(!named && !calls_function_of_ours(relid, stmt)))
+	if (owns_relation(relid, GetUserId()) || (!named && !is_extension_member(ProcedureRelationId, function)))
 		return;
 	ereport(ERROR,
 			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
@@ -428,12 +421,12 @@ refuse_trigger_of_others(Oid relid, CreateTrigStmt *stmt)
  * Those with arguments are of shards, or were looked at: refuse_forged_trigger().
  */
 void
-refuse_misused_function(Oid relid, CreateTrigStmt *stmt)
+refuse_misused_function(Oid relid, CreateTrigStmt *stmt, Oid function)
 {
 	Relation	rel;
 	bool		as_made;
 
-	if (!OidIsValid(relid) || relid == given_trigger_by_us || stmt->args != NIL || !calls_function_of_ours(relid, stmt) ||
+	if (stmt->args != NIL || !is_extension_member(ProcedureRelationId, function) ||
 		is_own_schema(get_rel_namespace(relid)))
 		return;
 	rel = relation_open(relid, AccessShareLock);
@@ -446,20 +439,6 @@ refuse_misused_function(Oid relid, CreateTrigStmt *stmt)
 				 errmsg("cannot create trigger \"%s\" on table \"%s\"", stmt->trigname, get_rel_name(relid)),
 				 errdetail("It calls a function of indextable, which only triggers of indextable may call."),
 				 errhint("Choose another function.")));
-}
-
-/* calls_function_of_ours: returns whether a trigger that has just been created calls a function of the extension */
-static bool
-calls_function_of_ours(Oid relid, CreateTrigStmt *stmt)
-{
-	Oid			trigger = get_trigger_oid(relid, stmt->trigname, true);
-	CatalogScan scan = catalog_scan_begin(TriggerRelationId, TriggerOidIndexId, Anum_pg_trigger_oid, trigger, NULL);
-	HeapTuple	tuple = catalog_scan_next(&scan);
-	bool		ours = HeapTupleIsValid(tuple) &&
-		is_extension_member(ProcedureRelationId, ((Form_pg_trigger) GETSTRUCT(tuple))->tgfoid);
-
-	catalog_scan_end(&scan);
-	return ours;
 }
 
 /*
@@ -478,7 +457,7 @@ refuse_other_trigger(Oid relid, CreateTrigStmt *stmt)
 	bool		as_made;
 	Oid			index_table;
 
-	if (!OidIsValid(relid) || relid == given_trigger_by_us || place_has_parts(relid) ||
+	if (place_has_parts(relid) ||
 		(!OidIsValid(index_table_of(relid)) && !catalog_has_fact(registered_root(relid))))
 		return;
 	rel = try_relation_open(relid, AccessShareLock);

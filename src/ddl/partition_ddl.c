@@ -2,7 +2,7 @@
  *
  * partition_ddl.c
  *	  Keeps index tables in step when a partition of a fact table or an index table
- *	  is created, attached or detach.
+ *	  is created, attached or detached.
  *
  * When a partition of a fact table is attached or detached, the entries of its rows
  * are written or deleted in the same transaction: after the command, and before it.
@@ -59,10 +59,7 @@
 /* How many ms to pause before the lock that locks a partition's writers out is tried again. */
 #define PAUSE				50
 
-/* For each command that attaches or detaches a partition: the OIDs of the parent and of the partition. */
-static CommandNotes *named = NULL;
-
-static Oid	last_attached(Oid parent);
+static List *detached_partitions(Oid parent, CollectedATSubcmd *subcommand);
 static void handle_detached_partition(Oid root, Oid partition, AlterTableCmd *cmd);
 static void handle_attached_partition(Oid root, Oid partition);
 static bool takes_two_transactions(AlterTableCmd *cmd);
@@ -73,90 +70,88 @@ static void lock_detached(Oid partition, LOCKMODE mode);
 static void handle_new_index_partition(Oid index_table, Oid relid);
 
 /*
- * note_attach_detach
- *		Notes the tables that a command names before it attaches or detaches a partition.
- *
- * Users' event triggers that fire before ours when it has ended may give the names to other tables.
- */
-void
-note_attach_detach(AlterTableStmt *stmt, AlterTableCmd *cmd)
-{
-	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
-
-	begin_notes(&named, (Node *) stmt);
-	named->notes = list_make2_oid(RangeVarGetRelid(stmt->relation, NoLock, true),
-								  RangeVarGetRelid(castNode(PartitionCmd, cmd->def)->name, NoLock, true));
-	MemoryContextSwitchTo(old);
-}
-
-/*
  * handle_attach_detach
  *		Writes or deletes entries after a partition of a fact table was attached
- *		or detach.
- *
- * It is the one that had its name when the command began, or the one that has it now: another
- * session may have renamed them while the command waited, and an event trigger since.  It may
- * be both of them that belong to the fact table.  Functions that the command has called may have set
- * search_path, too, so that it is neither: of what is attached, the server knows best.  To handle one
- * that was handled before changes nothing.
+ *		or detached.
  */
 void
-handle_attach_detach(AlterTableStmt *stmt)
+handle_attach_detach(Oid parent, CollectedATSubcmd *subcommand)
 {
-	foreach_ptr(AlterTableCmd, cmd, stmt->cmds)
+	AlterTableCmd *cmd = castNode(AlterTableCmd, subcommand->parsetree);
+	Oid			root = registered_root(parent);
+
+	if (!catalog_has_fact(root))
+		return;
+	if (cmd->subtype != AT_AttachPartition)
 	{
-		List	   *noted;
-		Oid			parent;
-		List	   *partitions;
-
-		if (cmd->subtype != AT_AttachPartition && cmd->subtype != AT_DetachPartition &&
-			cmd->subtype != AT_DetachPartitionFinalize)
-			continue;
-		noted = take_notes(&named, (Node *) stmt);
-		parent = RangeVarGetRelid(stmt->relation, NoLock, true);
-		partitions = list_make1_oid(RangeVarGetRelid(((PartitionCmd *) cmd->def)->name, NoLock, true));
-		if (noted != NIL)
-		{
-			parent = OidIsValid(parent) ? parent : linitial_oid(noted);
-			partitions = list_append_unique_oid(partitions, lsecond_oid(noted));
-		}
-		if (cmd->subtype == AT_AttachPartition)
-		{
-			foreach_oid(altered, event_trigger_relations("pg_catalog.pg_event_trigger_ddl_commands()", true))
-				partitions = list_append_unique_oid(partitions, last_attached(altered));
-		}
-		foreach_oid(relid, partitions)
-		{
-			Oid			root = registered_root(cmd->subtype == AT_AttachPartition ? relid : parent);
-
-			if (!OidIsValid(parent) || !catalog_has_fact(root) || !OidIsValid(relid) || root == relid)
-				continue;
-			/* Nobody attaches tables of others, which must not be locked. */
-			if (cmd->subtype == AT_AttachPartition && owns_relation(relid, GetUserId()))
-				handle_attached_partition(root, relid);
-			else if (cmd->subtype != AT_AttachPartition)
-				handle_detached_partition(root, relid, cmd);
-		}
+		foreach_oid(partition, detached_partitions(parent, subcommand))
+			handle_detached_partition(root, partition, cmd);
+		return;
+	}
+	foreach_oid(partition, attached_partitions(parent, subcommand))
+	{
+		/* The others were handled by the commands that have attached them, if they have triggers of ours. */
+		if (foreach_current_index(partition) == 0 || !triggers_intact_on(list_make1_oid(partition), root))
+			handle_attached_partition(root, partition);
 	}
 }
 
-/* last_attached: returns the partition of a table that this transaction has attached last, or InvalidOid */
-static Oid
-last_attached(Oid parent)
+/*
+ * attached_partitions
+ *		Returns the partition of a table that a subcommand has attached, in a list.  Before 16 the server
+ *		does not tell which it is: it is among those that this transaction has attached, and the last of
+ *		them, which comes first, unless users' event triggers have attached others since.
+ */
+List *
+attached_partitions(Oid parent, CollectedATSubcmd *subcommand)
 {
-	CatalogScan scan = catalog_scan_begin(InheritsRelationId, InheritsParentIndexId, Anum_pg_inherits_inhparent, parent, NULL);
+	CatalogScan scan;
 	CommandId	when = FirstCommandId;
-	Oid			result = InvalidOid;
+	List	   *result = NIL;
 	HeapTuple	tuple;
 
+	if (OidIsValid(subcommand->address.objectId))
+		return list_make1_oid(subcommand->address.objectId);
+	scan = catalog_scan_begin(InheritsRelationId, InheritsParentIndexId, Anum_pg_inherits_inhparent, parent, NULL);
 	while (HeapTupleIsValid(tuple = catalog_scan_next(&scan)))
 	{
-		if (TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple->t_data)) &&
-			HeapTupleHeaderGetCmin(tuple->t_data) >= when)
+		Oid			relid = ((Form_pg_inherits) GETSTRUCT(tuple))->inhrelid;
+
+		if (!TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple->t_data)))
+			continue;
+		if (HeapTupleHeaderGetCmin(tuple->t_data) < when)
 		{
-			when = HeapTupleHeaderGetCmin(tuple->t_data);
-			result = ((Form_pg_inherits) GETSTRUCT(tuple))->inhrelid;
+			result = lappend_oid(result, relid);
+			continue;
 		}
+		when = HeapTupleHeaderGetCmin(tuple->t_data);
+		result = lcons_oid(relid, result);
+	}
+	catalog_scan_end(&scan);
+	return result;
+}
+
+/*
+ * detached_partitions
+ *		Returns the same of a partition that was detached.  Before 16 they are those that this transaction
+ *		has detached and that have triggers of ours: those that were handled have none.
+ */
+static List *
+detached_partitions(Oid parent, CollectedATSubcmd *subcommand)
+{
+	CatalogScan scan;
+	List	   *result = NIL;
+	HeapTuple	tuple;
+
+	if (OidIsValid(subcommand->address.objectId))
+		return list_make1_oid(subcommand->address.objectId);
+	scan = catalog_scan_begin(InheritsRelationId, InheritsParentIndexId, Anum_pg_inherits_inhparent, parent, SnapshotAny);
+	while (HeapTupleIsValid(tuple = catalog_scan_next(&scan)))
+	{
+		Oid			relid = ((Form_pg_inherits) GETSTRUCT(tuple))->inhrelid;
+
+		if (is_deleted_here(tuple->t_data) && has_triggers_of_ours(relid, false))
+			result = list_append_unique_oid(result, relid);
 	}
 	catalog_scan_end(&scan);
 	return result;
@@ -181,7 +176,7 @@ handle_detached_partition(Oid root, Oid partition, AlterTableCmd *cmd)
 				 errmsg("partition \"%s\" was detached with entries", get_rel_name(partition)),
 				 errdetail("When the command began, its name was that of another table."),
 				 errhint("The command might succeed if retried.")));
-	/* What has the name now may be another fact table, maybe of others, or a partition of one. */
+	/* Users' event triggers may have attached it elsewhere. */
 	if (catalog_fact_in_use(registered_root(partition)))
 		return;
 	note_detaching(partition);
@@ -386,34 +381,25 @@ lock_detached(Oid partition, LOCKMODE mode)
 
 /*
  * handle_new_partition
- *		Prepares a partition that was created by CREATE TABLE ... PARTITION OF; it has no
- *		rows, unless it is on another server, or event triggers of users have written some.
- *
- * 'schema' is that of CREATE SCHEMA, if the table was created by it, else NULL.
+ *		Prepares a table that was created, if it is a partition; it has no rows, unless it is on
+ *		another server, or event triggers of users have written some.
  */
 void
-handle_new_partition(CreateStmt *stmt, char *schema)
+handle_new_partition(Oid relid)
 {
-	Oid			relid;
 	Oid			root;
 	Relation	rel;
 	bool		written;
 
-	if (stmt->partbound == NULL)
+	if (!get_rel_relispartition(relid))
 		return;
-	relid = RangeVarGetRelid(schema == NULL || stmt->relation->schemaname != NULL ? stmt->relation :
-							 makeRangeVar(schema, stmt->relation->relname, -1), NoLock, true);
-	/* With IF NOT EXISTS it may be an older table, which others use. */
-	if (stmt->if_not_exists &&
-		!list_member_oid(event_trigger_relations("pg_catalog.pg_event_trigger_ddl_commands()", true), relid))
-		return;
-	if (OidIsValid(relid) && OidIsValid(index_table_of(relid)))
+	if (OidIsValid(index_table_of(relid)))
 	{
 		handle_new_index_partition(index_table_of(relid), relid);
 		return;
 	}
-	root = OidIsValid(relid) ? registered_root(relid) : InvalidOid;
-	if (!OidIsValid(root) || root == relid || !catalog_has_fact(root))
+	root = registered_root(relid);
+	if (root == relid || !catalog_has_fact(root))
 		return;
 	if (elsewhere->has(relid))
 	{
@@ -480,13 +466,14 @@ handle_new_index_partition(Oid index_table, Oid relid)
 				 errdetail("%s", why),
 				 errhint("Change the partitions with indextable.alter().")));
 	relation_close(rel, NoLock);
-	if (plain)
-		run_sql(get_extension_owner(), "ALTER TABLE %s SET (" STORAGE_PARAMETERS ")", held_name(relid));
-	revoke_all(relid, parent->rd_rel->relowner);
-	triggers_install_guard(index_table);
-	CommandCounterIncrement();
 	rel = relation_open(catalog_fact_of(index_table), AccessShareLock);
 	sync_index_table_owner(index_table, rel, true);
 	relation_close(rel, NoLock);
+	CommandCounterIncrement();
+	if (plain)
+		run_on_table(relid, "ALTER TABLE t SET (" STORAGE_PARAMETERS ")");
+	revoke_all(relid, table_owner(relid));
+	triggers_install_guard(index_table);
+	CommandCounterIncrement();
 	relation_close(parent, NoLock);
 }

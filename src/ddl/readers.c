@@ -17,6 +17,7 @@
 #include "catalog/pg_attribute.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
+#include "utils/aclchk_internal.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rls.h"
@@ -29,10 +30,9 @@
 #include "../util/sql.h"
 #include "ddl.h"
 
-static bool takes_select(GrantStmt *stmt);
-static bool is_named(Oid relid, GrantStmt *stmt);
-static bool loses_by(Oid role, GrantStmt *stmt);
-static void warn_of_fact_table(Oid fact, GrantStmt *stmt);
+static bool takes_select(InternalGrant *grant);
+static bool loses_by(Oid role, InternalGrant *grant);
+static void warn_of_fact_table(Oid fact, InternalGrant *grant);
 static List *readers_of(Oid relid);
 static List *add_readers(List *roles, Datum acl, Oid owner);
 static bool reads_less(Oid role, Oid fact);
@@ -43,71 +43,57 @@ static bool reads_less(Oid role, Oid fact);
  *		the command has been meant to hide.
  */
 void
-warn_of_readers(Node *command)
+warn_of_readers(CollectedCommand *command)
 {
-	if (IsA(command, AlterTableStmt))
+	if (command->type == SCT_AlterTable)
 	{
-		Oid			relid = RangeVarGetRelid(((AlterTableStmt *) command)->relation, NoLock, true);
+		Oid			relid = command->d.alterTable.objectId;
 
-		foreach_ptr(AlterTableCmd, cmd, ((AlterTableStmt *) command)->cmds)
+		foreach_ptr(CollectedATSubcmd, subcommand, command->d.alterTable.subcmds)
 		{
-			if (cmd->subtype == AT_EnableRowSecurity && OidIsValid(relid) && catalog_has_fact(relid))
+			if (castNode(AlterTableCmd, subcommand->parsetree)->subtype == AT_EnableRowSecurity && catalog_has_fact(relid))
 				warn_of_fact_table(relid, NULL);
 		}
 	}
-	else if (IsA(command, GrantStmt) && takes_select((GrantStmt *) command))
+	else if (command->type == SCT_Grant && takes_select(command->d.grant.istmt))
 	{
-		foreach_oid(fact, catalog_fact_tables())
+		foreach_oid(relid, command->d.grant.istmt->objects)
 		{
-			if (is_named(fact, (GrantStmt *) command))
-				warn_of_fact_table(fact, (GrantStmt *) command);
+			if (catalog_has_fact(relid))
+				warn_of_fact_table(relid, command->d.grant.istmt);
 		}
 	}
 }
 
-/* takes_select: returns whether a command revokes SELECT on tables */
+/* takes_select: returns whether a command revokes SELECT on tables, or on columns of them */
 static bool
-takes_select(GrantStmt *stmt)
+takes_select(InternalGrant *grant)
 {
-	if (stmt->is_grant || stmt->objtype != OBJECT_TABLE)
+	if (grant->is_grant || grant->objtype != OBJECT_TABLE)
 		return false;
-	foreach_ptr(AccessPriv, privilege, stmt->privileges)
+	foreach_ptr(AccessPriv, privilege, grant->col_privs)
 	{
 		if (privilege->priv_name == NULL || strcmp(privilege->priv_name, "select") == 0)
 			return true;
 	}
-	return stmt->privileges == NIL;
-}
-
-/* is_named: returns whether a REVOKE is about a table */
-static bool
-is_named(Oid relid, GrantStmt *stmt)
-{
-	foreach_ptr(Node, object, stmt->objects)
-	{
-		if (stmt->targtype == ACL_TARGET_ALL_IN_SCHEMA ? get_rel_namespace(relid) == get_namespace_oid(strVal(object), true) :
-			stmt->targtype == ACL_TARGET_OBJECT && RangeVarGetRelid((RangeVar *) object, NoLock, true) == relid)
-			return true;
-	}
-	return false;
+	return grant->all_privs || (grant->privileges & ACL_SELECT) != 0;
 }
 
 /* loses_by: returns whether a role may have lost privileges by a REVOKE */
 static bool
-loses_by(Oid role, GrantStmt *stmt)
+loses_by(Oid role, InternalGrant *grant)
 {
-	foreach_ptr(RoleSpec, grantee, stmt->grantees)
+	foreach_oid(grantee, grant->grantees)
 	{
-		if (grantee->roletype == ROLESPEC_PUBLIC ||
-			(role != ACL_ID_PUBLIC && has_privs_of_role(role, get_rolespec_oid(grantee, false))))
+		if (grantee == ACL_ID_PUBLIC || (role != ACL_ID_PUBLIC && has_privs_of_role(role, grantee)))
 			return true;
 	}
 	return false;
 }
 
-/* warn_of_fact_table: warns of the roles that read more of the index tables than of a fact table; stmt is the REVOKE, or NULL */
+/* warn_of_fact_table: warns of the roles that read more of the index tables than of a fact table; grant is the REVOKE, or NULL */
 static void
-warn_of_fact_table(Oid fact, GrantStmt *stmt)
+warn_of_fact_table(Oid fact, InternalGrant *grant)
 {
 	foreach_ptr(DefinitionRow, row, catalog_read_definitions(fact, InvalidOid))
 	{
@@ -116,7 +102,7 @@ warn_of_fact_table(Oid fact, GrantStmt *stmt)
 		initStringInfo(&roles);
 		foreach_oid(role, get_rel_name(row->index_table) != NULL ? readers_of(row->index_table) : NIL)
 		{
-			if ((stmt == NULL || loses_by(role, stmt)) && reads_less(role, fact))
+			if ((grant == NULL || loses_by(role, grant)) && reads_less(role, fact))
 				appendStringInfo(&roles, "%s%s", roles.len > 0 ? ", " : "",
 								 role == ACL_ID_PUBLIC ? "PUBLIC" : quote_identifier(GetUserNameFromId(role, false)));
 		}

@@ -8,19 +8,23 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/relation.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_inherits.h"
 #include "storage/lockdefs.h"
 #include "utils/lsyscache.h"
 
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
 #include "../indextable.h"
+#include "../util/relation.h"
 #include "ddl.h"
 
-static void refuse_child_of(RangeVar *parent);
-static void refuse_parent_of(RangeVar *child, bool inherits);
-static void refuse_own_index_tables(Oid parent, RangeVar *child);
+static void refuse_related(Oid parent, Oid child, char relkind, bool is_partition);
+static void refuse_child_of(Oid parent);
+static void refuse_parent_of(Oid child, bool inherits);
+static void refuse_own_index_tables(Oid parent, Oid child);
 static void refuse_references(List *elements);
 static void report_reference(Oid index_table);
 
@@ -38,9 +42,10 @@ refuse_relations(Node *command)
 
 		foreach_ptr(RangeVar, parent, stmt->inhRelations)
 		{
-			if (stmt->partbound == NULL ||
-				(IsA(stmt, CreateForeignTableStmt) && OidIsValid(index_table_of(RangeVarGetRelid(parent, NoLock, true)))))
-				refuse_child_of(parent);
+			Oid			relid = RangeVarGetRelid(parent, NoLock, true);
+
+			if (stmt->partbound == NULL || (IsA(stmt, CreateForeignTableStmt) && OidIsValid(index_table_of(relid))))
+				refuse_child_of(relid);
 		}
 		refuse_references(stmt->tableElts);
 	}
@@ -52,19 +57,14 @@ refuse_relations(Node *command)
 	else if (IsA(command, AlterTableStmt))
 	{
 		AlterTableStmt *stmt = (AlterTableStmt *) command;
+		Oid			relid = RangeVarGetRelid(stmt->relation, NoLock, true);
 
 		foreach_ptr(AlterTableCmd, cmd, stmt->cmds)
 		{
 			if (cmd->subtype == AT_AddInherit)
-			{
-				refuse_child_of((RangeVar *) cmd->def);
-				refuse_parent_of(stmt->relation, true);
-			}
+				refuse_related(RangeVarGetRelid((RangeVar *) cmd->def, NoLock, true), relid, RELKIND_RELATION, false);
 			else if (cmd->subtype == AT_AttachPartition)
-			{
-				refuse_parent_of(((PartitionCmd *) cmd->def)->name, false);
-				refuse_own_index_tables(RangeVarGetRelid(stmt->relation, NoLock, true), ((PartitionCmd *) cmd->def)->name);
-			}
+				refuse_related(relid, RangeVarGetRelid(((PartitionCmd *) cmd->def)->name, NoLock, true), RELKIND_RELATION, true);
 			else if (cmd->subtype == AT_AddConstraint || cmd->subtype == AT_AddColumn)
 				refuse_references(list_make1(cmd->def));
 		}
@@ -78,23 +78,21 @@ refuse_relations(Node *command)
  *		rows among them.
  */
 static void
-refuse_child_of(RangeVar *parent)
+refuse_child_of(Oid parent)
 {
-	Oid			relid = RangeVarGetRelid(parent, NoLock, true);
-
-	if (!OidIsValid(relid))
+	if (!OidIsValid(parent))
 		return;
-	if (OidIsValid(index_table_of(relid)))
+	if (OidIsValid(index_table_of(parent)))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot inherit from index table \"%s\"", parent->relname),
+				 errmsg("cannot inherit from index table \"%s\"", get_rel_name(parent)),
 				 errdetail("The rows of a child would appear as entries.")));
-	if (catalog_has_fact(relid) && catalog_fact_in_use(relid))
+	if (catalog_has_fact(parent) && catalog_fact_in_use(parent))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot inherit from table \"%s\" because it has index tables", parent->relname),
+				 errmsg("cannot inherit from table \"%s\" because it has index tables", get_rel_name(parent)),
 				 errdetail("The index tables would have no entries for the rows of a child."),
-				 errhint("First run %s", told_drop(relid))));
+				 errhint("First run %s", told_drop(parent))));
 }
 
 /*
@@ -107,21 +105,18 @@ refuse_child_of(RangeVar *parent)
  * for that only where the fact table is a partition.
  */
 static void
-refuse_parent_of(RangeVar *child, bool inherits)
+refuse_parent_of(Oid child, bool inherits)
 {
-	Oid			relid = RangeVarGetRelid(child, NoLock, true);
-
-	if (OidIsValid(relid) &&
-		(OidIsValid(catalog_fact_of(relid)) ||
-		 (inherits && catalog_has_fact(relid) && catalog_fact_in_use(relid))))
+	if (OidIsValid(child) &&
+		(OidIsValid(catalog_fact_of(child)) || (inherits && catalog_has_fact(child) && catalog_fact_in_use(child))))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 inherits ?
-				 errmsg("table \"%s\" cannot inherit from another table", child->relname) :
-				 errmsg("table \"%s\" cannot be a partition of another table", child->relname),
-				 OidIsValid(catalog_fact_of(relid)) ? errdetail("It is an index table.") :
+				 errmsg("table \"%s\" cannot inherit from another table", get_rel_name(child)) :
+				 errmsg("table \"%s\" cannot be a partition of another table", get_rel_name(child)),
+				 OidIsValid(catalog_fact_of(child)) ? errdetail("It is an index table.") :
 				 errdetail("It has index tables."),
-				 OidIsValid(catalog_fact_of(relid)) ? 0 : errhint("First run %s", told_drop(relid))));
+				 OidIsValid(catalog_fact_of(child)) ? 0 : errhint("First run %s", told_drop(child))));
 }
 
 /*
@@ -130,17 +125,15 @@ refuse_parent_of(RangeVar *child, bool inherits)
  *		has some.
  */
 static void
-refuse_own_index_tables(Oid parent, RangeVar *child)
+refuse_own_index_tables(Oid parent, Oid child)
 {
-	Oid			relid = RangeVarGetRelid(child, NoLock, true);
-
-	if (OidIsValid(parent) && OidIsValid(relid) && catalog_fact_in_use(registered_root(parent)) &&
-		catalog_fact_in_use(relid))
+	if (OidIsValid(parent) && OidIsValid(child) && catalog_fact_in_use(registered_root(parent)) &&
+		catalog_fact_in_use(child))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("table \"%s\" cannot be a partition of a table with index tables", child->relname),
+				 errmsg("table \"%s\" cannot be a partition of a table with index tables", get_rel_name(child)),
 				 errdetail("It has index tables of its own."),
-				 errhint("First run %s", told_drop(relid))));
+				 errhint("First run %s", told_drop(child))));
 }
 
 /*
@@ -163,21 +156,41 @@ refuse_references(List *elements)
 }
 
 /*
- * refuse_foreign_keys_of
- *		Refuses those of a table that was created: its statement does not have them any more when it
- *		has been run.
+ * refuse_relations_of
+ *		Refuses such relations that a table has after a command that has created it, altered it or
+ *		attached it, which undoes the command.
+ *
+ * While it waited for its locks, another session may have created an index table, or given the name of
+ * one, or of a fact table, to a table that the command names.  Now they are locked.
  */
 void
-refuse_foreign_keys_of(CreateStmt *stmt)
+refuse_relations_of(Oid relid)
 {
-	Oid			relid = RangeVarGetRelid(stmt->relation, NoLock, true);
-	Relation	rel = OidIsValid(relid) ? try_relation_open(relid, AccessShareLock) : NULL;
+	Relation	rel = try_relation_open(relid, AccessShareLock);
+	CatalogScan scan;
+	HeapTuple	tuple;
 
 	if (rel == NULL)
 		return;
 	foreach_ptr(ForeignKeyCacheInfo, key, RelationGetFKeyList(rel))
 		report_reference(index_table_of(key->confrelid));
+	scan = catalog_scan_begin(InheritsRelationId, InheritsRelidSeqnoIndexId, Anum_pg_inherits_inhrelid, relid, NULL);
+	while (HeapTupleIsValid(tuple = catalog_scan_next(&scan)))
+		refuse_related(((Form_pg_inherits) GETSTRUCT(tuple))->inhparent, relid, rel->rd_rel->relkind,
+					   rel->rd_rel->relispartition);
+	catalog_scan_end(&scan);
 	relation_close(rel, AccessShareLock);
+}
+
+/* refuse_related: refuses that a table of a kind is a partition of another, or a child of it by inheritance */
+static void
+refuse_related(Oid parent, Oid child, char relkind, bool is_partition)
+{
+	if (!is_partition || (relkind == RELKIND_FOREIGN_TABLE && OidIsValid(index_table_of(parent))))
+		refuse_child_of(parent);
+	refuse_parent_of(child, !is_partition);
+	if (is_partition)
+		refuse_own_index_tables(parent, child);
 }
 
 /* report_reference: raises the error for a foreign key that references an index table; InvalidOid: it does not */

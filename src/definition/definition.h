@@ -262,13 +262,12 @@ extern Partitioning *partitioning_lacking(Relation rel);
 #define MAX_INDEX_DATA		2680
 
 extern char *drop_not_null_of_key(IndexDef *def);
-extern void refuse_check_constraints(Oid index_table);
+extern Oid	make_index(Oid index_table, const char *name, List *columns, int nkeys, const char *tablespace, IndexDef *identity);
 extern char *primary_key_constraint(IndexDef *def, bool covering);
-extern void primary_key_add(IndexDef *def, bool covering, const char *tablespace, const char *drop);
+extern void primary_key_add(IndexDef *def, bool covering, const char *tablespace, const char *name);
 extern void primary_key_replace(IndexDef *def, bool covering);
 extern void primary_key_mark(Oid relid, const char *constraint, bool clustered, bool identity);
-extern char *row_index_columns(IndexDef *def);
-extern void row_index_make(Oid index_table, const char *columns);
+extern void row_index_make(IndexDef *def);
 extern void row_index_drop(Oid index_table);
 extern bool primary_key_covers(IndexDef *def, Relation primary_key);
 extern bool primary_key_can_cover(IndexDef *def);

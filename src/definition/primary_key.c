@@ -19,61 +19,87 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/table.h"
+#include "access/xact.h"
+#include "catalog/dependency.h"
 #include "catalog/heap.h"
+#include "catalog/index.h"
 #include "catalog/partition.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
 #include "commands/comment.h"
 #include "commands/defrem.h"
+#include "commands/event_trigger.h"
+#include "commands/tablecmds.h"
+#include "commands/tablespace.h"
 #include "mb/pg_wchar.h"
+#include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 
 #include "../catalog/catalog.h"
 #include "../indextable.h"
+#include "../util/as_owner.h"
 #include "../util/inherit.h"
 #include "../util/lock.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
 #include "../util/uncounted_reads.h"
+#include "../util/while_set.h"
 #include "definition.h"
 
 #define ROW_INDEX_COMMENT	"Finds the entries of a fact row; made by indextable"
 
+static List *primary_key_columns(IndexDef *def, bool covering, int *nkeys);
+static bool is_not_null(Oid relid, const char *column);
 static void place_index(Oid index_table, Oid index);
+static void move_index(Oid index, char *tablespace);
 static int32 declared_size(Form_pg_attribute att);
 static Size primary_key_max_covered_bytes(IndexDef *def);
 
 /*
- * primary_key_constraint
- *		Returns the constraint that is to be added to an index table as its primary key.  The
- *		table exists.  covering is whether the index covers the included fields.
+ * primary_key_columns
+ *		Returns the names of the columns of the primary key of an index table, which exists, and
+ *		then those that it covers; *nkeys becomes the number of the former.
  */
+static List *
+primary_key_columns(IndexDef *def, bool covering, int *nkeys)
+{
+	Relation	rel = table_open(def->relid, AccessShareLock);
+	int			nall = covering ? def->nident + def->nincludes : def->nident;
+	List	   *result = NIL;
+
+	*nkeys = def->is_unique ? def->nkeys : def->nident;
+	for (int i = 0; i < RelationGetNumberOfAttributes(rel) && list_length(result) < nall; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), i);
+
+		if (!att->attisdropped)
+			result = lappend(result, pstrdup(NameStr(att->attname)));
+	}
+	table_close(rel, NoLock);
+	return result;
+}
+
+/* primary_key_constraint: returns the same as the constraint of an ALTER TABLE, for a hint */
 char *
 primary_key_constraint(IndexDef *def, bool covering)
 {
 	StringInfoData sql;
-	int			nkey = def->is_unique ? def->nkeys : def->nident;
-	int			nall = covering ? def->nident + def->nincludes : def->nident;
-	Relation	rel = table_open(def->relid, AccessShareLock);
-	int			n = 0;
+	int			nkeys;
 
 	initStringInfo(&sql);
 	appendStringInfoString(&sql, def->sparse ? "PRIMARY KEY (" : "UNIQUE NULLS NOT DISTINCT (");
-	for (int i = 0; i < RelationGetNumberOfAttributes(rel) && n < nall; i++)
+	foreach_ptr(char, column, primary_key_columns(def, covering, &nkeys))
 	{
-		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), i);
+		int			i = foreach_current_index(column);
 
-		if (att->attisdropped)
-			continue;
-		appendStringInfo(&sql, "%s%s", n == 0 ? "" : n == nkey ? ") INCLUDE (" : ", ",
-						 quote_identifier(NameStr(att->attname)));
-		n++;
+		appendStringInfo(&sql, "%s%s", i == 0 ? "" : i == nkeys ? ") INCLUDE (" : ", ", quote_identifier(column));
 	}
 	appendStringInfoChar(&sql, ')');
-	table_close(rel, NoLock);
 	return sql.data;
 }
 
@@ -91,73 +117,75 @@ drop_not_null_of_key(IndexDef *def)
 }
 
 /*
- * refuse_check_constraints
- *		Raises an error if an index table, or a partition of it, has a CHECK constraint, or a child by
- *		inheritance, which may have one.
+ * make_index
+ *		Makes an index on columns of an index table, in a tablespace, or that of the database if it is
+ *		NULL, and returns its OID.  The first nkeys columns are its key, and the others are included.
+ *		If name is NULL, the server chooses one.  Unless identity is NULL, it is the primary key of this
+ *		index table.
  *
- * Where the server adds a primary key, it plans these constraints, which may call functions of the
- * owner, as the user who adds it: the owner of the extension.  To create one is refused, by the name of
- * the table and where event triggers fire (ddl/before_alter.c), and that is not everywhere; so is a child.
- * Under an older snapshot, the server includes partitions that are being detached.
+ * It is made as the owner of the index table, by its OID and not by SQL, so that no name leads to
+ * another table.  The right to create in the schema and the tablespace is not asked for: the owner
+ * may lack it, and the index is a part of what was created there.
  */
-void
-refuse_check_constraints(Oid index_table)
+Oid
+make_index(Oid index_table, const char *name, List *columns, int nkeys, const char *tablespace, IndexDef *identity)
 {
-	foreach_oid(relid, tree_of(index_table, NULL, NoLock, true))
-	{
-		Relation	rel = relation_open(relid, AccessShareLock);
-		TupleConstr *constraints = RelationGetDescr(rel)->constr;
-		List	   *children = rel->rd_rel->relkind == RELKIND_RELATION ? tree_children(relid, NULL, true) : NIL;
+	IndexStmt  *stmt = makeNode(IndexStmt);
+	Oid			index;
 
-		if (constraints != NULL && constraints->num_check > 0)
-			ereport(ERROR,
-					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("index table \"%s\" has a CHECK constraint", RelationGetRelationName(rel)),
-					 errdetail("Constraints are not checked when entries are written."),
-					 errhint("Run ALTER TABLE %s DROP CONSTRAINT %s;", quoted_relation(relid),
-							 quote_identifier(constraints->check[0].ccname))));
-		if (children != NIL)
-			ereport(ERROR,
-					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("index table \"%s\" has a child by inheritance", RelationGetRelationName(rel)),
-					 errdetail("The rows of a child appear as entries."),
-					 errhint("Run ALTER TABLE %s NO INHERIT %s;", quoted_relation(linitial_oid(children)),
-							 quoted_relation(relid))));
-		relation_close(rel, NoLock);
+	stmt->idxname = name == NULL ? NULL : pstrdup(name);
+	stmt->accessMethod = DEFAULT_INDEX_TYPE;
+	/* That of the database must not be named for a partitioned table. */
+	if (tablespace != NULL && get_tablespace_oid(tablespace, false) != MyDatabaseTableSpace)
+		stmt->tableSpace = pstrdup(tablespace);
+	stmt->unique = stmt->isconstraint = identity != NULL;
+	stmt->primary = identity != NULL && identity->sparse;
+	stmt->nulls_not_distinct = identity != NULL && !identity->sparse;
+	foreach_ptr(char, column, columns)
+	{
+		IndexElem  *element = makeNode(IndexElem);
+
+		element->name = column;
+		if (foreach_current_index(column) < nkeys)
+			stmt->indexParams = lappend(stmt->indexParams, element);
+		else
+			stmt->indexIncludingParams = lappend(stmt->indexIncludingParams, element);
 	}
+	AS_OWNER(table_owner(index_table));
+	index = define_index(index_table, stmt).objectId;
+	END_AS_OWNER();
+	CommandCounterIncrement();
+	return index;
 }
 
-/*
- * primary_key_add
- *		Makes the primary key of an index table, in a tablespace.  Unless drop is NULL, it
- *		takes the place and the name of the constraint of this name, which is dropped in the
- *		same command: without a primary key the index table would be taken for broken.
- */
+/* primary_key_add: makes the primary key of an index table, in a tablespace, with a name or, if that is NULL, one that the server chooses */
 void
-primary_key_add(IndexDef *def, bool covering, const char *tablespace, const char *drop)
+primary_key_add(IndexDef *def, bool covering, const char *tablespace, const char *name)
 {
-	Relation	rel;
-	Relation	index;
-	Oid			relid;
-	char	   *how = "ADD";
+	int			nkeys;
+	List	   *columns = primary_key_columns(def, covering, &nkeys);
 
-	if (drop != NULL)
-		how = psprintf("DROP CONSTRAINT %s, ADD CONSTRAINT %s", quote_identifier(drop), quote_identifier(drop));
-	refuse_check_constraints(def->relid);
-	run_sql(get_extension_owner(), "ALTER TABLE %s %s %s%s", held_name(def->relid), how, primary_key_constraint(def, covering),
-			in_tablespace("USING INDEX TABLESPACE", tablespace));
-	/* Event triggers have run, and may have done anything. */
-	rel = try_relation_open(def->relid, NoLock);
-	index = rel != NULL ? open_identity_index(rel, def->sparse) : NULL;
-	if (index == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("index table \"%s\" was altered while its primary key was being created", def->name),
-				 errhint("Check the event triggers of the database.")));
-	relid = RelationGetRelid(index);
-	relation_close(rel, NoLock);
-	index_close(index, AccessShareLock);
-	place_index(def->relid, relid);
+	/* They are so since create(), unless their owner has altered them. */
+	for (int i = 0; def->sparse && i < nkeys; i++)
+	{
+		char	   *column = list_nth(columns, i);
+
+		if (!is_not_null(def->relid, column))
+			run_on(def->relid, "ALTER TABLE t ALTER %s SET NOT NULL", quote_identifier(column));
+	}
+	place_index(def->relid, make_index(def->relid, name, columns, nkeys, tablespace, def));
+}
+
+/* is_not_null: returns whether a column of a table cannot be null */
+static bool
+is_not_null(Oid relid, const char *column)
+{
+	HeapTuple	tuple = SearchSysCacheAttName(relid, column);
+	bool		result = HeapTupleIsValid(tuple) && ((Form_pg_attribute) GETSTRUCT(tuple))->attnotnull;
+
+	if (HeapTupleIsValid(tuple))
+		ReleaseSysCache(tuple);
+	return result;
 }
 
 /*
@@ -182,6 +210,7 @@ primary_key_replace(IndexDef *def, bool covering)
 	index_close(index, NoLock);
 	table_close(rel, NoLock);
 	uncounted = begin_uncounted();
+	run_on(def->relid, "ALTER TABLE t DROP CONSTRAINT %s", quote_identifier(constraint));
 	primary_key_add(def, covering, tablespace, constraint);
 	primary_key_mark(def->relid, constraint, clustered, identity);
 	end_uncounted(uncounted);
@@ -197,10 +226,9 @@ void
 primary_key_mark(Oid relid, const char *constraint, bool clustered, bool identity)
 {
 	if (clustered)
-		run_sql(get_extension_owner(), "ALTER TABLE %s CLUSTER ON %s", held_name(relid), quote_identifier(constraint));
+		run_on(relid, "ALTER TABLE t CLUSTER ON %s", quote_identifier(constraint));
 	if (identity)
-		run_sql(get_extension_owner(), "ALTER TABLE %s REPLICA IDENTITY USING INDEX %s", held_name(relid),
-				quote_identifier(constraint));
+		run_on(relid, "ALTER TABLE t REPLICA IDENTITY USING INDEX %s", quote_identifier(constraint));
 }
 
 /*
@@ -220,16 +248,29 @@ place_index(Oid index_table, Oid index)
 
 		relation_close(leaf, NoLock);
 		if (OidIsValid(leaf_index) && get_rel_tablespace(leaf_index) != place)
-			run_sql(get_extension_owner(), "ALTER INDEX %s SET TABLESPACE %s", held_name(leaf_index),
-					quote_identifier(tablespace));
+			move_index(leaf_index, tablespace);
 	}
 }
 
-/* row_index_columns: returns the columns of the index by which a row's entries are found */
-char *
-row_index_columns(IndexDef *def)
+/*
+ * move_index
+ *		Moves an index to a tablespace.
+ *
+ * The owner may have no right to create there, although the partition is there already.  So it is moved
+ * as the owner of the extension, by its OID: no name leads elsewhere, and nobody's code is called.
+ */
+static void
+move_index(Oid index, char *tablespace)
 {
-	return column_list(def->relid, def->pk_attno, def->fact->npk);
+	AlterTableCmd *move = makeNode(AlterTableCmd);
+
+	move->subtype = AT_SetTableSpace;
+	move->name = tablespace;
+	AS_OWNER(get_extension_owner());
+	EventTriggerInhibitCommandCollection();
+	DO_AND_UNDO(EventTriggerUndoInhibitCommandCollection(), AlterTableInternal(index, list_make1(move), false));
+	END_AS_OWNER();
+	CommandCounterIncrement();
 }
 
 /*
@@ -239,22 +280,21 @@ row_index_columns(IndexDef *def)
  *		has made.
  */
 void
-row_index_make(Oid index_table, const char *columns)
+row_index_make(IndexDef *def)
 {
-	Oid			schema = get_rel_namespace(index_table);
-	char	   *name = ChooseRelationName(get_rel_name(index_table), NULL, "row_idx", schema, false);
-	Relation	rel = relation_open(index_table, AccessShareLock);
+	Oid			schema = get_rel_namespace(def->relid);
+	char	   *name = ChooseRelationName(get_rel_name(def->relid), NULL, "row_idx", schema, false);
+	Relation	rel = relation_open(def->relid, AccessShareLock);
 	const char *tablespace = tablespace_of(rel);
 	int			uncounted = begin_uncounted();
+	Oid			index;
 
 	relation_close(rel, NoLock);
-	run_sql(get_extension_owner(), "CREATE INDEX %s ON %s (%s)%s", quote_identifier(name),
-			held_name(index_table), columns, in_tablespace("TABLESPACE", tablespace));
+	index = make_index(def->relid, name, column_names(def->relid, def->pk_attno, def->fact->npk), def->fact->npk,
+					   tablespace, NULL);
 	end_uncounted(uncounted);
-	run_sql(get_extension_owner(), "COMMENT ON INDEX %s IS %s",
-			quote_qualified_identifier(get_namespace_name(schema), name),
-			quote_literal_cstr(ROW_INDEX_COMMENT));
-	place_index(index_table, get_relname_relid(name, schema));
+	CreateComments(index, RelationRelationId, 0, ROW_INDEX_COMMENT);
+	place_index(def->relid, index);
 }
 
 /*
@@ -274,7 +314,13 @@ row_index_drop(Oid index_table)
 		char	   *comment = GetComment(index_oid, RelationRelationId, 0);
 
 		if (comment != NULL && strcmp(comment, ROW_INDEX_COMMENT) == 0)
-			run_sql(get_extension_owner(), "DROP INDEX %s", held_name(index_oid));
+		{
+			ObjectAddress object;
+
+			ObjectAddressSet(object, RelationRelationId, index_oid);
+			performDeletion(&object, DROP_RESTRICT, PERFORM_DELETION_INTERNAL);
+			CommandCounterIncrement();
+		}
 	}
 }
 

@@ -328,7 +328,5 @@ void
 make_totals_index(IndexDef *def, const char *tablespace)
 {
 	if (def->nkeys > 0)
-		run_sql(get_extension_owner(), "CREATE INDEX ON %s (%s)%s", held_name(def->relid),
-				column_list(def->relid, def->ident, def->nkeys),
-				tablespace == NULL ? "" : in_tablespace("TABLESPACE", tablespace));
+		(void) make_index(def->relid, NULL, column_names(def->relid, def->ident, def->nkeys), def->nkeys, tablespace, NULL);
 }

@@ -61,7 +61,6 @@
 #include "../entry/writers.h"
 #include "../indextable.h"
 #include "../queue/queue.h"
-#include "../util/fired_triggers.h"
 #include "../util/inherit.h"
 #include "../util/memory.h"
 #include "../util/relation.h"
@@ -126,7 +125,7 @@ static void executor_end(QueryDesc *query);
 static void process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 							ProcessUtilityContext context, ParamListInfo params,
 							QueryEnvironment *queryEnv, DestReceiver *dest, QueryCompletion *qc);
-static void run_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
+static void alter_table(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 						ProcessUtilityContext context, ParamListInfo params,
 						QueryEnvironment *queryEnv, DestReceiver *dest, QueryCompletion *qc);
 static Written *written_table(Relation rel);
@@ -269,8 +268,8 @@ process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 			relation_close(rel, NoLock);
 		}
 	}
-	if (IsA(pstmt->utilityStmt, AlterTableStmt) || own_command_runs())
-		run_utility(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest, qc);
+	if (IsA(pstmt->utilityStmt, AlterTableStmt))
+		alter_table(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest, qc);
 	else
 		next_utility(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest, qc);
 	if (writes)
@@ -280,23 +279,14 @@ process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 		wake_workers_for_prepared();
 }
 
-/*
- * run_utility
- *		Runs ALTER TABLE, which checks foreign keys by queries that need exact answers, or a command
- *		that is one of ours, or is within one; that is counted, as fired_triggers.c asks for.
- */
+/* alter_table: runs ALTER TABLE, which checks foreign keys by queries that need exact answers */
 static void
-run_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
+alter_table(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 			ProcessUtilityContext context, ParamListInfo params,
 			QueryEnvironment *queryEnv, DestReceiver *dest, QueryCompletion *qc)
 {
-	bool		exact = exact_reads_only;
-	int			depth = command_depth;
-
-	exact_reads_only |= IsA(pstmt->utilityStmt, AlterTableStmt);
-	command_depth++;
-	DO_AND_UNDO(exact_reads_only = exact; command_depth = depth,
-				next_utility(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest, qc));
+	WHILE_SET(exact_reads_only, true,
+			  next_utility(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest, qc));
 }
 
 /*

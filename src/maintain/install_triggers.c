@@ -12,7 +12,7 @@
 
 #include "access/htup_details.h"
 #include "access/relation.h"
-#include "catalog/namespace.h"
+#include "catalog/dependency.h"
 #include "catalog/partition.h"
 #include "catalog/pg_partitioned_table.h"
 #include "catalog/pg_trigger.h"
@@ -30,15 +30,24 @@
 #include "../util/inherit.h"
 #include "../util/lock.h"
 #include "../util/sql.h"
-#include "../util/while_set.h"
 #include "maintain.h"
 
-static void create_trigger(Oid relid, const char *trigger);
-static void refuse_key_expressions(Oid table, bool of_index_table);
+/* Where the row triggers of a partitioned fact table are made. */
+typedef enum RowTriggers
+{
+	ON_ALL,						/* on the root, from which the server clones
+								 * them to its partitions */
+	ON_LEAVES,					/* on each partition that holds rows */
+	ON_LOCAL_LEAVES				/* on those that are on this server */
+} RowTriggers;
+
+static void drop_trigger(Oid relid, const char *name);
 static bool has_trigger(Oid relid, const char *name, char enabled, bool with_arguments);
 static bool is_own_trigger(Oid relid, const char *name);
-static bool needs_trigger(Oid relid, const FactTrigger *trigger, int kind, bool transactional, bool leaves_only);
+static bool needs_trigger(Oid relid, const FactTrigger *trigger, int kind, bool transactional, RowTriggers row_triggers);
+static RowTriggers place_of_row_triggers(Oid fact);
 static bool is_fed_only(Oid fact);
+static bool has_partitions_of_others(Oid table);
 static bool has_transactional(Oid fact);
 static bool has_queue_in_parts(Oid fact);
 static int	kind_of(Oid relid, Oid fact);
@@ -49,8 +58,6 @@ static HeapTuple guard_own_row(TriggerData *trigdata);
 static Oid	root_table(Relation rel);
 
 Oid			truncated_by_us = InvalidOid;
-Oid			given_trigger_by_us = InvalidOid;
-Oid			altered_by_us = InvalidOid;
 
 /*
  * triggers_install
@@ -59,8 +66,7 @@ Oid			altered_by_us = InvalidOid;
  *
  * The triggers have no column list and no WHEN, which would miss what BEFORE triggers
  * change.  They are enabled ALWAYS, so that they fire on a subscriber and while
- * session_replication_role is replica.  They are created as the extension's owner,
- * since the current user may not own every partition.
+ * session_replication_role is replica.  On each table they are created as its owner.
  */
 void
 triggers_install(Oid fact)
@@ -83,69 +89,26 @@ triggers_install(Oid fact)
 void
 triggers_install_on(Oid relid, Oid fact)
 {
-	Oid			owner = get_extension_owner();
 	bool		transactional = has_transactional(fact);
-	bool		leaves_only = is_fed_only(fact);
+	RowTriggers row_triggers = place_of_row_triggers(fact);
 	int			kind = kind_of(relid, fact);
 
 	for (Size i = 0; i < FACT_TRIGGERS; i++)
 	{
-		bool		cloned = fact_triggers[i].cloned && (kind & (ON_PARTITION | ON_FOREIGN)) != 0 && !leaves_only;
-		char	   *table;
+		bool		cloned = fact_triggers[i].cloned && (kind & (ON_PARTITION | ON_FOREIGN)) != 0 && row_triggers == ON_ALL;
 
 		/* These are made anew each time: Citus copies them to the shards. */
 		if ((fact_triggers[i].on & kind & ON_DISTRIBUTED) != 0)
 			place_of(relid)->triggers->install(relid, fact_triggers[i].name, fact_triggers[i].event, fact_triggers[i].level);
-		if (kind == ON_DISTRIBUTED || !needs_trigger(relid, &fact_triggers[i], kind, transactional, leaves_only) ||
+		if (kind == ON_DISTRIBUTED || !needs_trigger(relid, &fact_triggers[i], kind, transactional, row_triggers) ||
 			has_trigger(relid, fact_triggers[i].name, TRIGGER_FIRES_ALWAYS, false))
 			continue;
-		refuse_key_expressions(relid, false);
-		table = held_name(relid);
-		if (!cloned)
-			create_trigger(relid, psprintf("%s %s ON %s FOR EACH %s EXECUTE FUNCTION " IT_INTERNAL ".maintain()",
-										   fact_triggers[i].name, fact_triggers[i].event, table, fact_triggers[i].level));
-		run_sql(owner, "ALTER TABLE %s ENABLE ALWAYS TRIGGER %s", table, fact_triggers[i].name);
+		if (!cloned && !has_trigger(relid, fact_triggers[i].name, ANY_ENABLEMENT, false))
+			run_on(relid, "CREATE OR REPLACE TRIGGER %s %s ON t FOR EACH %s EXECUTE FUNCTION " IT_INTERNAL ".maintain()",
+				   fact_triggers[i].name, fact_triggers[i].event, fact_triggers[i].level);
+		run_on(relid, "ALTER TABLE %s t ENABLE ALWAYS TRIGGER %s", has_partitions_of_others(relid) ? "ONLY" : "",
+			   fact_triggers[i].name);
 	}
-}
-
-/*
- * refuse_key_expressions
- *		Raises an error if a table, or a partition of it, is partitioned by an expression: a fact table,
- *		or an index table.
- *
- * Neither can be: their keys have the columns that they are partitioned by.  But there are ways past
- * the checks of that.  The server plans the expression, which may call functions of the owner, where
- * triggers are created or enabled, as the user who does it: the owner of the extension.
- *
- * Under an older snapshot, the server includes partitions that are being detached.  All are locked,
- * so that nothing is attached below one meanwhile.
- */
-static void
-refuse_key_expressions(Oid table, bool of_index_table)
-{
-	if (get_rel_relkind(table) != RELKIND_PARTITIONED_TABLE)
-		return;
-	foreach_oid(relid, tree_of(table, NULL, ShareRowExclusiveLock, true))
-	{
-		HeapTuple	tuple = SearchSysCache1(PARTRELID, ObjectIdGetDatum(relid));
-
-		if (!HeapTupleIsValid(tuple))
-			continue;
-		if (!heap_attisnull(tuple, Anum_pg_partitioned_table_partexprs, NULL))
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 of_index_table ? errmsg("table \"%s\" cannot be a partition of an index table", get_rel_name(relid)) :
-					 errmsg("primary_key must have all columns that the table is partitioned by"),
-					 errdetail("Table \"%s\" is partitioned by an expression.", get_rel_name(relid))));
-		ReleaseSysCache(tuple);
-	}
-}
-
-/* create_trigger: creates a trigger of ours on a table, or replaces it, with no other command in its way */
-static void
-create_trigger(Oid relid, const char *trigger)
-{
-	WHILE_SET(given_trigger_by_us, relid, run_sql(get_extension_owner(), "CREATE OR REPLACE TRIGGER %s", trigger));
 }
 
 /*
@@ -199,10 +162,6 @@ triggers_remove(Oid fact, bool wait)
  *		Drops our triggers on a table and its partitions, because the table is no part of a
  *		fact table any more.  Those that the server has cloned are dropped with those that
  *		they were cloned from.
- *
- * They are dropped by SQL, so that Citus does it on all nodes.  If an event trigger of a superuser
- * gives the table's name to another one as the command begins, that one loses its trigger.  Its
- * index tables are then invalid, which is true, and repair() mends it.
  */
 void
 triggers_remove_from(Oid relid)
@@ -211,9 +170,24 @@ triggers_remove_from(Oid relid)
 	{
 		for (Size i = 0; i < FACT_TRIGGERS; i++)
 			if (is_own_trigger(table, fact_triggers[i].name))
-				run_sql(get_extension_owner(), "DROP TRIGGER %s ON %s", fact_triggers[i].name,
-						held_name(table));
+				drop_trigger(table, fact_triggers[i].name);
 	}
+}
+
+/* drop_trigger: drops a trigger: by SQL where Citus has the table, so that it does so on all nodes */
+static void
+drop_trigger(Oid relid, const char *name)
+{
+	ObjectAddress object;
+
+	if (place_is_taken(relid))
+	{
+		run_sql(table_owner(relid), "DROP TRIGGER %s ON %s", name, held_name(relid));
+		return;
+	}
+	ObjectAddressSet(object, TriggerRelationId, get_trigger_oid(relid, name, false));
+	performDeletion(&object, DROP_RESTRICT, PERFORM_DELETION_INTERNAL);
+	CommandCounterIncrement();
 }
 
 /*
@@ -229,43 +203,46 @@ triggers_install_guard(Oid index_table)
 		place_of(index_table)->triggers->install_guard(index_table);
 		return;
 	}
-	refuse_key_expressions(index_table, true);
 	foreach_oid(relid, list_with_partitions(index_table))
 	{
-		char	   *table = held_name(relid);
-
-		create_trigger(relid, psprintf(GUARD " BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s"
-									   " FOR EACH STATEMENT EXECUTE FUNCTION " IT_INTERNAL ".guard()", table));
+		run_on_table(relid, "CREATE OR REPLACE TRIGGER " GUARD " BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON t"
+					 " FOR EACH STATEMENT EXECUTE FUNCTION " IT_INTERNAL ".guard()");
 
 		/*
 		 * The server clones the row trigger of a partitioned table to its
 		 * partitions.
 		 */
 		if (relid == index_table)
-			create_trigger(relid, psprintf(GUARD_ROW " BEFORE INSERT OR UPDATE OR DELETE ON %s"
-										   " FOR EACH ROW EXECUTE FUNCTION " IT_INTERNAL ".guard()", table));
+			run_on_table(relid, "CREATE OR REPLACE TRIGGER " GUARD_ROW " BEFORE INSERT OR UPDATE OR DELETE ON t"
+						 " FOR EACH ROW EXECUTE FUNCTION " IT_INTERNAL ".guard()");
 	}
 	/* Guards that existed before may be disabled. */
 	if (!guards_intact(index_table))
 		foreach_oid(relid, list_with_partitions(index_table))
-			run_sql(get_extension_owner(), "ALTER TABLE %s ENABLE TRIGGER " GUARD ", ENABLE TRIGGER " GUARD_ROW,
-					held_name(relid));
+			run_on_table(relid, "ALTER TABLE t ENABLE TRIGGER " GUARD ", ENABLE TRIGGER " GUARD_ROW);
 }
 
 /* triggers_intact: returns whether a fact table and each of its partitions have all triggers of ours that they need */
 bool
 triggers_intact(Oid fact)
 {
-	bool		transactional = has_transactional(fact);
-	bool		leaves_only = is_fed_only(fact);
+	return triggers_intact_on(list_with_partitions(fact), fact);
+}
 
-	foreach_oid(relid, list_with_partitions(fact))
+/* triggers_intact_on: returns whether these of them have all that they need */
+bool
+triggers_intact_on(List *tables, Oid fact)
+{
+	bool		transactional = has_transactional(fact);
+	RowTriggers row_triggers = place_of_row_triggers(fact);
+
+	foreach_oid(relid, tables)
 	{
 		for (Size i = 0; i < FACT_TRIGGERS; i++)
 		{
 			int			kind = kind_of(relid, fact);
 
-			if (needs_trigger(relid, &fact_triggers[i], kind, transactional, leaves_only) &&
+			if (needs_trigger(relid, &fact_triggers[i], kind, transactional, row_triggers) &&
 				!has_trigger(relid, fact_triggers[i].name,
 							 kind == ON_DISTRIBUTED ? TRIGGER_FIRES_ON_ORIGIN : TRIGGER_FIRES_ALWAYS, kind == ON_DISTRIBUTED))
 				return false;
@@ -322,30 +299,60 @@ is_own_trigger(Oid relid, const char *name)
 	return found;
 }
 
-/*
- * needs_trigger
- *		Returns whether a table that is of this kind needs a trigger.
- *
- * With leaves_only, no row of a foreign partition needs to fire one, because it fires one
- * where it is; see is_fed_only().
- */
+/* needs_trigger: returns whether a table that is of this kind needs a trigger */
 static bool
-needs_trigger(Oid relid, const FactTrigger *trigger, int kind, bool transactional, bool leaves_only)
+needs_trigger(Oid relid, const FactTrigger *trigger, int kind, bool transactional, RowTriggers row_triggers)
 {
 	if ((trigger->on & kind) == 0 || (trigger->batches && !transactional))
 		return false;
-	return !trigger->cloned || !leaves_only || get_rel_relkind(relid) == RELKIND_RELATION;
+	return !trigger->cloned || row_triggers == ON_ALL || get_rel_relkind(relid) == RELKIND_RELATION ||
+		(row_triggers == ON_LEAVES && get_rel_relkind(relid) == RELKIND_FOREIGN_TABLE);
+}
+
+/*
+ * place_of_row_triggers
+ *		Returns where the row triggers of a fact table are made.
+ *
+ * If the root has them already, they stay.
+ */
+static RowTriggers
+place_of_row_triggers(Oid fact)
+{
+	for (Size i = 0; i < FACT_TRIGGERS; i++)
+		if (fact_triggers[i].cloned && is_own_trigger(fact, fact_triggers[i].name))
+			return ON_ALL;
+	return is_fed_only(fact) ? ON_LOCAL_LEAVES : has_partitions_of_others(fact) ? ON_LEAVES : ON_ALL;
+}
+
+/*
+ * has_partitions_of_others
+ *		Returns whether the owner of a table does not own all of its partitions.
+ *
+ * He may not create or enable a trigger of the table then, because the server clones it to the
+ * partitions, or enables it there, too.
+ */
+static bool
+has_partitions_of_others(Oid table)
+{
+	Oid			owner = table_owner(table);
+
+	foreach_oid(relid, list_with_partitions(table))
+	{
+		if (!owns_relation(relid, owner))
+			return true;
+	}
+	return false;
 }
 
 /*
  * is_fed_only
- *		Returns whether the local partitions of a fact table have row triggers one by one, so
- *		that foreign ones have none.
+ *		Returns whether no row of a foreign partition of a fact table needs to fire a trigger, because
+ *		it fires one where it is.
  *
  * The server modifies rows over there directly only if a foreign partition has no row
  * trigger, not even one that is disabled, and it clones those of the root to all
  * partitions.  What is written over there is in a feed, which is all that asynchronous
- * index tables need.  If the root has its trigger already, that stays.
+ * index tables need.
  */
 static bool
 is_fed_only(Oid fact)
@@ -357,9 +364,6 @@ is_fed_only(Oid fact)
 		if (!is_async(row))
 			return false;
 	}
-	for (Size i = 0; i < FACT_TRIGGERS; i++)
-		if (fact_triggers[i].cloned && OidIsValid(get_trigger_oid(fact, fact_triggers[i].name, true)))
-			return false;
 	return true;
 }
 
@@ -453,19 +457,4 @@ static Oid
 root_table(Relation rel)
 {
 	return rel->rd_rel->relispartition ? get_partition_parent(RelationGetRelid(rel), true) : RelationGetRelid(rel);
-}
-
-/*
- * is_own_alter
- *		Returns whether a command is the ALTER TABLE of the index table that the
- *		extension alters at this moment.
- *
- * Event triggers of others run during that command.  Whatever they do to other tables is
- * judged as at any other time.
- */
-bool
-is_own_alter(Node *command)
-{
-	return OidIsValid(altered_by_us) && IsA(command, AlterTableStmt) &&
-		RangeVarGetRelid(((AlterTableStmt *) command)->relation, NoLock, true) == altered_by_us;
 }

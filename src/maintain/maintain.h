@@ -119,20 +119,16 @@ extern void triggers_install(Oid fact);
 extern void triggers_install_on(Oid relid, Oid fact);
 extern void triggers_remove_from(Oid relid);
 extern bool triggers_intact(Oid fact);
+extern bool triggers_intact_on(List *tables, Oid fact);
 extern bool guards_intact(Oid index_table);
 extern bool triggers_remove(Oid fact, bool wait);
 extern void triggers_install_guard(Oid index_table);
 
 /*
- * The index table that the extension truncates, or alters, at this moment, and the table on
- * which it creates a trigger, or InvalidOid.  Who sets one of them restores what it was, also
- * after an error: code of others runs in such a command, and may bring about another one.
+ * The index table that the extension truncates at this moment, or InvalidOid.  Who sets it restores what
+ * it was, also after an error: code of others runs in such a command, and may bring about another one.
  */
 extern Oid	truncated_by_us;
-extern Oid	altered_by_us;
-extern Oid	given_trigger_by_us;
-
-extern bool is_own_alter(Node *command);
 
 /*
  * partition_entries.c: writes or deletes the entries of a partition that is attached,

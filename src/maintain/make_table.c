@@ -19,6 +19,7 @@
 #include "catalog/pg_am.h"
 #include "catalog/pg_inherits.h"
 #include "commands/defrem.h"
+#include "commands/tablecmds.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -40,6 +41,7 @@
 /* The fact table for which an index table is being filled, or InvalidOid; see refuse_write_beside(). */
 Oid			fact_being_filled = InvalidOid;
 
+static bool is_created_here(Oid relid, Oid owner);
 static void copy_dropped_column_layout(Oid relid, Relation parent);
 
 /*
@@ -205,19 +207,35 @@ create_bare_index_table(Oid creator, Oid schema, const char *name, const char *c
 		run_sql(creator, "CREATE TABLE %s (%s) USING heap WITH (" STORAGE_PARAMETERS ")%s%s",
 				quoted, columns, tablespace ? " TABLESPACE " : "", tablespace ? quote_identifier(tablespace) : "");
 	relid = get_relname_relid(name, schema);
-	if (!OidIsValid(relid))
+	if (!OidIsValid(creator))
+		creator = GetUserId();
+	if (!OidIsValid(relid) || !is_created_here(relid, creator))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("table %s was dropped or renamed while it was being created", quoted),
 				 errhint("Check the event triggers of the database.")));
-	if (owner != (OidIsValid(creator) ? creator : GetUserId()))
-		run_sql(get_extension_owner(), "ALTER TABLE %s OWNER TO %s", quoted,
-				quote_identifier(GetUserNameFromId(owner, false)));
+	/* By SQL this takes a superuser, unless the creator has the role of the owner. */
+	if (owner != creator)
+	{
+		ATExecChangeOwner(relid, owner, true, AccessExclusiveLock);
+		CommandCounterIncrement();
+	}
 	place_check_created(relid);
 	revoke_all(relid, owner);
 	if (partitioning != NULL)
 		make_partitions(creator, relid, partitioning);
 	return relid;
+}
+
+/* is_created_here: returns whether a table was created in this subtransaction, and belongs to a role */
+static bool
+is_created_here(Oid relid, Oid owner)
+{
+	Relation	rel = relation_open(relid, AccessShareLock);
+	bool		result = rel->rd_createSubid == GetCurrentSubTransactionId() && rel->rd_rel->relowner == owner;
+
+	relation_close(rel, NoLock);
+	return result;
 }
 
 /*
@@ -250,8 +268,7 @@ make_partitions(Oid creator, Oid parent, Partitioning *p)
 		copy_dropped_column_layout(spec->relid, rel);
 		relation_close(rel, NoLock);	/* ATTACH PARTITION checks that it is
 										 * not open */
-		run_sql(owner, "ALTER TABLE %s ATTACH PARTITION %s %s", quoted_relation(parent),
-				quoted_relation(spec->relid), spec->bound);
+		run_on(parent, "ALTER TABLE %s ATTACH PARTITION %s %s", quoted_relation(parent), held_name(spec->relid), spec->bound);
 		rel = relation_open(parent, NoLock);
 	}
 	end_uncounted(uncounted);
@@ -268,7 +285,7 @@ drop_placeholders(Oid relid, List *names)
 	foreach_ptr(char, column, names)
 		appendStringInfo(&drops, "%sDROP COLUMN %s", drops.len > 0 ? ", " : "", quote_identifier(column));
 	if (names != NIL)
-		run_sql(get_extension_owner(), "ALTER TABLE %s %s", held_name(relid), drops.data);
+		run_on(relid, "ALTER TABLE t %s", drops.data);
 }
 
 /*
@@ -311,7 +328,7 @@ copy_dropped_column_layout(Oid relid, Relation parent)
  *		Raises an error if a table that is about to be written is the fact table for which this
  *		transaction is filling an index table, or a partition of it.
  *
- * Event triggers of users fire in the commands that create() runs.  The index table has been filled by
+ * Functions of users may be called meanwhile, by indexes for example.  The index table has been filled by
  * then, and the triggers that keep it in step are not there yet.
  */
 void

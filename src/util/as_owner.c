@@ -27,6 +27,9 @@
 #include "fixed_settings.h"
 #include "memory.h"
 
+/* Of the server's tablespace.c, which no header declares. */
+extern PGDLLIMPORT char *default_tablespace;
+
 /* A switch that is under way. */
 typedef struct Switch
 {
@@ -47,9 +50,10 @@ static Switch *enter(Oid role, int sec);
 
 /*
  * enter_owner
- *		Begins a security-restricted operation of a user, under a fixed search_path; with
- *		fixes_settings, also under the settings of fixed_settings.c.  Does nothing if owner is
- *		InvalidOid.  Returns the number of switches around it.
+ *		Begins a security-restricted operation of a user, under a fixed search_path, and where the
+ *		caller's default_tablespace does not apply; with fixes_settings, also under the settings of
+ *		fixed_settings.c.  Does nothing if owner is InvalidOid.  Returns the number of switches
+ *		around it.
  *
  * Parsing and planning an expression need that, too: parsing looks up names, and planning calls
  * functions whose arguments are constants.
@@ -68,6 +72,9 @@ enter_owner(Oid owner, bool fixes_settings)
 	if (strcmp(namespace_search_path, "pg_catalog, pg_temp") != 0)
 		set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION,
 						  GUC_ACTION_SAVE, true, 0, false);
+	if (default_tablespace != NULL && default_tablespace[0] != '\0')
+		set_config_option("default_tablespace", "", PGC_USERSET, PGC_S_SESSION,
+						  GUC_ACTION_SAVE, true, 0, false);
 	if (fixes_settings)
 		fix_gucs();
 	return outer;
@@ -81,16 +88,6 @@ enter_caller(void)
 
 	if (outer > 0)
 		enter(switches[outer - 1].user, switches[outer - 1].sec);
-	return outer;
-}
-
-/* enter_user: goes on as a user who has come to a switch around this, with his security context */
-int
-enter_user(Oid user, int sec)
-{
-	int			outer = nswitches;
-
-	enter(user, sec);
 	return outer;
 }
 

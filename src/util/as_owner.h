@@ -35,7 +35,6 @@
 
 extern int	enter_owner(Oid owner, bool fixes_settings);
 extern int	enter_caller(void);
-extern int	enter_user(Oid user, int sec);
 extern bool is_owner_in_charge(Oid owner);
 extern int	roles_entered(void);
 extern Oid	user_outside(void);

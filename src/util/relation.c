@@ -95,6 +95,14 @@ open_if_free(Oid relid, Relation *rel)
 	return true;
 }
 
+/* is_deleted_here: returns whether this transaction has deleted a row of a catalog, or replaced it */
+bool
+is_deleted_here(HeapTupleHeader header)
+{
+	return (header->t_infomask & HEAP_XMAX_INVALID) == 0 && !HEAP_XMAX_IS_LOCKED_ONLY(header->t_infomask) &&
+		TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(header));
+}
+
 /* require_owner: raises an error if a table is not the current user's */
 void
 require_owner(Oid relid)
@@ -212,8 +220,8 @@ tablespace_of(Relation rel)
  *		Returns SQL that names a tablespace after the words of clause, or nothing for
  *		the database's own, which must not be named for a partitioned table.
  *
- * What is created without a name is in the database's own tablespace, as run_sql() sees
- * to it that default_tablespace does not matter.
+ * What is created without a name is in the database's own tablespace, as
+ * default_tablespace does not apply under AS_OWNER().
  */
 char *
 in_tablespace(const char *clause, const char *name)

@@ -31,6 +31,7 @@ typedef struct CatalogScan
 extern CatalogScan catalog_scan_begin(Oid catalog, Oid index, AttrNumber column, Oid value, Snapshot snapshot);
 extern HeapTuple catalog_scan_next(CatalogScan *scan);
 extern void catalog_scan_end(CatalogScan *scan);
+extern bool is_deleted_here(HeapTupleHeader header);
 extern Oid	get_equality_operator(Oid type);
 extern char *qualified_equality(Oid type);
 extern void prepare_sort(SortSupport sort, Oid type, Oid collation, bool abbreviate);

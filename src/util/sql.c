@@ -11,92 +11,183 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "access/xact.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
+#include "commands/event_trigger.h"
+#include "commands/tablecmds.h"
+#include "commands/trigger.h"
 #include "executor/spi.h"
 #include "lib/stringinfo.h"
+#include "nodes/makefuncs.h"
+#include "parser/analyze.h"
+#include "parser/parser.h"
+#include "storage/lmgr.h"
+#include "tcop/dest.h"
+#include "tcop/utility.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
+#include "utils/syscache.h"
 
 #include "as_owner.h"
-#include "fired_triggers.h"
 #include "sql.h"
+#include "while_set.h"
 
+Oid			altered_by_us = InvalidOid;
+
+static void run_part(RawStmt *parsed, Oid relid, const char *sql);
+static void run_by_oid(PlannedStmt *command, Oid relid, const char *sql);
+static void add_command(void *arg);
+static void execute_command(const char *sql);
 static int	fix_search_path(void);
 static uint64 execute_with_latest_snapshot(const char *sql, int nargs, Oid *types, Datum *values);
 static Rows copy_rows_of(int result, MemoryContext cxt);
-static Rows run_statement(Oid role, const char *sql,
-						  uint64 (*execute) (const char *sql, int nargs, Oid *types, Datum *values),
-						  int nargs, Oid *types, Datum *values);
 static void rethrow_error(MemoryContext cxt);
 static int	compare_names(const ListCell *a, const ListCell *b);
 
 /*
  * run_command
- *		Runs one command as a role, under AS_OWNER(), or as the current user if role is
- *		InvalidOid, with a fixed search_path.
+ *		Runs one command as a role, under AS_OWNER(), or as the current user if role is InvalidOid.
+ *		Names in it must be qualified and quoted.
  *
- * Names in the command must be qualified and quoted.  With a role, the caller's
- * default_tablespace does not apply to what the command creates.
+ * As a role, it is a part of what the user has run, as commands are that the server runs within others:
+ * it fires no event triggers.  These would run as that role, under a search_path that does not find what
+ * they name; and they are about DDL of users.  As the current user, it fires them as natively, and so it
+ * runs under his search_path.
  */
 void
 run_command(Oid role, const char *sql)
 {
-	int			nestlevel = NewGUCNestLevel();
-
-	if (OidIsValid(role))
-		set_config_option("default_tablespace", "", PGC_USERSET, PGC_S_SESSION,
-						  GUC_ACTION_SAVE, true, 0, false);
-	(void) run_statement(role, sql, NULL, 0, NULL, NULL);
-	AtEOXact_GUC(false, nestlevel);
-}
-
-/*
- * run_statement
- *		Runs SQL by a function, or by SPI_execute() if that is NULL, under AS_OWNER() as a role, or as
- *		the current user if role is InvalidOid, with a fixed search_path; returns the rows.
- */
-static Rows
-run_statement(Oid role, const char *sql, uint64 (*execute) (const char *sql, int nargs, Oid *types, Datum *values),
-			  int nargs, Oid *types, Datum *values)
-{
+	RawStmt    *parsed = linitial_node(RawStmt, raw_parser(sql, RAW_PARSE_DEFAULT));
 	MemoryContext cxt = CurrentMemoryContext;
-	OwnCommand	command;
-	Rows		rows;
-	int			nestlevel;
 
-	note_caller(&command.caller);
-	nestlevel = fix_search_path();
 	AS_OWNER(role);
-	own_command_begin(&command, execute == NULL);
 	PG_TRY();
 	{
-		SPI_connect();
-		if (execute != NULL)
-			(void) execute(sql, nargs, types, values);
+		if (OidIsValid(role) && !analyze_requires_snapshot(parsed))
+			run_part(parsed, InvalidOid, sql);
 		else
-		{
-			int			result = SPI_execute(sql, false, 0);
-
-			if (result < 0)
-				elog(ERROR, "%s: %s", SPI_result_code_string(result), sql);
-		}
-		rows = copy_rows(cxt);
-		SPI_finish();
+			execute_command(sql);
 	}
 	PG_CATCH();
 	{
-		own_command_end(&command);
 		rethrow_error(cxt);
 	}
 	PG_END_TRY();
-	own_command_end(&command);
 	END_AS_OWNER();
-	AtEOXact_GUC(false, nestlevel);
-	return rows;
+}
+
+/*
+ * run_on_table
+ *		Runs ALTER TABLE or CREATE TRIGGER on a table as its owner, and as a part of what the user has run, as
+ *		run_command() does.  The command may name it "t": the name is replaced by its OID.
+ *
+ * So the server itself sees to it that nothing is altered but this table, by nobody who may not do
+ * so, whatever was given its name meanwhile.  The owner needs no right on the schema of the table.
+ */
+void
+run_on_table(Oid relid, const char *sql)
+{
+	RawStmt    *parsed = linitial_node(RawStmt, raw_parser(sql, RAW_PARSE_DEFAULT));
+	MemoryContext cxt = CurrentMemoryContext;
+	Oid			owner = GetSysCacheOid1(RELOID, Anum_pg_class_relowner, ObjectIdGetDatum(relid));
+
+	if (!OidIsValid(owner))
+		report_dropped(relid);
+	AS_OWNER(owner);
+	PG_TRY();
+	{
+		run_part(parsed, relid, sql);
+	}
+	PG_CATCH();
+	{
+		rethrow_error(cxt);
+	}
+	PG_END_TRY();
+	END_AS_OWNER();
+}
+
+/*
+ * run_part
+ *		Runs a utility command as a part of another, on a table, or as it is if relid is InvalidOid.
+ *
+ * If the other is DDL, its event triggers are not told of this one either, except of what it drops.
+ */
+static void
+run_part(RawStmt *parsed, Oid relid, const char *sql)
+{
+	PlannedStmt *command = makeNode(PlannedStmt);
+	ErrorContextCallback callback = {.callback = add_command,.arg = unconstify(char *, sql),.previous = error_context_stack};
+
+	command->commandType = CMD_UTILITY;
+	command->utilityStmt = parsed->stmt;
+	command->stmt_location = parsed->stmt_location;
+	command->stmt_len = parsed->stmt_len;
+	error_context_stack = &callback;
+	CommandCounterIncrement();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	EventTriggerInhibitCommandCollection();
+	DO_AND_UNDO(EventTriggerUndoInhibitCommandCollection(),
+				if (OidIsValid(relid))
+				run_by_oid(command, relid, sql);
+				else
+				ProcessUtility(command, sql, false, PROCESS_UTILITY_SUBCOMMAND, NULL, NULL, None_Receiver, NULL));
+	PopActiveSnapshot();
+	CommandCounterIncrement();
+	error_context_stack = callback.previous;
+}
+
+/* run_by_oid: does what the server does for ALTER TABLE and CREATE TRIGGER, once it has found the table */
+static void
+run_by_oid(PlannedStmt *command, Oid relid, const char *sql)
+{
+	AlterTableUtilityContext context = {.pstmt = command,.queryString = sql,.relid = relid};
+	AlterTableStmt *stmt;
+	LOCKMODE	lock;
+
+	if (IsA(command->utilityStmt, CreateTrigStmt))
+	{
+		CreateTrigger((CreateTrigStmt *) command->utilityStmt, sql, relid, InvalidOid, InvalidOid, InvalidOid, InvalidOid,
+					  InvalidOid, NULL, false, false);
+		return;
+	}
+	stmt = castNode(AlterTableStmt, command->utilityStmt);
+	lock = AlterTableGetLockLevel(stmt->cmds);
+	LockRelationOid(relid, lock);
+	WHILE_SET(altered_by_us, relid, AlterTable(stmt, lock, &context));
+}
+
+/* add_command: adds to an error the command that has raised it, as SPI does */
+static void
+add_command(void *arg)
+{
+	int			position = geterrposition();
+
+	if (position > 0)
+	{
+		errposition(0);
+		internalerrposition(position);
+		internalerrquery(arg);
+	}
+	else
+		errcontext("SQL statement \"%s\"", (const char *) arg);
+}
+
+/* execute_command: runs a command as SPI does */
+static void
+execute_command(const char *sql)
+{
+	int			result;
+
+	SPI_connect();
+	result = SPI_execute(sql, false, 0);
+	if (result < 0)
+		elog(ERROR, "%s: %s", SPI_result_code_string(result), sql);
+	SPI_finish();
 }
 
 /* fix_search_path: begins a GUC nest level with a search_path that finds no operators of users; returns the level */
@@ -159,7 +250,26 @@ execute_with_latest_snapshot(const char *sql, int nargs, Oid *types, Datum *valu
 Rows
 query_with(Oid role, const char *sql, int nargs, Oid *types, Datum *values)
 {
-	return run_statement(role, sql, execute_with_latest_snapshot, nargs, types, values);
+	MemoryContext cxt = CurrentMemoryContext;
+	int			nestlevel = fix_search_path();
+	Rows		rows;
+
+	AS_OWNER(role);
+	PG_TRY();
+	{
+		SPI_connect();
+		(void) execute_with_latest_snapshot(sql, nargs, types, values);
+		rows = copy_rows(cxt);
+		SPI_finish();
+	}
+	PG_CATCH();
+	{
+		rethrow_error(cxt);
+	}
+	PG_END_TRY();
+	END_AS_OWNER();
+	AtEOXact_GUC(false, nestlevel);
+	return rows;
 }
 
 /*
@@ -283,15 +393,26 @@ quoted_relation(Oid relid)
 	return quote_qualified_identifier(schema, name);
 }
 
-/* column_list: returns the names of columns of a table, quoted, with commas between them */
+/* column_names: returns the names of columns of a table, as a list of char * */
+List *
+column_names(Oid relid, const AttrNumber *columns, int n)
+{
+	List	   *result = NIL;
+
+	for (int i = 0; i < n; i++)
+		result = lappend(result, get_attname(relid, columns[i], false));
+	return result;
+}
+
+/* column_list: returns them quoted, with commas between them */
 char *
 column_list(Oid relid, const AttrNumber *columns, int n)
 {
 	StringInfoData list;
 
 	initStringInfo(&list);
-	for (int i = 0; i < n; i++)
-		appendStringInfo(&list, "%s%s", i > 0 ? ", " : "", quote_identifier(get_attname(relid, columns[i], false)));
+	foreach_ptr(char, name, column_names(relid, columns, n))
+		appendStringInfo(&list, "%s%s", list.len > 0 ? ", " : "", quote_identifier(name));
 	return list.data;
 }
 

@@ -20,7 +20,14 @@
 /* run_sql: runs run_command(), with a command that is formatted as by printf() */
 #define run_sql(role, ...)	run_command(role, psprintf(__VA_ARGS__))
 
+/* run_on: does the same with run_on_table() */
+#define run_on(relid, ...)	run_on_table(relid, psprintf(__VA_ARGS__))
+
+/* The table that run_on_table() alters at this moment, or InvalidOid. */
+extern Oid	altered_by_us;
+
 extern void run_command(Oid role, const char *sql);
+extern void run_on_table(Oid relid, const char *sql);
 
 /* What query_with() has read: copies in the memory context of the caller. */
 typedef struct Rows
@@ -42,6 +49,7 @@ extern void send_rows(const char *sql, ParamListInfo params, Snapshot snapshot, 
 extern Datum row_value(const Rows *rows, uint64 row, int column);
 extern char *row_text(const Rows *rows, uint64 row, int column);
 extern char *quoted_relation(Oid relid);
+extern List *column_names(Oid relid, const AttrNumber *columns, int n);
 extern char *column_list(Oid relid, const AttrNumber *columns, int n);
 extern void sort_by_name(List *relations);
 pg_noreturn extern void report_dropped(Oid relid);

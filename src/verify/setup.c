@@ -28,7 +28,6 @@
 #include "../util/relation.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
-#include "../util/while_set.h"
 #include "verify.h"
 
 /* What is checked, and who is told of a problem. */
@@ -406,8 +405,7 @@ restore_partitions(Oid index_table, Oid fact_table)
 	relation_close(rel, NoLock);
 	if (lacking == NULL)
 		return;					/* mended meanwhile */
-	WHILE_SET(altered_by_us, index_table,
-			  make_partitions(get_extension_owner(), index_table, lacking));
+	make_partitions(get_extension_owner(), index_table, lacking);
 	CommandCounterIncrement();
 	rejections_retry_now(index_table, true);
 }
@@ -438,9 +436,8 @@ restore_persistence(Oid index_table, Oid fact_table)
 	if (get_rel_persistence(index_table) == get_rel_persistence(fact_table) || get_rel_relkind(index_table) != RELKIND_RELATION)
 		return;
 	lock_tree(fact_table, ShareRowExclusiveLock);
-	WHILE_SET(altered_by_us, index_table,
-			  run_sql(get_extension_owner(), "ALTER TABLE %s SET %s", held_name(index_table),
-					  get_rel_persistence(fact_table) == RELPERSISTENCE_UNLOGGED ? "UNLOGGED" : "LOGGED"));
+	run_on(index_table, "ALTER TABLE t SET %s",
+		   get_rel_persistence(fact_table) == RELPERSISTENCE_UNLOGGED ? "UNLOGGED" : "LOGGED");
 	CommandCounterIncrement();
 }
 
@@ -461,6 +458,6 @@ restore_row_index(Oid index_table, Oid fact_table)
 	def = definition_of_index_table(index_table);
 	if (def == NULL || !def->async || OidIsValid(def->row_index))
 		return;					/* mended or dropped meanwhile */
-	row_index_make(index_table, row_index_columns(def));
+	row_index_make(def);
 	CommandCounterIncrement();
 }

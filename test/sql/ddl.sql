@@ -210,38 +210,23 @@ SELECT * FROM differences;
 DROP TRIGGER a ON f_k;
 DROP TRIGGER z ON f_k;
 CALL fill();
--- event triggers
-CREATE EVENT TRIGGER a_start ON ddl_command_start WHEN TAG IN ('ALTER TABLE', 'DROP INDEX') EXECUTE FUNCTION attempt_in_event_trigger();
-SELECT indextable.alter('f_k', include => '{v}');
-DROP EVENT TRIGGER a_start;
-SELECT indextable.alter('f_k', include => '{}');
-CREATE EVENT TRIGGER z_end ON ddl_command_end WHEN TAG IN ('ALTER TABLE', 'DROP INDEX') EXECUTE FUNCTION attempt_in_event_trigger();
-SELECT indextable.alter('f_k', include => '{v}');
-DROP EVENT TRIGGER z_end;
-SELECT indextable.alter('f_k', 'async');
-CREATE EVENT TRIGGER a_drop ON sql_drop WHEN TAG IN ('ALTER TABLE', 'DROP INDEX') EXECUTE FUNCTION attempt_in_event_trigger();
-SELECT indextable.alter('f_k', 'transactional', include => '{}');
-DROP EVENT TRIGGER a_drop;
+-- event triggers, of which the extension's own commands fire none
+CREATE EVENT TRIGGER a_start ON ddl_command_start EXECUTE FUNCTION attempt_in_event_trigger();
+CREATE EVENT TRIGGER z_end ON ddl_command_end EXECUTE FUNCTION attempt_in_event_trigger();
+CREATE EVENT TRIGGER a_drop ON sql_drop EXECUTE FUNCTION attempt_in_event_trigger();
 CREATE EVENT TRIGGER a_rewrite ON table_rewrite EXECUTE FUNCTION attempt_in_event_trigger();
-SELECT indextable.alter('f_k', include => '{@d}');
-DROP EVENT TRIGGER a_rewrite;
+SELECT indextable.alter('f_k', include => '{v}');
+SELECT indextable.alter('f_k', 'async');
+SELECT indextable.alter('f_k', 'transactional', include => '{@d}');
 SELECT indextable.alter('f_k', include => '{}');
+DROP EVENT TRIGGER a_start;
+DROP EVENT TRIGGER z_end;
+DROP EVENT TRIGGER a_drop;
+DROP EVENT TRIGGER a_rewrite;
 SELECT * FROM differences;
--- the same everywhere, but for tables that the statement uses, and for those that have an index table that is half altered
+-- the same everywhere, but for tables that the statement uses
 SELECT command, what, string_agg(DISTINCT event, ', ' ORDER BY event) AS during FROM outcome GROUP BY command, what ORDER BY min(n), what;
 SELECT index_table, state FROM indextable.index_tables ORDER BY index_table::text;
--- what is altered while it takes over the new contents would not have their layout
-CREATE FUNCTION meddle() RETURNS event_trigger LANGUAGE plpgsql AS $$
-BEGIN
-	IF EXISTS (SELECT FROM pg_event_trigger_ddl_commands() WHERE objid = 'nested.f_k'::regclass) AND
-		NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = 'nested.f_k'::regclass AND attname = 'x') THEN
-		ALTER TABLE nested.f_k ADD x int;
-	END IF;
-END $$;
-CREATE EVENT TRIGGER meddle ON ddl_command_end WHEN TAG IN ('ALTER TABLE') EXECUTE FUNCTION meddle();
-SELECT indextable.alter('f_k', include => '{v}');
-DROP EVENT TRIGGER meddle;
-SELECT * FROM differences;
 DROP SCHEMA nested CASCADE;
 
 -- ---- index tables follow another type of a column: of the key, of a key field, of an included one and of the filter
