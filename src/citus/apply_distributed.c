@@ -80,6 +80,7 @@ indextable_lock_shards(PG_FUNCTION_ARGS)
 	Oid			type = INT8ARRAYOID;
 	Datum		value = PG_GETARG_DATUM(0);
 
+	require_citus("lock_shards");
 	WHILE_SET(LockTimeout, guard_is_left_out("the lock of the index tables' shards") ? 0 : PATIENCE,
 			  (void) query_with(InvalidOid, "SELECT pg_catalog.lock_shard_metadata(5, $1)", 1, &type, &value));
 	PG_RETURN_BOOL(true);

@@ -86,6 +86,17 @@ citus_kind(Oid relid)
 	return OidIsValid(citus_table_of_part(relid)) ? CITUS_SHARD : CITUS_NONE;
 }
 
+/* require_citus: refuses a function that only nodes of Citus call for each other, where there is no Citus */
+void
+require_citus(const char *function)
+{
+	if (!OidIsValid(get_relname_relid("pg_dist_partition", PG_CATALOG_NAMESPACE)))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("function \"%s.%s\" is only for nodes of Citus", IT_INTERNAL, function),
+				 errdetail("This database does not have the extension \"citus\".")));
+}
+
 /*
  * citus_table_of_part
  *		Returns the Citus table of which a table in the same schema has the name of a shard, or

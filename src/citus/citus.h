@@ -31,6 +31,7 @@ typedef enum CitusKind
 extern void citus_init(void);
 
 extern CitusKind citus_kind(Oid relid);
+extern void require_citus(const char *function);
 
 /* How a table is distributed. */
 typedef struct CitusTable

@@ -101,6 +101,7 @@ indextable_verify_shard(PG_FUNCTION_ARGS)
 
 	InitMaterializedSRF(fcinfo, 0);
 	verify_require_owner(index_table);
+	require_citus("verify_shard");
 	if (!OidIsValid(catalog_fact_of(index_table)) ||
 		!with_queue_locked(catalog_fact_of(index_table), verify_locked, &task))
 		report_not_index_table(index_table);

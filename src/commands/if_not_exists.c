@@ -12,8 +12,10 @@
 #include "postgres.h"
 
 #include "access/relation.h"
+#include "access/xact.h"
+#include "catalog/dependency.h"
 #include "catalog/namespace.h"
-#include "miscadmin.h"
+#include "catalog/pg_class.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/varlena.h"
@@ -79,19 +81,21 @@ is_bare_copy(Oid table, Oid fact_table)
 Oid
 replace_bare_copy(Oid existing, Relation fact)
 {
-	char	   *name;
+	ObjectAddress copy;
 
 	/* Who owns the fact table owns the copy, too. */
 	if (!is_bare_copy(existing, RelationGetRelid(fact)) || !lock_if_exists(existing, AccessExclusiveLock) ||
 		!is_bare_copy(existing, RelationGetRelid(fact)))
 		return existing;
-	name = held_name(existing);
-	if (query_as(table_owner(existing), "SELECT FROM %s LIMIT 1", name).n > 0)
+	if (query_as(table_owner(existing), "SELECT FROM %s LIMIT 1", held_name(existing)).n > 0)
 		return existing;
 	ereport(NOTICE,
 			(errmsg("table \"%s\" becomes an index table again", get_rel_name(existing)),
 			 errdetail("It had no rows, and only the columns and the comment of one.")));
-	run_sql(GetUserId(), "DROP TABLE %s", name);
+	/* By its OID: policies that the query has called may have given its name to another table. */
+	ObjectAddressSet(copy, RelationRelationId, existing);
+	performDeletion(&copy, DROP_RESTRICT, 0);
+	CommandCounterIncrement();
 	return InvalidOid;
 }
 

@@ -16,6 +16,7 @@
 #include "catalog/namespace.h"
 #include "catalog/partition.h"
 #include "catalog/pg_inherits.h"
+#include "catalog/pg_trigger.h"
 #include "commands/event_trigger.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
@@ -53,6 +54,7 @@ typedef struct DroppedParts
 } DroppedParts;
 
 static void note_dropped_parts(DroppedParts *parts);
+static Oid	table_of_dropped_trigger(Oid trigger);
 static void check_dropped_parts(DroppedParts *parts, Node *command);
 static bool is_refused(DropStmt *stmt, Oid relid);
 static Detach *detach_of(DropStmt *stmt, RangeVar *name, Oid relid);
@@ -150,8 +152,9 @@ note_dropped_parts(DroppedParts *parts)
 			continue;
 		if (is_trigger && !is_our_trigger(subobject))
 			continue;
-		relid = RangeVarGetRelid(makeRangeVar(schema, name, -1), NoLock, true);
-		if (!OidIsValid(relid))
+		if (is_trigger)
+			relid = table_of_dropped_trigger(relid);
+		if (get_rel_relkind(relid) == '\0')
 			continue;
 		if (is_trigger)
 			parts->triggers = list_append_unique_oid(parts->triggers, relid);
@@ -163,6 +166,16 @@ note_dropped_parts(DroppedParts *parts)
 				parts->columns = list_append_unique_oid(parts->columns, relid);
 		}
 	}
+}
+
+/* table_of_dropped_trigger: returns the table of a trigger that this transaction has dropped */
+static Oid
+table_of_dropped_trigger(Oid trigger)
+{
+	CommandId	when;
+	HeapTuple	tuple = last_deleted(TriggerRelationId, TriggerOidIndexId, Anum_pg_trigger_oid, trigger, &when);
+
+	return tuple == NULL ? InvalidOid : ((Form_pg_trigger) GETSTRUCT(tuple))->tgrelid;
 }
 
 /* check_dropped_parts: makes index tables invalid that have lost something, or refuses to drop it */
