@@ -343,9 +343,30 @@ CREATE EVENT TRIGGER log_user ON ddl_command_end WHEN tag IN ('CREATE SEQUENCE')
 SELECT indextable.create('logged.fact_k', 'logged.fact', '{k}', if_not_exists => true);
 SELECT tag, by FROM ddl_log;
 DROP EVENT TRIGGER log_user;
+-- nor is another table dropped to whose schema it gives the name
+CREATE SCHEMA swapped AUTHORIZATION regress_ddl_log;
+SELECT format('GRANT CREATE ON DATABASE %I TO regress_ddl_log', current_database()) \gexec
+SET ROLE regress_ddl_log;
+DROP TABLE logged.fact_k;
+CREATE TABLE logged.fact_k (k text NOT NULL, id int NOT NULL, PRIMARY KEY (k, id));
+COMMENT ON TABLE logged.fact_k IS :'comment';
+INSERT INTO logged.fact_k VALUES ('k', 1);
+CREATE FUNCTION swapped.swap() RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+	ALTER SCHEMA logged RENAME TO renamed;
+	ALTER SCHEMA swapped RENAME TO logged;
+	RETURN false;
+END $$;
+CREATE POLICY swap ON logged.fact_k USING (swapped.swap());
+ALTER TABLE logged.fact_k ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+RESET ROLE;
+CREATE TABLE swapped.fact_k (k text);
+SELECT indextable.create('logged.fact_k', 'logged.fact', '{k}', if_not_exists => true);
+TABLE swapped.fact_k;
+SELECT format('REVOKE CREATE ON DATABASE %I FROM regress_ddl_log', current_database()) \gexec
 RESET client_min_messages;
 SET client_min_messages = warning;
-DROP SCHEMA nested, logged, evil CASCADE;
+DROP SCHEMA nested, logged, swapped, evil CASCADE;
 DROP ROLE regress_ddl_log;
 RESET client_min_messages;
 SELECT index_table FROM indextable.index_tables;
