@@ -12,6 +12,7 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "access/transam.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "funcapi.h"
@@ -27,6 +28,7 @@
 #include "../entry/scans.h"
 #include "../indextable.h"
 #include "../place/place.h"
+#include "../util/as_owner.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
 #include "lookup.h"
@@ -369,11 +371,18 @@ lookup_reads_whole_rows(Lookup *lookup)
 	return lookup->rows || lookup->def->fact_document == NO_DOCUMENT;
 }
 
-/* row_as_document: returns a row as to_jsonb() does, in memory that is kept until the next row */
+/*
+ * row_as_document
+ *		Returns a row as to_jsonb() does, in memory that is kept until the next row.
+ *
+ * A type of a user may have a cast to JSON, which is code of that user: it runs as the owner, under
+ * the settings of the session, as to_jsonb() shows times in its time zone.
+ */
 static Datum
 row_as_document(Lookup *lookup, TupleTableSlot *row)
 {
 	TupleDesc	desc = row->tts_tupleDescriptor;
+	Oid			owner = InvalidOid;
 	MemoryContext old;
 	Datum		result;
 
@@ -387,7 +396,16 @@ row_as_document(Lookup *lookup, TupleTableSlot *row)
 	MemoryContextReset(lookup->row_cxt);
 	old = MemoryContextSwitchTo(lookup->row_cxt);
 	slot_getallattrs(row);
-	result = FunctionCall1(&lookup->to_jsonb, HeapTupleGetDatum(heap_form_tuple(desc, row->tts_values, row->tts_isnull)));
+	for (int i = 0; i < desc->natts; i++)
+	{
+		if (TupleDescAttr(desc, i)->atttypid >= FirstNormalObjectId)
+			owner = lookup->factdef->owner;
+	}
+	AS_OWNER_WITH(owner, false);
+	{
+		result = FunctionCall1(&lookup->to_jsonb, HeapTupleGetDatum(heap_form_tuple(desc, row->tts_values, row->tts_isnull)));
+	}
+	END_AS_OWNER();
 	MemoryContextSwitchTo(old);
 	return result;
 }

@@ -306,6 +306,12 @@ CREATE INDEX ON m.f_as ((v + m.code(1, 'index'))) WHERE m.code(true, 'predicate'
 CREATE INDEX ON m.f_tot (m.code(k));
 CREATE INDEX ON m.f_parts ((v + m.code(1, 'index')));
 CREATE STATISTICS m.s ON (k || m.code('x'::text, 'statistics')), id FROM m.f_k;
+CREATE TYPE m.mood AS ENUM ('calm');
+CREATE FUNCTION m.as_json(m.mood) RETURNS json LANGUAGE plpgsql AS $$ BEGIN PERFORM m.spy('cast'); RETURN '1'; END $$;
+CREATE CAST (m.mood AS json) WITH FUNCTION m.as_json(m.mood);
+CREATE TABLE m.row (id int PRIMARY KEY, k text, moods m.mood[]);
+INSERT INTO m.row VALUES (1, 'k1', '{calm}');
+SELECT indextable.create('m.row_k', 'm.row', '{@k}') \gset
 ANALYZE m.f, m.f_k, m.f_as, m.f_tot, m.f_parts;
 UPDATE m.f SET doc = jsonb_set(doc, '{k}', '"k1"') WHERE id % 7 = 0;
 TRUNCATE m.log;
@@ -318,6 +324,7 @@ SQL
 		(map { "SELECT indextable.definition('m.$_')" } qw(f_k f_e f_parts)),
 		"SELECT * FROM indextable.profile('m.f', '{k}')", "SELECT * FROM indextable.advise('m.f')", "SELECT * FROM indextable.advise('m.f', '{k}')",
 		"SELECT * FROM indextable.lookup('m.f_k', '{\"k\": \"k1\"}')", "SELECT * FROM indextable.lookup('m.f_e', '{\"e\": \"k1x\"}')",
+		"SELECT * FROM indextable.lookup('m.row_k', '{\"k\": \"k1\"}')", "SELECT * FROM indextable.query('m.row_k', '{\"k\": \"k1\"}', with_document => true)",
 		"SELECT * FROM indextable.query('m.f_as', '{\"k\": \"k1\"}')", "SELECT * FROM indextable.totals('m.f_tot')",
 		"SELECT indextable.wait('m.f_as')", "SELECT indextable.drain('m.f')",
 		(map { "SET indextable.planner = $_; SELECT id FROM m.f WHERE doc ->> 'k' = 'k1'; SELECT doc ->> 'k', count(*) FROM m.f GROUP BY 1; SELECT id FROM m.f WHERE (doc ->> 'v')::int BETWEEN 5 AND 7" } qw(on force)),
