@@ -95,12 +95,14 @@ put_off_ops(IndexDef *def, OpList *list)
  * apply
  *		Applies operations that were put off, and keeps them only if this subtransaction may abort
  *		without their owner.  Returns false if that has to wait; before the commit it raises an error.
+ *		Those of an index table that has been dropped count as applied.
  */
 static bool
 apply(PutOff *p, bool at_commit)
 {
 	bool		keep = !belongs_to(p->owner, GetCurrentSubTransactionId());
 	bool		pushed = !ActiveSnapshotSet();
+	bool		dropped = get_rel_relkind(p->def->relid) == '\0';
 	bool		done;
 
 	/*
@@ -111,8 +113,8 @@ apply(PutOff *p, bool at_commit)
 	if (pushed)
 		PushActiveSnapshot(GetTransactionSnapshot());
 	WHILE_SET(applying_put_off, true,
-			  done = at_commit || make_room_for_ops(p->def, &p->list);
-			  if (done)
+			  done = dropped || at_commit || make_room_for_ops(p->def, &p->list);
+			  if (done && !dropped)
 			  (void) apply_ops(p->def, &p->list, keep));
 	if (pushed)
 		PopActiveSnapshot();
