@@ -48,6 +48,7 @@ static void run_lookup(FunctionCallInfo fcinfo, int arg, bool rows);
 static bool is_newer_than_snapshot(Lookup *lookup);
 static void scan_entries(Lookup *lookup);
 static bool may_compute_entries(Lookup *lookup);
+static bool are_of_fact_rows(Lookup *lookup);
 static bool calls_forbidden_function(Node *node, void *context);
 static bool is_forbidden_function(Oid function, void *context);
 static bool wait_until_fresh(Oid index_table, int64 max_lag, int64 timeout);
@@ -265,7 +266,7 @@ lookup_check_access(Lookup *lookup)
 		(check_enable_rls(lookup->factdef->relid, InvalidOid, false) == RLS_ENABLED ||
 		 (lookup_reads_whole_rows(lookup) && has_virtual_columns(RelationGetDescr(lookup->fact))));
 	lookup->copies = def->doc_attno != 0 && !lookup->rows && !lookup->secured && !lookup->entries_only &&
-		(granted || !def->async);
+		(granted || are_of_fact_rows(lookup));
 	if (!lookup->copies && !lookup->entries_only)
 	{
 		result = pg_class_aclcheck(lookup->factdef->relid, GetUserId(), ACL_SELECT);
@@ -320,8 +321,8 @@ require_active(IndexDef *def)
  *		could, so that it takes no right on the index table.
  *
  * He has to be allowed to read the whole fact table, and to call the functions that entries are
- * computed by.  Where entries are shown, no policy may hide rows from him, and they must not be
- * those of rows as they were.
+ * computed by.  Where entries are shown, no policy may hide rows from him, and they must be those of
+ * rows that he can read.
  */
 static bool
 may_compute_entries(Lookup *lookup)
@@ -330,8 +331,22 @@ may_compute_entries(Lookup *lookup)
 
 	return pg_class_aclcheck(fact, GetUserId(), ACL_SELECT) == ACLCHECK_OK &&
 		(!lookup->shows_entries ||
-		 (!lookup->def->async && check_enable_rls(fact, InvalidOid, false) != RLS_ENABLED)) &&
+		 (are_of_fact_rows(lookup) && check_enable_rls(fact, InvalidOid, false) != RLS_ENABLED)) &&
 		!calls_forbidden_function((Node *) definition_nodes(lookup->def), NULL);
+}
+
+/*
+ * are_of_fact_rows
+ *		Returns whether entries have only what a query of the fact table would read with the same right: not
+ *		if they may be those of rows as they were, or of rows on other servers, which decide by a role of
+ *		theirs who may read them.
+ */
+static bool
+are_of_fact_rows(Lookup *lookup)
+{
+	FactDef    *fact = lookup->factdef;
+
+	return !lookup->def->async && (!fact->partitioned || OidIsValid(fact->pk_index) || elsewhere->leaves(fact->relid) == NIL);
 }
 
 /* calls_forbidden_function: returns whether a node calls a function, also by an operator, that the current user may not call */
