@@ -110,7 +110,7 @@ feed_servers(Oid fact)
 void
 feeds_require(FactDef *def, Oid relid)
 {
-	List	   *tables = tables_on(relid, InvalidOid);
+	List	   *tables = tables_on(def->relid, relid, InvalidOid);
 
 	while (tables != NIL)
 		(void) take_from(def, next_group(&tables), 0, answer_deadline());
@@ -168,7 +168,7 @@ feed_take(FactDef *def, FeedBatch *batch)
 {
 	MemoryContext cxt = CurrentMemoryContext;
 	MemoryContext group_cxt = AllocSetContextCreate(cxt, "indextable feed", ALLOCSET_DEFAULT_SIZES);
-	List	   *tables = tables_on(def->relid, batch->server);
+	List	   *tables = tables_on(def->relid, def->relid, batch->server);
 	int			nestlevel = NewGUCNestLevel();
 
 	fix_gucs();
@@ -344,7 +344,7 @@ static void
 feed_count(FactDef *def, FeedBatch *batch)
 {
 	static const Oid types[] = {INT8OID, FLOAT8OID};
-	List	   *tables = tables_on(def->relid, batch->server);
+	List	   *tables = tables_on(def->relid, def->relid, batch->server);
 
 	batch->backlog = 0;
 	batch->oldest = DT_NOEND;
@@ -397,7 +397,7 @@ feeds_wait(Oid fact, int64 max_lag, TimestampTz until)
 	(void) feed_ack_applied();
 	foreach_oid(server, servers)
 	{
-		foreach_ptr(RemoteTable, table, tables_on(fact, server))
+		foreach_ptr(RemoteTable, table, tables_on(fact, fact, server))
 		{
 			if (!wait_for_feed(table, max_lag, until, last))
 				return false;

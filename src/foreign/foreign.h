@@ -101,6 +101,7 @@ extern void foreign_plan_fetch(FactDef *def, Bitmapset *columns, PartitionKeys *
 /* remote_table.c: tables of other servers */
 extern bool is_foreign(Oid relid);
 extern List *foreign_leaves(Oid relid);
+extern Oid	reading_role(Oid fact, Oid partition);
 
 /*
  * foreign_snapshot.c: takes snapshots of the same moment on all servers that have partitions

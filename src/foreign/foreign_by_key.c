@@ -107,7 +107,7 @@ foreign_by_key_fetch(RowRequest *request, Oid *partitions, Datum *keys, int n,
 	parts = by_partition(request->def, partitions, keys, n, &nparts);
 	for (int from = 0; from < nparts; from = to)
 	{
-		Oid			role = request->as_owner ? table_owner(parts[from].relid) : InvalidOid;
+		Oid			role = request->as_owner ? reading_role(request->def->relid, parts[from].relid) : InvalidOid;
 
 		for (to = from + 1; to < nparts && (!request->as_owner || table_owner(parts[to].relid) == role); to++)
 			;

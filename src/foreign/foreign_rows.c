@@ -113,7 +113,7 @@ begin_scan(FactDef *def, Relation leaf, const char *sql, AttrNumber *columns, in
 
 	scan->def = def;
 	scan->columns = columns;
-	scan->owner = leaf->rd_rel->relowner;
+	scan->owner = reading_role(def->relid, RelationGetRelid(leaf));
 	scan->cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable foreign rows", ALLOCSET_DEFAULT_SIZES);
 	scan->slot = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
 	AS_OWNER(scan->owner);

@@ -45,7 +45,7 @@ static List *writers_out = NIL;
 /* Whether this transaction has rolled back a subtransaction that may have used other servers. */
 static bool use_was_rolled_back = false;
 
-static List *source_of(Oid leaf);
+static List *source_of(Oid fact, Oid leaf);
 static bool has_synchronized_snapshots(Oid fact);
 static void unlock_fact(Oid relid);
 
@@ -145,10 +145,10 @@ note_writers_locked_out(Oid fact)
 
 /* source_of: returns the OIDs of the server that has a partition, which it locks, and of the role as which that is read */
 static List *
-source_of(Oid leaf)
+source_of(Oid fact, Oid leaf)
 {
 	Relation	rel = relation_open(leaf, AccessShareLock);
-	List	   *source = list_make2_oid(GetForeignTable(leaf)->serverid, rel->rd_rel->relowner);
+	List	   *source = list_make2_oid(GetForeignTable(leaf)->serverid, reading_role(fact, leaf));
 
 	relation_close(rel, NoLock);
 	return source;
@@ -166,7 +166,7 @@ has_synchronized_snapshots(Oid fact)
 		return false;
 	foreach_oid(relid, foreign_leaves(fact))
 	{
-		if (!list_member(synchronized_sources, source_of(relid)))
+		if (!list_member(synchronized_sources, source_of(fact, relid)))
 			return false;
 	}
 	return true;
@@ -204,7 +204,7 @@ get_synchronized_snapshot(FactDef *def, Relation fact)
 
 	foreach_oid(relid, foreign_leaves(def->relid))
 	{
-		List	   *found = source_of(relid);
+		List	   *found = source_of(def->relid, relid);
 		Portal		opened;
 
 		if (list_member(sources, found))

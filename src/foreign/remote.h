@@ -24,7 +24,7 @@ typedef struct RemoteTable
 	char	   *literal;		/* its name, as a constant of SQL */
 } RemoteTable;
 
-extern List *tables_on(Oid relid, Oid server);
+extern List *tables_on(Oid fact, Oid relid, Oid server);
 extern List *next_group(List **tables);
 extern char *remote_columns(FactDef *def, Oid relid);
 

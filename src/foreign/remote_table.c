@@ -8,50 +8,50 @@
  */
 #include "postgres.h"
 
-#include "access/relation.h"
 #include "catalog/indexing.h"
 #include "catalog/pg_index.h"
 #include "commands/defrem.h"
 #include "foreign/foreign.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 
+#include "../catalog/catalog.h"
 #include "../indextable.h"
 #include "../util/inherit.h"
 #include "../util/relation.h"
 #include "foreign.h"
 #include "remote.h"
 
-static RemoteTable *remote_table(Oid relid);
+static RemoteTable *remote_table(Oid fact, Oid relid);
 static bool has_unique_index(Oid relid);
 
 /*
  * tables_on
- *		Lists the tables (RemoteTable *) of the foreign partitions of a table that are on a
- *		server, or on any if that is InvalidOid.
+ *		Lists the tables (RemoteTable *) of the foreign partitions of a table, a fact table or a partition of
+ *		one, that are on a server, or on any if that is InvalidOid.
  */
 List *
-tables_on(Oid relid, Oid server)
+tables_on(Oid fact, Oid relid, Oid server)
 {
 	List	   *tables = NIL;
 
 	foreach_oid(leaf, foreign_leaves(relid))
 	{
 		if (!OidIsValid(server) || GetForeignTable(leaf)->serverid == server)
-			tables = lappend(tables, remote_table(leaf));
+			tables = lappend(tables, remote_table(fact, leaf));
 	}
 	return tables;
 }
 
-/* remote_table: returns the table on another server that a foreign table stands for */
+/* remote_table: returns the table on another server that a foreign partition stands for */
 static RemoteTable *
-remote_table(Oid relid)
+remote_table(Oid fact, Oid relid)
 {
 	ForeignTable *table = GetForeignTable(relid);
 	const char *schema = get_namespace_name(get_rel_namespace(relid));
 	const char *name = get_rel_name(relid);
-	Relation	rel = relation_open(relid, AccessShareLock);
 	RemoteTable *result = palloc(sizeof(RemoteTable));
 
 	foreach_ptr(DefElem, option, table->options)
@@ -63,15 +63,33 @@ remote_table(Oid relid)
 	}
 	result->relid = relid;
 	result->server = table->serverid;
-	result->owner = rel->rd_rel->relowner;
+	result->owner = reading_role(fact, relid);
 	result->literal = quote_literal_cstr(quote_qualified_identifier(schema, name));
-
-	/*
-	 * The lock is not kept: a foreign table that this transaction has locked
-	 * counts as one that it has read.
-	 */
-	relation_close(rel, AccessShareLock);
 	return result;
+}
+
+/*
+ * reading_role
+ *		Returns the role as which a foreign partition is read to keep entries right: its owner, by whose user
+ *		mapping the other server knows who reads.  Raises an error if the owner of the fact table, who can
+ *		read the entries, does not have the rights of that role.
+ */
+Oid
+reading_role(Oid fact, Oid partition)
+{
+	Oid			role = table_owner(partition);
+	Oid			owner = table_owner(fact);
+
+	/* One that was dropped is found to be so when it is read. */
+	if (OidIsValid(role) && OidIsValid(owner) && !has_privs_of_role(owner, role))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("foreign partition \"%s\" belongs to another role than table \"%s\"", get_rel_name(partition),
+						get_rel_name(fact)),
+				 errdetail("It is read by the user mapping of its owner, whose rights the owner of the table does not have."),
+				 errhint("Run ALTER FOREIGN TABLE %s OWNER TO %s;", quoted_relation(partition),
+						 quote_identifier(GetUserNameFromId(owner, false)))));
+	return role;
 }
 
 /* next_group: takes the first tables from a list that one statement can be about: of one server and one role */

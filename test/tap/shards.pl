@@ -138,19 +138,6 @@ is($answer, join("\n", sort { $a <=> $b } $i, $k, number('fl')), 'rows of three 
 is($asked, 's1 f0, s1 f2', 'two of them on one server, each asked once');
 ($answer, $asked) = contacted("SELECT count(*), count(DISTINCT id) FROM indextable.lookup(NULL::f, 'f_t', '{\"t\": \"t1\"}')");
 is($answer, sql(q{SELECT count(*), count(*) FROM f WHERE doc -> 't' ? 't1'}), 'each row once');
-
-# Who may read a foreign partition, its server decides.
-$shard{$_}->safe_psql('postgres', 'CREATE ROLE guest LOGIN') for sort keys %shard;
-sql("CREATE ROLE reader; GRANT SELECT ON f TO reader; " . join '; ', map { "CREATE USER MAPPING FOR reader SERVER $_ OPTIONS (user 'guest', password_required 'false')" } sort keys %shard);
-$i = number('f0');
-fails("SET ROLE reader; SELECT * FROM indextable.$_", qr/42501: +permission denied for table f0/, "$_ by a role that is none over there")
-	for "lookup('f_k', '{\"k\": \"both\"}')", "lookup('f_d', '{\"k\": \"both\"}')", "lookup('f_u', '{\"u\": $i}')";
-fails("SET ROLE reader; SELECT * FROM indextable.$_", qr/42501: +permission denied for table f_[kd]/, "$_ by a role that is none over there")
-	for "query('f_k')", "query('f_d', with_document => true)";
-is(sql("SET ROLE reader; SELECT * FROM indextable.lookup('f_d', jsonb_build_object('k', 'both', 'u', (SELECT number_in('fl'))))"), sql("SELECT doc FROM f WHERE id = (SELECT number_in('fl'))"), 'a row that is here');
-sql('GRANT SELECT ON f_d TO reader');
-is(sql("SET ROLE reader; SELECT count(*) FROM indextable.lookup('f_d', '{\"k\": \"both\"}')"), 3, 'with the right on copies');
-sql('DROP OWNED BY reader; ' . join '; ', map { "DROP USER MAPPING FOR reader SERVER $_" } sort keys %shard);
 is($asked, 's1 f0, s1 f2, s2 f1, s2 f3', 'each partition once, with all its keys');
 is((contacted("SELECT count(*) FROM indextable.lookup('f_d', '{\"k\": \"k3\"}')"))[1], '', 'a copy needs no server');
 is((contacted("SELECT count(*) FROM f_t WHERE t = 't1'"))[1], '', 'nor do included fields');
@@ -190,6 +177,24 @@ sql("ALTER TABLE f ENABLE ROW LEVEL SECURITY; CREATE POLICY even ON f FOR SELECT
 is(sql("SET ROLE reader; SELECT count(*) FILTER (WHERE id % 2 = 1), count(*) = (SELECT count(*) FROM f WHERE doc ->> 'k' IN ('k2', 'k3')) FROM (SELECT id FROM indextable.lookup(NULL::f, 'f_k', '{\"k\": \"k2\"}') UNION ALL SELECT id FROM indextable.lookup(NULL::f, 'f_k', '{\"k\": \"k3\"}')) x"),
 	'0|t', 'row security holds');
 sql('ALTER TABLE f DISABLE ROW LEVEL SECURITY');
+
+# Who may read a foreign partition, its server decides.
+$shard{$_}->safe_psql('postgres', 'CREATE ROLE guest LOGIN') for sort keys %shard;
+sql("CREATE ROLE outsider; GRANT SELECT ON f TO outsider; " . join '; ', map { "CREATE USER MAPPING FOR outsider SERVER $_ OPTIONS (user 'guest', password_required 'false')" } sort keys %shard);
+$i = number('f0');
+fails("SET ROLE outsider; SELECT * FROM indextable.$_", qr/42501: +permission denied for table f0/, "$_ by a role that is none over there")
+	for "lookup('f_k', '{\"k\": \"both\"}')", "lookup('f_d', '{\"k\": \"both\"}')", "lookup('f_u', '{\"u\": $i}')";
+fails("SET ROLE outsider; SELECT * FROM indextable.$_", qr/42501: +permission denied for table f_[kd]/, "$_ by a role that is none over there")
+	for "query('f_k')", "query('f_d', with_document => true)";
+is(sql("SET ROLE outsider; SELECT * FROM indextable.lookup('f_d', jsonb_build_object('k', 'both', 'u', (SELECT number_in('fl'))))"), sql("SELECT doc FROM f WHERE id = (SELECT number_in('fl'))"), 'a row that is here');
+sql('GRANT SELECT ON f_d TO outsider');
+is(sql("SET ROLE outsider; SELECT count(*) FROM indextable.lookup('f_d', '{\"k\": \"both\"}')"), 3, 'with the right on copies');
+sql('CREATE ROLE tenant; GRANT CREATE ON SCHEMA public TO tenant; CREATE TABLE theirs (id int NOT NULL, doc jsonb) PARTITION BY RANGE (id);'
+	  . "CREATE FOREIGN TABLE theirs_0 PARTITION OF theirs DEFAULT SERVER s1 OPTIONS (table_name 'spare'); ALTER TABLE theirs OWNER TO tenant");
+fails("SET ROLE tenant; SELECT indextable.create('theirs_k', 'theirs', '{k}', primary_key => '{id}')", qr/42501: +foreign partition "theirs_0" belongs to another role/,
+	'a partition that would be read with the rights of another');
+sql('DROP TABLE theirs; DROP OWNED BY tenant');
+sql('DROP OWNED BY outsider');
 
 # ---- writes
 
