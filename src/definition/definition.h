@@ -269,6 +269,8 @@ extern void primary_key_replace(IndexDef *def, bool covering);
 extern void primary_key_mark(Oid relid, const char *constraint, bool clustered, bool identity);
 extern void row_index_make(IndexDef *def);
 extern void row_index_drop(Oid index_table);
+extern bool finds_entries(IndexDef *def, Relation index);
+extern Relation open_index_of_entries(IndexDef *def, Relation rel);
 extern bool primary_key_covers(IndexDef *def, Relation primary_key);
 extern bool primary_key_can_cover(IndexDef *def);
 extern void primary_key_prepare_sorts(IndexDef *def);

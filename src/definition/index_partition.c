@@ -77,7 +77,7 @@ find_index_partition(IndexDef *def, Relation leaf)
 	 */
 	if (partition != NULL && !def->fact->stale)
 		return partition;
-	index = open_identity_index(leaf, def->sparse);
+	index = open_index_of_entries(def, leaf);
 	if (index == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

@@ -324,6 +324,37 @@ row_index_drop(Oid index_table)
 	}
 }
 
+/* finds_entries: returns whether an index is, or can be, the one by which the entries of an index table, or of a partition of it, are found */
+bool
+finds_entries(IndexDef *def, Relation index)
+{
+	int			n = def->is_unique ? def->nkeys : def->nident;
+	bool		finds = index->rd_index->indnkeyatts == n && is_identity_index(index, def->sparse);
+
+	for (int i = 0; finds && i < n; i++)
+		finds = index->rd_index->indkey.values[i] == def->ident[i];
+	return finds;
+}
+
+/*
+ * open_index_of_entries
+ *		Opens that index; returns NULL if there is no valid one.  The owner may have made other constraints
+ *		of its kind, on other columns.
+ */
+Relation
+open_index_of_entries(IndexDef *def, Relation rel)
+{
+	foreach_oid(index_oid, RelationGetIndexList(rel))
+	{
+		Relation	index = index_open(index_oid, AccessShareLock);
+
+		if (index->rd_index->indisvalid && finds_entries(def, index))
+			return index;
+		index_close(index, AccessShareLock);
+	}
+	return NULL;
+}
+
 /* primary_key_covers: returns whether the primary key of an index table covers the included fields */
 bool
 primary_key_covers(IndexDef *def, Relation primary_key)

@@ -433,30 +433,25 @@ bool
 definition_complete_primary_key(IndexDef *def, Relation rel)
 {
 	Relation	index;
-	bool		fits;
 
 	if (is_totals(def))
 		return complete_totals_index(def, rel);
-	index = open_identity_index(rel, def->sparse);
+	index = open_index_of_entries(def, rel);
 	if (index == NULL)
 		return false;
 	def->primary_index = RelationGetRelid(index);
 	def->primary_info = BuildIndexInfo(index);
 	def->covering = primary_key_covers(def, index);
 	def->nsearch = index->rd_index->indnkeyatts;
-	fits = (def->nsearch == (def->is_unique ? def->nkeys : def->nident));
 	def->search_keys = palloc0(sizeof(ScanKeyData) * def->nsearch);
-	for (int i = 0; fits && i < def->nsearch; i++)
-	{
-		fits = (index->rd_index->indkey.values[i] == def->ident[i]);
+	for (int i = 0; i < def->nsearch; i++)
 		init_equality_key(&def->search_keys[i], i + 1,
 						  TupleDescAttr(RelationGetDescr(rel), def->ident[i] - 1)->atttypid,
 						  index->rd_indcollation[i], CurrentMemoryContext);
-	}
 	index_close(index, AccessShareLock);
 	if (def->async)
 		definition_complete_row_index(def, rel);
-	return fits;
+	return true;
 }
 
 /*

@@ -52,7 +52,6 @@ typedef struct Load
 	int			n;				/* how many slots hold an entry */
 } Load;
 
-static bool finds_entries(IndexDef *def, Relation index);
 static Load *find_load(HTAB *loads, IndexDef *def, Relation rel, TupleTableSlot *entry);
 static void flush_load(Load *load, CommandId cid);
 
@@ -84,19 +83,6 @@ owner_of_users_indexes(IndexDef *def, Relation rel)
 			return rel->rd_rel->relowner;
 	}
 	return InvalidOid;
-}
-
-/* finds_entries: returns whether an index is, or can be, the one by which entries are found */
-static bool
-finds_entries(IndexDef *def, Relation index)
-{
-	Form_pg_index form = index->rd_index;
-	bool		finds = form->indnkeyatts == def->nsearch &&
-		(def->sparse ? form->indisprimary : form->indisunique && form->indnullsnotdistinct && form->indimmediate);
-
-	for (int i = 0; finds && i < def->nsearch; i++)
-		finds = form->indkey.values[i] == def->ident[i];
-	return finds;
 }
 
 /*

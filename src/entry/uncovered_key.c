@@ -361,7 +361,7 @@ static char *
 covering_constraint(IndexDef *def)
 {
 	Relation	rel = table_open(def->relid, AccessShareLock);
-	Relation	index = open_identity_index(rel, def->sparse);
+	Relation	index = open_index_of_entries(def, rel);
 	char	   *name = NULL;
 
 	if (index != NULL && primary_key_covers(def, index))

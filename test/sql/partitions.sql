@@ -876,6 +876,18 @@ SET search_path = parttest;
 SELECT * FROM moved_k;
 CALL pg_temp.compare('moved_k', $$SELECT doc ->> 'k', id FROM moved$$);
 DROP TABLE moved;
+-- a constraint of the owner that is of the kind of that by which entries are found, and comes before it
+CREATE TABLE own (id int PRIMARY KEY, doc jsonb);
+SELECT indextable.create('own_k', 'own', '{k}', partitions => 2, sparse => false), indextable.create('own_whole', 'own', '{k}', sparse => false) \gset
+INSERT INTO own SELECT i, jsonb_build_object('k', i) FROM generate_series(1, 20) i;
+ALTER TABLE own_k_p0 ADD UNIQUE NULLS NOT DISTINCT (id);
+ALTER TABLE own_whole ADD UNIQUE NULLS NOT DISTINCT (id);
+REINDEX INDEX CONCURRENTLY own_k_p0_k_id_key;
+REINDEX INDEX CONCURRENTLY own_whole_k_id_key;
+UPDATE own SET doc = jsonb_build_object('k', id + 1);
+SELECT count(*) FROM generate_series(1, 21) i, unnest('{own_k,own_whole}'::regclass[]) t, indextable.lookup(t, jsonb_build_object('k', i));
+CALL pg_temp.compare('own_k', $$SELECT doc ->> 'k', id FROM own$$);
+DROP TABLE own;
 SET client_min_messages = warning;
 DROP SCHEMA parttest, parttest_s, parttest_other CASCADE;
 DROP OWNED BY regress_it_leaf, regress_it_schema;
