@@ -31,7 +31,6 @@
 static void begin_leaf(LiveScan *scan, LeafScan *leaf);
 static bool choose_leaf(LiveScan *scan, Datum *key);
 static void search_leaf(LiveScan *scan, Datum *key);
-static bool has_block(Relation rel, BlockNumber block);
 static bool look_at_place(LiveScan *scan, ItemPointer place);
 static bool follow_place(LiveScan *scan, ItemPointer place);
 static TupleTableSlot *row_at_place(LiveScan *scan, Datum *key, ItemPointer place);
@@ -173,7 +172,7 @@ live_scan_only(LiveScan *scan, Datum *key, ItemPointer place)
 }
 
 /*
- * has_block
+ * relation_has_block
  *		Returns whether a table has a block.
  *
  * The server caches the length of a file that it has looked at.  Other sessions may have
@@ -181,8 +180,8 @@ live_scan_only(LiveScan *scan, Datum *key, ItemPointer place)
  * readers, and has told all sessions before to forget what they have cached of the file.
  * They have heard that when they lock the table.
  */
-static bool
-has_block(Relation rel, BlockNumber block)
+bool
+relation_has_block(Relation rel, BlockNumber block)
 {
 	BlockNumber cached = RelationGetSmgr(rel)->smgr_cached_nblocks[MAIN_FORKNUM];
 
@@ -239,7 +238,7 @@ row_at_place(LiveScan *scan, Datum *key, ItemPointer place)
 	bool		near;
 	TupleTableSlot *row;
 
-	if (!has_block(leaf->rel, block))
+	if (!relation_has_block(leaf->rel, block))
 		return NULL;
 
 	/*
@@ -282,6 +281,41 @@ live_scan_next(LiveScan *scan)
 		ExecStoreMinimalTuple(linitial(leaf->rows), leaf->stored, true);
 		leaf->rows = list_delete_first(leaf->rows);
 	}
+	MemoryContextSwitchTo(old);
+	return found ? live_scan_row(scan) : NULL;
+}
+
+/* live_scan_leaf: returns the table that has the row with a primary key, or NULL if there is none */
+LeafScan *
+live_scan_leaf(LiveScan *scan, Datum *key)
+{
+	MemoryContext old = MemoryContextSwitchTo(scan->cxt);
+	bool		found = scan->leaves == NULL || choose_leaf(scan, key);
+
+	MemoryContextSwitchTo(old);
+	return found ? scan->current : NULL;
+}
+
+/* live_scan_index: returns the index of a table by which it is searched */
+Relation
+live_scan_index(LiveScan *scan, LeafScan *leaf)
+{
+	if (leaf->search.index == NULL)
+		leaf->search.index = index_open(leaf->leaf != NULL ? leaf->leaf->pk_index : scan->def->pk_index, AccessShareLock);
+	return leaf->search.index;
+}
+
+/* live_scan_at: returns the version of the row at a place in a table that the snapshot sees, or NULL */
+TupleTableSlot *
+live_scan_at(LiveScan *scan, LeafScan *leaf, ItemPointer place)
+{
+	MemoryContext old = MemoryContextSwitchTo(scan->cxt);
+	bool		found;
+
+	if (scan->current != NULL && scan->current != leaf)
+		ExecClearTuple(scan->current->stored);
+	scan->current = leaf;
+	found = follow_place(scan, place);
 	MemoryContextSwitchTo(old);
 	return found ? live_scan_row(scan) : NULL;
 }
@@ -395,8 +429,7 @@ search_leaf(LiveScan *scan, Datum *key)
 {
 	LeafScan   *leaf = scan->current;
 
-	if (leaf->search.index == NULL)
-		leaf->search.index = index_open(leaf->leaf != NULL ? leaf->leaf->pk_index : scan->def->pk_index, AccessShareLock);
+	(void) live_scan_index(scan, leaf);
 	for (int i = 0; i < scan->def->npk; i++)
 		scan->keys[i].sk_argument = key[i];
 	key_search_start(&leaf->search, scan->keys, scan->in_order, &scan->searched);

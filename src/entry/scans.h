@@ -16,6 +16,7 @@
 #include "utils/sampling.h"
 
 #include "../indextable.h"
+#include "../util/prefetch.h"
 
 /* block_scan.c: reads the rows of a table and its partitions, or of a sample of their blocks */
 
@@ -252,12 +253,75 @@ extern void live_scan_begin(LiveScan *scan, FactDef *def, Relation fact, Snapsho
 extern void live_scan_in_leaves(LiveScan *scan, Oid (*leaf_of) (void *arg, Datum *key), void *arg);
 extern bool live_scan_is_elsewhere(LiveScan *scan, Datum *key);
 extern TupleTableSlot *live_scan_first(LiveScan *scan, Datum *key);
+extern bool relation_has_block(Relation rel, BlockNumber block);
 extern Bitmapset *columns_to_fetch_by(IndexDef *def);
 extern ItemPointer place_of_row(IndexDef *def, TupleTableSlot *entry);
 extern TupleTableSlot *live_scan_only(LiveScan *scan, Datum *key, ItemPointer place);
 extern TupleTableSlot *live_scan_next(LiveScan *scan);
 extern TupleTableSlot *live_scan_row(LiveScan *scan);
 extern void live_scan_end(LiveScan *scan);
+extern LeafScan *live_scan_leaf(LiveScan *scan, Datum *key);
+extern Relation live_scan_index(LiveScan *scan, LeafScan *leaf);
+extern TupleTableSlot *live_scan_at(LiveScan *scan, LeafScan *leaf, ItemPointer place);
+
+/* fact_batch.c: fetches the rows with many primary keys together */
+
+/* A row that is fetched. */
+typedef struct BatchRow
+{
+	Datum	   *key;			/* NULL until all rows were added */
+	ItemPointerData hint;		/* where it was, or invalid */
+	LeafScan   *leaf;			/* has it; NULL: there is none */
+	bool		found;			/* it was returned */
+} BatchRow;
+
+/* Where a row may be. */
+typedef struct KeyPlace
+{
+	ItemPointerData place;		/* invalid: the row is to be searched for */
+	int			row;			/* number of the row */
+} KeyPlace;
+
+/* Places that were found. */
+typedef struct KeyPlaces
+{
+	MemoryContext cxt;
+	KeyPlace   *list;
+	int			n;
+	int			room;
+} KeyPlaces;
+
+typedef struct FactBatch
+{
+	LiveScan   *scan;
+	bool		in_order;		/* rows come in the order in which they were
+								 * added, else in the one in which they are
+								 * stored */
+	MemoryContext cxt;			/* has the arrays, which are kept, ... */
+	MemoryContext key_cxt;		/* and what their keys point to */
+	int			size;			/* number of rows of this batch at most */
+	int			n;				/* number of rows that were added */
+	int			room;
+	BatchRow   *rows;
+	Datum	   *keys;			/* of the rows, one after the other */
+	KeyPlaces	places;
+	int			next;			/* the place that is tried next */
+	int			nfound;			/* number of rows that were returned */
+	Prefetch	prefetch;		/* of the pages of the rows */
+} FactBatch;
+
+extern void fact_batch_begin(FactBatch *batch, LiveScan *scan, bool in_order);
+extern void fact_batch_reset(FactBatch *batch);
+extern void fact_batch_clear(FactBatch *batch);
+extern bool fact_batch_is_full(FactBatch *batch);
+extern void fact_batch_add(FactBatch *batch, Datum *key, ItemPointer hint);
+extern void fact_batch_find(FactBatch *batch);
+extern TupleTableSlot *fact_batch_next(FactBatch *batch);
+
+/* key_places.c: finds where rows are by many keys of a btree */
+extern void find_key_places(Relation index, Snapshot snapshot, BatchRow **rows, int n, BatchRow *all,
+							KeyPlaces *places);
+extern void add_key_place(KeyPlaces *places, ItemPointer place, int row);
 
 /* seen_rows.c: the rows whose entries a scan has found */
 typedef struct SeenRows SeenRows;

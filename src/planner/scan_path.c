@@ -115,6 +115,7 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	plan.index_table = c->def == NULL ? InvalidOid : c->def->relid;
 	plan.entries_only = c->entries_only;
 	plan.backward = c->backward;
+	plan.ordered = path->path.pathkeys != NIL;
 	plan.async = c->def != NULL && c->def->async;
 	plan.reader = checked_as(root->parse, planner_rt_fetch(rel->relid, root));
 	plan.secured = root->qual_security_level > 0;

@@ -41,6 +41,7 @@ typedef struct ScanPlan
 	Oid			index_table;	/* InvalidOid: only the fallback can be used */
 	bool		entries_only;
 	bool		backward;
+	bool		ordered;		/* the order of entries is wanted */
 	bool		async;
 	Oid			reader;			/* whose rights on the fact table are checked;
 								 * InvalidOid: the current user's */
@@ -125,8 +126,9 @@ typedef struct IndexTableScan
 	MemoryContext cxt;			/* of the values of the search keys */
 	bool		begun;			/* entries is valid */
 	EntryScan	entries;
-	bool		fetching;		/* rows is valid */
+	bool		fetching;		/* rows and batch are valid */
 	LiveScan	rows;
+	FactBatch	batch;			/* of those that are fetched */
 	ScanKeyData *keys;
 	int			array_key;		/* which key has one of several values, or -1 */
 	Datum	   *elements;		/* its values, in the order of the scan */

@@ -414,6 +414,7 @@ start_search(IndexTableScan *scan)
 		{
 			live_scan_begin(&scan->rows, scan->fact, scan->fact_table, estate->es_snapshot);
 			scan->rows.columns = scan->last_column;
+			fact_batch_begin(&scan->batch, &scan->rows, scan->plan.ordered);
 			scan->fetching = true;
 		}
 		MemoryContextSwitchTo(old);

@@ -46,6 +46,8 @@ static void open_index_table(IndexTableScan *scan);
 static TupleTableSlot *exec_scan(CustomScanState *node);
 static TupleTableSlot *next_tuple(ScanState *node);
 static TupleTableSlot *find_row(IndexTableScan *scan);
+static TupleTableSlot *find_entry(IndexTableScan *scan);
+static TupleTableSlot *next_fetched(IndexTableScan *scan);
 static bool passes_checks(IndexTableScan *scan, TupleTableSlot *entry);
 static void start_scan(IndexTableScan *scan);
 static void and_go_on(IndexTableScan *part);
@@ -57,7 +59,7 @@ static TupleTableSlot *keep_add(IndexTableScan *scan, TupleTableSlot *row);
 static const char *start_entries(IndexTableScan *scan);
 static const char *why_not_entries(IndexTableScan *scan);
 static TupleTableSlot *return_entry(IndexTableScan *scan, TupleTableSlot *entry);
-static TupleTableSlot *fetch_row(IndexTableScan *scan, TupleTableSlot *entry);
+static TupleTableSlot *return_fetched(IndexTableScan *scan, TupleTableSlot *row);
 static void check_not_truncated(IndexTableScan *scan);
 static void end_scan(CustomScanState *node);
 static void rescan(CustomScanState *node);
@@ -175,23 +177,67 @@ static TupleTableSlot *
 find_row(IndexTableScan *scan)
 {
 	TupleTableSlot *entry;
-	TupleTableSlot *result;
+	TupleTableSlot *row = NULL;
 
 	if (!scan->started)
 		start_scan(scan);
 	if (scan->fallback != NULL)
 		return next_of_fallback(scan);
+	if (!scan->plan.entries_only)
+		row = next_fetched(scan);
+	else if ((entry = find_entry(scan)) != NULL)
+		row = return_entry(scan, entry);
+	return row != NULL ? row : ExecClearTuple(scan->css.ss.ss_ScanTupleSlot);
+}
+
+/* find_entry: returns the next entry whose row is to be returned, or NULL */
+static TupleTableSlot *
+find_entry(IndexTableScan *scan)
+{
+	TupleTableSlot *entry;
+
 	while ((entry = next_entry(scan)) != NULL)
 	{
 		if ((scan->css.custom_ps == NIL || and_contains(scan, entry)) && passes_checks(scan, entry))
-		{
-			result = scan->plan.entries_only ? return_entry(scan, entry) : fetch_row(scan, entry);
-			if (result != NULL)
-				return result;
-		}
+			return entry;
 		CHECK_FOR_INTERRUPTS();
 	}
-	return ExecClearTuple(scan->css.ss.ss_ScanTupleSlot);
+	return NULL;
+}
+
+/*
+ * next_fetched
+ *		Returns the next row that is fetched, or NULL.
+ *
+ * Rows are fetched in batches.  Entries are read ahead, and so are entries checked for rows that
+ * nobody may come to ask for; an error in a check could be raised as early by a native plan that
+ * reads all rows before it returns the first one.
+ */
+static TupleTableSlot *
+next_fetched(IndexTableScan *scan)
+{
+	FactBatch  *batch = &scan->batch;
+	TupleTableSlot *entry;
+	TupleTableSlot *row;
+	Datum		key[INDEX_MAX_KEYS];
+
+	if (!scan->fetching)
+		return NULL;
+	while ((row = fact_batch_next(batch)) == NULL)
+	{
+		if (batch->nfound < batch->n)
+			check_not_truncated(scan);
+		fact_batch_clear(batch);
+		while (!fact_batch_is_full(batch) && (entry = find_entry(scan)) != NULL)
+		{
+			key_of_entry(scan->def, entry, key);
+			fact_batch_add(batch, key, place_of_row(scan->def, entry));
+		}
+		if (batch->n == 0)
+			return NULL;
+		fact_batch_find(batch);
+	}
+	return return_fetched(scan, row);
 }
 
 /* passes_checks: returns whether an entry satisfies the conditions that are checked before its row is fetched */
@@ -316,22 +362,13 @@ return_entry(IndexTableScan *scan, TupleTableSlot *entry)
 	return ExecStoreVirtualTuple(slot);
 }
 
-/* fetch_row: returns the columns of an entry's fact row that are needed; NULL if there is no such row */
+/* return_fetched: returns the columns of a fact row that are needed */
 static TupleTableSlot *
-fetch_row(IndexTableScan *scan, TupleTableSlot *entry)
+return_fetched(IndexTableScan *scan, TupleTableSlot *row)
 {
 	TupleTableSlot *slot = scan->css.ss.ss_ScanTupleSlot;
-	TupleTableSlot *row;
-	Datum		key[INDEX_MAX_KEYS];
 	int			i;
 
-	key_of_entry(scan->def, entry, key);
-	row = live_scan_only(&scan->rows, key, place_of_row(scan->def, entry));
-	if (row == NULL)
-	{
-		check_not_truncated(scan);
-		return NULL;
-	}
 	scan->rows_fetched++;
 	if (scan->plan.stored_rows)
 	{
@@ -501,6 +538,8 @@ rescan(CustomScanState *node)
 	}
 	foreach_ptr(PlanState, part, node->custom_ps)
 		ExecReScan(part);
+	if (scan->fetching)
+		fact_batch_reset(&scan->batch);
 	scan->started = false;
 }
 

@@ -268,7 +268,19 @@ typedef struct ErrorSaveContext
 	InputFunctionCallSafe(function, str, ioparam, typmod, (Node *) (context), result)
 #endif
 
+/* bt_getroot_compat: returns the root of a btree, pinned and locked to be read, or InvalidBuffer if the btree is empty */
+#if PG_VERSION_NUM < 160000
+#define bt_getroot_compat(index)	_bt_getroot(index, BT_READ)
+#else
+#define bt_getroot_compat(index)	_bt_getroot(index, NULL, BT_READ)
+#endif
+
 /* ---- since 17 ---- */
+
+/* Since 17 no snapshot is too old. */
+#if PG_VERSION_NUM >= 170000
+#define TestForOldSnapshot(snapshot, rel, page)	((void) 0)
+#endif
 
 /* The loops over a list that name its elements: foreach_delete_current() takes these names, too. */
 #if PG_VERSION_NUM < 170000
