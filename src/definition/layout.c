@@ -309,7 +309,7 @@ layout_like(IndexDef *def, Relation fact, Relation old, int nkept, int first_own
 
 		if (stays[i])
 			add_column(&columns, def, NameStr(att->attname), "column", att->atttypid, att->atttypmod,
-					   att->attcollation, is_key ? def->sparse : att->attnotnull);
+					   att->attcollation, is_key ? def->sparse && !is_totals(def) : att->attnotnull);
 		else
 		{
 			char	   *name = psprintf("........%d........", i + 1);

@@ -34,6 +34,7 @@ typedef struct Elements
 	int			mismatches;		/* how many could not be cast */
 	bool		json_null;		/* one was JSON null in a field of type jsonb, and
 								 * is not among values */
+	bool		json_null_element;	/* ... and was not in place of an array */
 	bool		null;			/* one is NULL, and is not among values */
 } Elements;
 
@@ -467,7 +468,7 @@ collect_row_elements(IndexDef *def, FactRow *row, Elements *elements, RowMismatc
 		collect_elements(field, &value, field->plain_steps, false, elements, mismatch);
 	else if (!def->sparse && path_meets_array(field, row, def->docno))
 		mismatch->values |= CONTAINER_BIT;
-	if (elements->json_null && !def->sparse)
+	if (elements->json_null_element && !def->sparse)
 	{
 		value.type = jbvNull;
 		take_element(elements, JsonbPGetDatum(JsonbValueToJsonb(&value)));
@@ -491,6 +492,7 @@ collect_elements(Field *field, JsonbValue *value, int step, bool of_array, Eleme
 				 RowMismatch *mismatch)
 {
 	PathStep   *steps = field->spec->steps;
+	bool		lacks_array = false;	/* null is in place of one */
 	Datum		result;
 
 	check_stack_depth();
@@ -531,7 +533,8 @@ collect_elements(Field *field, JsonbValue *value, int step, bool of_array, Eleme
 			return;
 		}
 		of_array = false;
-		mismatch->values |= value->type == jbvNull ? UNEVEN_BIT : UNEVEN_BIT | NO_ARRAY_BIT;
+		lacks_array = value->type == jbvNull;
+		mismatch->values |= lacks_array ? UNEVEN_BIT : UNEVEN_BIT | NO_ARRAY_BIT;
 	}
 
 	if (value->type != jbvString && value->type != jbvNull)
@@ -545,6 +548,7 @@ collect_elements(Field *field, JsonbValue *value, int step, bool of_array, Eleme
 		case VALUE_JSON_NULL:
 			mismatch->values |= UNEVEN_BIT;
 			elements->json_null = true;
+			elements->json_null_element |= !lacks_array;
 			break;
 		case VALUE_MISMATCH:
 			elements->mismatches++;

@@ -236,10 +236,13 @@ key_set_restrict(IndexDef *def, JsonbValue *value, KeySet *set)
 	key_set_sort(def, set);
 }
 
-/* key_set_find: returns the number of a key, or -1 if there is no such key */
+/* key_set_find: returns the number of a key, or -1 if there is no such key, as there is none with NULL */
 int
-key_set_find(IndexDef *def, KeySet *set, Datum *key)
+key_set_find(IndexDef *def, KeySet *set, Datum *key, bool *isnull)
 {
+	for (int i = 0; i < set->ncolumns; i++)
+		if (isnull[i])
+			return -1;
 	if (set->ncolumns == 0)		/* the key of all entries */
 		return set->n - 1;
 	return find_key_values(set->values, set->n, set->ncolumns, def->ident_sort, key);
@@ -247,13 +250,17 @@ key_set_find(IndexDef *def, KeySet *set, Datum *key)
 
 /* key_set_has: returns whether an entry has one of the keys, by its values in the columns of the index table */
 bool
-key_set_has(IndexDef *def, KeySet *set, Datum *entry)
+key_set_has(IndexDef *def, KeySet *set, Datum *entry, bool *isnull)
 {
 	Datum		key[INDEX_MAX_KEYS];
+	bool		key_isnull[INDEX_MAX_KEYS];
 
 	for (int i = 0; i < set->ncolumns; i++)
+	{
 		key[i] = entry[def->ident[i] - 1];
-	return key_set_find(def, set, key) >= 0;
+		key_isnull[i] = isnull[def->ident[i] - 1];
+	}
+	return key_set_find(def, set, key, key_isnull) >= 0;
 }
 
 static void

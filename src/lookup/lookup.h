@@ -30,8 +30,8 @@ typedef struct KeySet
 
 extern void key_set_read(IndexDef *def, Jsonb *json, bool all_allowed, KeySet *set);
 extern void key_set_restrict(IndexDef *def, JsonbValue *value, KeySet *set);
-extern bool key_set_has(IndexDef *def, KeySet *set, Datum *entry);
-extern int	key_set_find(IndexDef *def, KeySet *set, Datum *key);
+extern bool key_set_has(IndexDef *def, KeySet *set, Datum *entry, bool *isnull);
+extern int	key_set_find(IndexDef *def, KeySet *set, Datum *key, bool *isnull);
 extern char *key_columns(IndexDef *def);
 extern const char *key_column_name(IndexDef *def, int i);
 extern int	find_key_column(IndexDef *def, const char *name);
@@ -60,6 +60,8 @@ typedef struct Lookup
 	bool		recheck;		/* a row may not have the key that is looked
 								 * up */
 	KeySet		keys;			/* the keys that are looked up */
+	TupleTableSlot *entry;		/* the entry whose document is looked up, or
+								 * NULL */
 	Snapshot	snapshot;		/* sees the entries and the rows */
 	Snapshot	latest;			/* the same one if this look-up has registered
 								 * it, else NULL */
@@ -154,6 +156,6 @@ extern void cursor_identity(IndexDef *def, KeyRange *range, bool descending, Cur
 extern int	cursor_from(KeyRange *range);
 extern Datum cursor_make(CursorIdentity *identity, IndexDef *def, int from, TupleTableSlot *entry);
 extern void cursor_read(const char *cursor, CursorIdentity *identity, IndexDef *def, int from,
-						Datum *values);
+						Datum *values, bool *isnull);
 
 #endif							/* INDEXTABLE_LOOKUP_H */

@@ -33,7 +33,9 @@
 #include "../util/subxact.h"
 #include "lookup.h"
 
+/* The second version is that of cursors with NULL. */
 #define CURSOR_VERSION	1
+#define CURSOR_VERSION_NULLS	2
 
 /* No cursor is longer, although few stored bytes may be a number of 131,072 digits. */
 #define MAX_CURSOR_BYTES	(64 * 1024 * 1024)
@@ -43,7 +45,7 @@ typedef struct ReadArgs
 {
 	IndexDef   *def;
 	int			from;			/* the first column of the order to be read */
-	char	  **texts;
+	char	  **texts;			/* NULL: the value is NULL */
 	Datum	   *values;			/* result, in cxt */
 	MemoryContext cxt;
 } ReadArgs;
@@ -241,7 +243,9 @@ set_prefix(IndexDef *def, int field, JsonbValue *value, KeyRange *range)
  * text whatever the settings of the session.
  *
  * A cursor consists of a version, two hashes that tell what it belongs to, the texts
- * of the columns of the order, and a checksum, all in base64 as in URLs.  What a user
+ * of the columns of the order, and a checksum, all in base64 as in URLs.  If any of these columns
+ * is NULL, it is of another version, in which a byte says of each column whether it is NULL, and
+ * so has no text.  What a user
  * passes as a cursor may be anything.  A cursor is not secret, and users may make one
  * by themselves: it only tells where to go on, within conditions that are given again,
  * and its values are parameters of the statement.
@@ -309,9 +313,12 @@ cursor_make(CursorIdentity *identity, IndexDef *def, int from, TupleTableSlot *e
 	StringInfoData bytes;
 	char	   *cursor;
 	int			len;
+	bool		nulls = false;
 
+	for (int i = from; i < def->nsearch; i++)
+		nulls |= slot_attisnull(entry, def->ident[i]);
 	initStringInfo(&bytes);
-	pq_sendbyte(&bytes, CURSOR_VERSION);
+	pq_sendbyte(&bytes, nulls ? CURSOR_VERSION_NULLS : CURSOR_VERSION);
 	pq_sendint64(&bytes, identity->index_table);
 	pq_sendint64(&bytes, identity->query);
 	for (int i = from; i < def->nsearch; i++)
@@ -319,7 +326,10 @@ cursor_make(CursorIdentity *identity, IndexDef *def, int from, TupleTableSlot *e
 		bool		isnull;
 		Datum		value = slot_getattr(entry, def->ident[i], &isnull);
 
-		add_text(&bytes, column_text(TupleDescAttr(def->desc, def->ident[i] - 1), value));
+		if (nulls)
+			pq_sendbyte(&bytes, isnull);
+		if (!isnull)
+			add_text(&bytes, column_text(TupleDescAttr(def->desc, def->ident[i] - 1), value));
 	}
 	pq_sendint32(&bytes, (uint32) hash_of(bytes.data, bytes.len));
 
@@ -343,11 +353,12 @@ cursor_make(CursorIdentity *identity, IndexDef *def, int from, TupleTableSlot *e
  *		or query.
  */
 void
-cursor_read(const char *cursor, CursorIdentity *identity, IndexDef *def, int from, Datum *values)
+cursor_read(const char *cursor, CursorIdentity *identity, IndexDef *def, int from, Datum *values, bool *isnull)
 {
 	ReadArgs	args = {def, from, NULL, values, CurrentMemoryContext};
 	StringInfoData bytes;
 	const char *end;
+	int			version;
 	uint64		index_table;
 	uint64		query;
 
@@ -360,7 +371,8 @@ cursor_read(const char *cursor, CursorIdentity *identity, IndexDef *def, int fro
 	if (pq_getmsgint(&bytes, 4) != (uint32) hash_of(bytes.data, bytes.len - 4))
 		cursor_error();
 	bytes.cursor = 0;
-	if (pq_getmsgbyte(&bytes) != CURSOR_VERSION)
+	version = pq_getmsgbyte(&bytes);
+	if (version != CURSOR_VERSION && version != CURSOR_VERSION_NULLS)
 		cursor_error();
 	index_table = pq_getmsgint64(&bytes);
 	query = pq_getmsgint64(&bytes);
@@ -376,12 +388,17 @@ cursor_read(const char *cursor, CursorIdentity *identity, IndexDef *def, int fro
 				 errmsg("cursor belongs to another query"),
 				 errhint("Use the key, condition and descending of the call that returned the cursor, or leave out cursor.")));
 
-	args.texts = palloc(sizeof(char *) * def->nsearch);
+	args.texts = palloc0(sizeof(char *) * def->nsearch);
 	for (int i = from; i < def->nsearch; i++)
 	{
-		char	   *value = bytes.data + bytes.cursor;
-		int			len = strnlen(value, end - value);
+		char	   *value;
+		int			len;
 
+		isnull[i] = version == CURSOR_VERSION_NULLS && bytes.data + bytes.cursor < end && pq_getmsgbyte(&bytes) != 0;
+		if (isnull[i])
+			continue;
+		value = bytes.data + bytes.cursor;
+		len = strnlen(value, end - value);
 		if (value + len >= end || !pg_verifymbstr(value, len, true))
 			cursor_error();
 		args.texts[i] = value;
@@ -409,6 +426,8 @@ read_values(void *arg)
 		Datum		value;
 		MemoryContext old;
 
+		if (args->texts[i] == NULL)
+			continue;
 		getTypeInputInfo(type, &input, &ioparam);
 		value = OidInputFunctionCall(input, args->texts[i], ioparam, typmod);
 		old = MemoryContextSwitchTo(args->cxt);

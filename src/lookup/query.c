@@ -54,11 +54,17 @@ typedef struct PageQuery
 	Bitmapset  *wanted;			/* columns that the scan reads */
 	Datum		after[INDEX_MAX_KEYS];	/* the values of the cursor, by their
 										 * place in the order */
+	bool		after_null[INDEX_MAX_KEYS]; /* which of them are NULL */
 	bool		resuming;		/* the search begins after them */
+	bool		stepwise;		/* by several searches: see next_after() */
+	int			level;			/* the place in the order of the column that
+								 * the search compares with the cursor's */
+	bool		level_null;		/* NULL is searched for in that column */
 	int			key;			/* the number of the key that is searched for */
 	int			nkeys;			/* equal values, and where to begin and end */
 	ScanKeyData keys[INDEX_MAX_KEYS + 2];
 	RowComparison rows[2];		/* has what they point to */
+	int			nrows;
 	EntryScan	scan;
 	int			found;			/* so many entries of the page were read */
 } PageQuery;
@@ -83,13 +89,18 @@ static bool page_search_begin(PageQuery *query);
 static void page_search_start(PageQuery *query);
 static TupleTableSlot *page_search_next(PageQuery *query);
 static int	cursor_key(PageQuery *query);
+static bool has_condition(PageQuery *query);
+static bool begin_after(PageQuery *query);
+static bool next_after(PageQuery *query);
 static void begin_scan(PageQuery *query);
 static void set_key(PageQuery *query);
 static void set_range(PageQuery *query);
+static void add_after(PageQuery *query, Relation index);
 static void add_bound(PageQuery *query, Relation index, Bound *bound, bool lower);
 static StrategyNumber bound_strategy(Bound *bound, bool lower);
 static void check_cursor_within(PageQuery *query, Bound *bound, bool lower);
-static void add_comparison(PageQuery *query, Relation index, int n, StrategyNumber strategy, Datum *values);
+static void add_comparison(PageQuery *query, Relation index, int first, int n, StrategyNumber strategy,
+						   Datum *values);
 pg_noreturn static void position_error(const char *detail);
 static void choose_columns(PageQuery *query);
 static bool has_prefix(PageQuery *query, TupleTableSlot *entry);
@@ -286,15 +297,12 @@ page_search_begin(PageQuery *query)
 	query->key = query->backward ? set->n - 1 : 0;
 	if (query->cursor != NULL)
 	{
-		cursor_read(query->cursor, &query->identity, def, cursor_from(&query->range), query->after);
+		cursor_read(query->cursor, &query->identity, def, cursor_from(&query->range), query->after,
+					query->after_null);
 		query->key = cursor_key(query);
 		check_cursor_within(query, query->backward ? &query->range.upper : &query->range.lower, !query->backward);
 
-		/*
-		 * If the key has all columns of the order there is only one entry,
-		 * and none after it.
-		 */
-		query->resuming = set->ncolumns < def->nsearch;
+		query->resuming = begin_after(query);
 		if (!query->resuming)
 			query->key += query->backward ? -1 : 1;
 	}
@@ -315,10 +323,70 @@ cursor_key(PageQuery *query)
 	/* The cursor does not have what is the same in all entries. */
 	if (set->n == 1)
 		return 0;
-	i = key_set_find(query->def, set, query->after);
+	i = key_set_find(query->def, set, query->after, query->after_null);
 	if (i < 0)
 		position_error("Its position is outside the key.");
 	return i;
+}
+
+/* has_condition: returns whether there is a condition on the field after the key, which NULL does not satisfy */
+static bool
+has_condition(PageQuery *query)
+{
+	return query->range.lower.given || query->range.upper.given || query->range.prefix != NULL;
+}
+
+/*
+ * begin_after
+ *		Has the search begin after the cursor; returns false if nothing with its key comes after it, as
+ *		if the key has all columns of the order.
+ */
+static bool
+begin_after(PageQuery *query)
+{
+	IndexDef   *def = query->def;
+	int			from = query->range.keys.ncolumns;
+
+	query->stepwise = !def->sparse;
+	for (int i = from; i < def->nsearch; i++)
+		query->stepwise |= query->after_null[i];
+	query->level = query->stepwise ? def->nkeys : from;
+	return query->level < def->nsearch || next_after(query);
+}
+
+/*
+ * next_after
+ *		Goes on to the next of the searches that together find what comes after the cursor; returns
+ *		false if there is none.
+ *
+ * A comparison of rows is not true of an entry whose NULL decides it.  So where key fields may be NULL,
+ * which comes last, the first search is for entries that are equal to the cursor in all of them and
+ * have a greater primary key.  The next ones are for those that are equal in all but the last field
+ * and have a greater value there, or NULL; and so on to the field that follows the key.  Backward they
+ * are for those with a lesser value, which all values are if the cursor has NULL.
+ */
+static bool
+next_after(PageQuery *query)
+{
+	IndexDef   *def = query->def;
+	int			from = query->range.keys.ncolumns;
+	bool		may_be_null = query->level < def->nkeys && !def->sparse &&
+		!(query->level == from && has_condition(query));
+
+	if (!query->stepwise)
+		return false;
+	if (!query->backward && may_be_null && !query->level_null && !query->after_null[query->level])
+	{
+		query->level_null = true;
+		return true;
+	}
+	query->level_null = false;
+	while (--query->level >= from)
+	{
+		if (query->backward || !query->after_null[query->level])
+			return true;
+	}
+	return false;
 }
 
 /* begin_scan: prepares a scan for the key that is searched for, with the range that follows it */
@@ -359,19 +427,40 @@ set_range(PageQuery *query)
 	Relation	index = index_open(query->def->primary_index, AccessShareLock);
 
 	query->nkeys = from;
+	query->nrows = 0;
 
 	/*
 	 * The cursor replaces the bound at which the search begins, so that it
 	 * has only one place to begin at.
 	 */
-	if (query->resuming)
-		add_comparison(query, index, query->def->nsearch - from,
-					   query->backward ? BTLessStrategyNumber : BTGreaterStrategyNumber, &query->after[from]);
 	if (!query->resuming || query->backward)
 		add_bound(query, index, &range->lower, true);
 	if (!query->resuming || !query->backward)
 		add_bound(query, index, &range->upper, false);
+	if (query->resuming)
+		add_after(query, index);
 	index_close(index, NoLock);
+}
+
+/* add_after: adds to the search that entries come after the cursor, at query->level */
+static void
+add_after(PageQuery *query, Relation index)
+{
+	IndexDef   *def = query->def;
+	int			level = query->level;
+
+	for (int i = query->range.keys.ncolumns; i < level; i++)
+	{
+		query->keys[query->nkeys] = def->search_keys[i];
+		set_search_key(&query->keys[query->nkeys++], query->after[i], query->after_null[i]);
+	}
+	if (query->level_null || query->after_null[level])
+		ScanKeyEntryInitialize(&query->keys[query->nkeys++],
+							   SK_ISNULL | (query->level_null ? SK_SEARCHNULL : SK_SEARCHNOTNULL),
+							   level + 1, InvalidStrategy, InvalidOid, InvalidOid, InvalidOid, (Datum) 0);
+	else
+		add_comparison(query, index, level, query->stepwise && level < def->nkeys ? 1 : def->nsearch - level,
+					   query->backward ? BTLessStrategyNumber : BTGreaterStrategyNumber, &query->after[level]);
 }
 
 /* page_search_start: starts the search for the current key; what is in shards is read as the caller, whose rights Citus checks */
@@ -392,19 +481,24 @@ page_search_start(PageQuery *query)
 
 /*
  * page_search_next_key
- *		Goes on to the next key in the direction of the search; returns false if there is none.
- *		The search for it is to be started.
+ *		Goes on to the next search after the cursor, or to the next key in the direction of the search;
+ *		returns false if there is none.  The search for it is to be started.
  */
 static bool
 page_search_next_key(PageQuery *query)
 {
-	query->key += query->backward ? -1 : 1;
-	if (query->key < 0 || query->key >= query->range.keys.n)
-		return false;
-	if (query->resuming)
+	bool		resuming = query->resuming;
+
+	if (!resuming || !next_after(query))
+	{
+		query->resuming = false;
+		query->key += query->backward ? -1 : 1;
+		if (query->key < 0 || query->key >= query->range.keys.n)
+			return false;
+	}
+	if (resuming)
 	{
 		/* Another search has other comparisons. */
-		query->resuming = false;
 		entry_scan_end(&query->scan);
 		begin_scan(query);
 	}
@@ -444,7 +538,7 @@ static void
 add_bound(PageQuery *query, Relation index, Bound *bound, bool lower)
 {
 	if (bound->given)
-		add_comparison(query, index, 1, bound_strategy(bound, lower), &bound->value);
+		add_comparison(query, index, query->range.keys.ncolumns, 1, bound_strategy(bound, lower), &bound->value);
 }
 
 /* bound_strategy: returns the strategy that compares a column with a lower or an upper bound */
@@ -464,6 +558,8 @@ check_cursor_within(PageQuery *query, Bound *bound, bool lower)
 	RowComparison key;
 	Relation	index;
 
+	if (has_condition(query) && query->after_null[column])
+		position_error("Its position is outside the condition.");
 	if (!bound->given)
 		return;
 	index = index_open(query->def->primary_index, AccessShareLock);
@@ -483,14 +579,13 @@ position_error(const char *detail)
 			 errdetail("%s", detail)));
 }
 
-/* add_comparison: adds a comparison of n columns of the order, from the first one on that has no equal value */
+/* add_comparison: adds a comparison of n columns of the order, from number first on */
 static void
-add_comparison(PageQuery *query, Relation index, int n, StrategyNumber strategy, Datum *values)
+add_comparison(PageQuery *query, Relation index, int first, int n, StrategyNumber strategy, Datum *values)
 {
-	int			from = query->range.keys.ncolumns;
-	RowComparison *row = &query->rows[query->nkeys - from];
+	RowComparison *row = &query->rows[query->nrows++];
 
-	row_comparison(row, index, from, n, strategy, values);
+	row_comparison(row, index, first, n, strategy, values);
 	query->keys[query->nkeys++] = row->header;
 }
 
@@ -523,8 +618,14 @@ has_prefix(PageQuery *query, TupleTableSlot *entry)
 	int			column = query->range.keys.ncolumns;
 	int			len = strlen(query->range.prefix);
 	bool		isnull;
-	text	   *value = DatumGetTextPP(slot_getattr(entry, query->def->ident[column], &isnull));
-	int			value_len = VARSIZE_ANY_EXHDR(value);
+	Datum		stored = slot_getattr(entry, query->def->ident[column], &isnull);
+	text	   *value;
+	int			value_len;
+
+	if (isnull)
+		return false;
+	value = DatumGetTextPP(stored);
+	value_len = VARSIZE_ANY_EXHDR(value);
 
 	/*
 	 * The blanks at the end of a char(n) do not count, as if it were cast to

@@ -224,7 +224,7 @@ put_rows(Lookup *lookup, List *rows)
 	ExecDropSingleTupleTableSlot(row);
 }
 
-/* matches: returns whether a version of a row has an entry with a key that is looked up */
+/* matches: returns whether a version of a row has the entry, or an entry with a key, that is looked up */
 static bool
 matches(Lookup *lookup, TupleTableSlot *row)
 {
@@ -235,8 +235,14 @@ matches(Lookup *lookup, TupleTableSlot *row)
 	entries_init(&entries, lookup->def);
 	extract_entries(lookup->def, &version, false, &entries);
 	for (int i = 0; i < entries.n; i++)
-		if (key_set_has(lookup->def, &lookup->keys, ENTRY_VALUES(&entries, i)))
+	{
+		Datum	   *values = ENTRY_VALUES(&entries, i);
+		bool	   *isnull = ENTRY_NULLS(&entries, i);
+
+		if (lookup->entry == NULL ? key_set_has(lookup->def, &lookup->keys, values, isnull) :
+			compare_identity(lookup->def, values, isnull, lookup->entry->tts_values, lookup->entry->tts_isnull) == 0)
 			return true;
+	}
 	return false;
 }
 
@@ -324,18 +330,8 @@ lookup_document(Lookup *lookup, TupleTableSlot *entry, Datum *document)
 {
 	Datum		key[INDEX_MAX_KEYS];
 
-	if (lookup->keys.n == 0)
-	{
-		lookup->keys.n = 1;
-		lookup->keys.ncolumns = lookup->def->nsearch;
-		lookup->keys.values = palloc(sizeof(Datum) * lookup->keys.ncolumns);
-	}
-	for (int i = 0; i < lookup->keys.ncolumns; i++)
-	{
-		bool		isnull;
-
-		lookup->keys.values[i] = slot_getattr(entry, lookup->def->ident[i], &isnull);
-	}
+	slot_getallattrs(entry);
+	lookup->entry = entry;
 	lookup->found = false;
 	key_of_entry(lookup->def, entry, key);
 	if (lookup->gathering != NULL && OidIsValid(partition_on_other_server(lookup, key)))

@@ -157,6 +157,10 @@ add_path_of_totals(Asked *asked, Served *served, IndexDef *def)
 		return;
 	why = replace_rows(asked, query, &replaced);
 
+	/* Rows that lack a key field count in none of its groups. */
+	if (why == NULL && is_totals(def) && def->sparse)
+		why = "it is sparse";
+
 	/*
 	 * Groups are shown to all conditions in any order.  So where row security
 	 * applies, none may tell what it is shown.

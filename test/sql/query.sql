@@ -244,7 +244,7 @@ SELECT what, pg_temp.refusal(pg_temp.forged(:'cursor', 17, rest)) FROM (VALUES
     (1, 'another place', 'b1\0001\0006\000'::bytea), (2, 'outside of the condition', 'a\0000\0006\000'), (3, 'no number', 'b1\000x\0006\000'),
     (4, 'too large a number', 'b1\0001\00099999999999\000'), (5, 'a value too few', 'b1\0001\000'), (6, 'a value too many', 'b1\0001\0006\0007\000'),
     (7, 'no end', 'b1\0001\0006'), (8, 'no text', 'b\377\0001\0006\000'), (9, 'nothing', ''), (10, 'SQL', 'b1\0001\0006) OR (true\000')) f (n, what, rest) ORDER BY n;
-SELECT pg_temp.refusal(pg_temp.forged(:'cursor', 0, '\x02' || decode(repeat('00', 30), 'hex')));
+SELECT pg_temp.refusal(pg_temp.forged(:'cursor', 0, '\x03' || decode(repeat('00', 30), 'hex')));
 SELECT pg_temp.refusal(pg_temp.forged(:'cursor', 1, decode(repeat('00', 30), 'hex')));
 -- of an index table that is not there any more
 SELECT cursor FROM indextable.query('by_name', page_size => 1) \gset
