@@ -42,7 +42,7 @@
 #include "../util/uncounted_reads.h"
 #include "commands.h"
 
-static void clone_indexes(Relation old, Relation new, bool sparse);
+static void clone_indexes(Relation old, Relation new, Oid of_entries);
 static bool uses_dropped_column(Relation index, Relation new);
 static List *match_partitions(Oid old, Oid new);
 static PartSpec *find_bound(Partitioning *p, const char *bound);
@@ -68,7 +68,7 @@ make_replacement(DefinitionRow *row, Oid index_table)
 	Relation	old = relation_open(index_table, AccessShareLock);
 	Relation	new;
 	Relation	primary_key;
-	bool		was_sparse = old_def->sparse;
+	Oid			of_entries = InvalidOid;
 	List	   *dropped = NIL;
 	char	   *name;
 	char	   *list;
@@ -107,12 +107,15 @@ make_replacement(DefinitionRow *row, Oid index_table)
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("index table \"%s\" was altered while it was being created", name),
 					 errhint("Check the event triggers of the database.")));
-		primary_key = open_identity_index(old, was_sparse);
+		primary_key = open_index_of_entries(old_def, old);
 		register_index_table(row, def, fact, new, primary_key == NULL ? NULL : tablespace_of(primary_key));
 		if (primary_key != NULL)
+		{
+			of_entries = RelationGetRelid(primary_key);
 			index_close(primary_key, AccessShareLock);
+		}
 		new = table_open(row->index_table, NoLock);
-		clone_indexes(old, new, was_sparse);
+		clone_indexes(old, new, of_entries);
 		table_close(new, NoLock);
 		relation_close(old, NoLock);
 	}
@@ -120,9 +123,13 @@ make_replacement(DefinitionRow *row, Oid index_table)
 	return row->index_table;
 }
 
-/* clone_indexes: creates on the replacement the indexes that the owner has created on the index table, which is sparse or not */
+/*
+ * clone_indexes
+ *		Creates on the replacement the indexes that the owner has created on the index table: all but the
+ *		one by which its entries are found.
+ */
 static void
-clone_indexes(Relation old, Relation new, bool sparse)
+clone_indexes(Relation old, Relation new, Oid of_entries)
 {
 	TupleDesc	desc = RelationGetDescr(new);
 	AttrMap    *map = make_attrmap(RelationGetNumberOfAttributes(old));
@@ -134,7 +141,7 @@ clone_indexes(Relation old, Relation new, bool sparse)
 	{
 		Relation	index = index_open(index_oid, AccessShareLock);
 
-		if (index->rd_index->indisvalid && !is_identity_index(index, sparse) &&
+		if (index->rd_index->indisvalid && index_oid != of_entries &&
 			!uses_dropped_column(index, new) && !OidIsValid(find_matching_index(index, new)))
 		{
 			IndexStmt  *stmt = generateClonedIndexStmt(NULL, index, map, NULL);
@@ -370,14 +377,15 @@ copy_layout(Oid old, Oid new, bool async, bool was_async)
 			appendStringInfo(&columns, ", DROP COLUMN %s", quote_identifier(NameStr(TupleDescAttr(a, i)->attname)));
 	for (int i = a->natts; i < b->natts; i++)
 		appendStringInfo(&columns, ", ADD COLUMN %s", layout_column(TupleDescAttr(b, i)));
-	primary_key = open_identity_index(old_rel, stored_definition(old)->sparse);
+	primary_key = open_index_of_entries(get_definition(old), old_rel);
 	lacks_key = primary_key == NULL || !OidIsValid(find_matching_index(primary_key, new_rel));
 	if (lacks_key && primary_key != NULL)
 	{
 		old_keys = usage_keys(old);
 		constraint = pstrdup(RelationGetRelationName(primary_key));
 		clustered = primary_key->rd_index->indisclustered;
-		identity = primary_key->rd_index->indisreplident;
+		/* It cannot be one with columns that may be NULL. */
+		identity = def.sparse && primary_key->rd_index->indisreplident;
 	}
 	if (primary_key != NULL)
 		index_close(primary_key, NoLock);

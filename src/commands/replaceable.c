@@ -252,7 +252,8 @@ refuse_invalid_indexes(Relation rel)
 void
 report_lost_indexes(DefinitionRow *row, Oid index_table)
 {
-	Columns		columns = compare_columns(row, get_definition(index_table));
+	IndexDef   *def = get_definition(index_table);
+	Columns		columns = compare_columns(row, def);
 	Relation	old = open_existing(index_table, AccessShareLock);
 	bool	   *stays = find_kept_columns(RelationGetDescr(old), columns.nkept, columns.first_own);
 	Bitmapset  *dropped = NULL;
@@ -266,7 +267,7 @@ report_lost_indexes(DefinitionRow *row, Oid index_table)
 		{
 			Relation	index = index_open(index_oid, AccessShareLock);
 
-			if (!index->rd_index->indisprimary && bms_overlap(index_columns(index), dropped))
+			if (!finds_entries(def, index) && bms_overlap(index_columns(index), dropped))
 				ereport(NOTICE,
 						(errmsg("index \"%s\" will be dropped because one of its columns is dropped", RelationGetRelationName(index)),
 						 errhint("Create it again if the new column should have an index.")));

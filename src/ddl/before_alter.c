@@ -242,7 +242,7 @@ refuse_on_index_table(Oid relid, AlterTableCmd *cmd, bool adds_key)
 			if (!adds_key && is_needed_key(relid, cmd->name))
 			{
 				action = "DROP CONSTRAINT";
-				why = "Entries are found by the primary key.";
+				why = "Entries are found by this constraint.";
 			}
 			break;
 		case AT_AddConstraint:

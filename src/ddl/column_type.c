@@ -217,7 +217,7 @@ refill(DefinitionRow *stored, Relation fact, AlterTableStmt *stmt)
 		catalog_forget_skipped(row.index_table);
 		catalog_forget_rejections(row.index_table);
 		fits = fill_index_table(def, fact, rel);
-		index = open_identity_index(rel, def->sparse);
+		index = open_index_of_entries(def, rel);
 		covering = index != NULL && primary_key_covers(def, index);
 		if (index != NULL)
 			index_close(index, NoLock);

@@ -199,7 +199,7 @@ void
 primary_key_replace(IndexDef *def, bool covering)
 {
 	Relation	rel = table_open(def->relid, AccessShareLock);
-	Relation	index = open_identity_index(rel, def->sparse);
+	Relation	index = def->sparse ? open_primary_key(rel) : open_index_of_entries(def, rel);
 	List	   *old_keys = usage_keys(def->relid);
 	char	   *constraint = pstrdup(RelationGetRelationName(index));
 	char	   *tablespace = tablespace_of(index);
