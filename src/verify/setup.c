@@ -17,6 +17,7 @@
 #include "catalog/pg_type.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
 
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
@@ -37,6 +38,7 @@ typedef struct Setup
 	discrepancy_handler handler;
 	void	   *arg;
 } Setup;
+static void restore_all(Oid index_table);
 
 static Oid	shared_truncate(Oid fact);
 static char *told_unsubscribe(const char *what, const char *subscription, Oid fact);
@@ -257,9 +259,18 @@ check_by_hand(Setup *setup, bool holds, const char *problem)
  * it.
  */
 
-/* restore_setup: puts back what an index table lacks, before any row is looked at */
+/* restore_setup: puts back what an index table lacks, before any row is looked at; a procedure, which calls it, has no snapshot by itself */
 void
 restore_setup(Oid index_table)
+{
+	PushActiveSnapshot(GetTransactionSnapshot());
+	restore_all(index_table);
+	PopActiveSnapshot();
+}
+
+/* restore_all: does the same with a snapshot, which the server needs to write its catalogs */
+static void
+restore_all(Oid index_table)
 {
 	Oid			fact = catalog_fact_of(index_table);
 	IndexDef   *def;
