@@ -5,8 +5,7 @@
  *
  * Costs are in the planner's units, and made up as those of btrees are: a descent, the leaf
  * pages that are read in their order, and work for each entry.  What a fetched row costs on
- * top is its place in a leaf page of the fact table's primary key, and its page, which may be in
- * memory; if no order is wanted, pages cost what those of a bitmap scan do.
+ * top is a descent of the fact table's primary key, and its page, which may be in memory.
  *
  *-------------------------------------------------------------------------
  */
@@ -36,8 +35,8 @@
 #define LEVEL_COST	(50.0 * cpu_operator_cost)
 /* Entries on a page of the index if nothing is known of it. */
 #define ENTRIES_PER_PAGE	100
-/* What fetching a row takes beside the leaf page and the page: sorting, and copying. */
-#define FETCH_COST	(20.0 * cpu_operator_cost)
+/* What fetching a row takes beside the descent and the page: opening the scan, and copying. */
+#define FETCH_COST	(40.0 * cpu_operator_cost)
 
 /* What it takes to make a field of an entry a part of a document, or to read one. */
 #define PART_COST	(10.0 * cpu_operator_cost)
@@ -63,8 +62,7 @@ static double index_pages(Oid index);
 static double height(double pages);
 static double fetched_rows(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *checks, List *clauses, Path *path);
 static Cost fetched_page_cost(RelOptInfo *rel, double loops);
-static Cost pages_cost(PlannerInfo *root, Candidate *c, double rows, double searches, double loops,
-					   double fact_pages, Cost page_cost, bool any_order);
+static Cost pages_cost(PlannerInfo *root, Candidate *c, double rows, double searches, double loops, double fact_pages, Cost page_cost);
 static double distinct_keys(Candidate *c);
 static Cost document_cost(RelOptInfo *rel, Candidate *c, List *clauses, double *seen);
 static bool uses_document(RelOptInfo *rel, FactDef *fact, List *clauses, bool asked_for);
@@ -212,11 +210,10 @@ estimate_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *checks, Li
 		double		all_rows = c->def == NULL ? c->tuples : Max(table_rows(c->def->fact->relid), rel->tuples);
 		double		fact_pages = rel->pages > 0 ? rel->pages : Max((all_rows > 0 ? all_rows : c->tuples) / 20, 1);
 
-		run += pages_cost(root, c, rows, searches, loops, fact_pages, fetched_page_cost(rel, loops),
-						  path->pathkeys == NIL);
+		run += pages_cost(root, c, rows, searches, loops, fact_pages, fetched_page_cost(rel, loops));
 		run += rows * FETCH_COST;
 		if (c->def == NULL || c->def->hint_attno == 0)
-			run += (rows + Min(rows, Max(all_rows, c->tuples) / ENTRIES_PER_PAGE)) * LEVEL_COST;
+			run += rows * LEVEL_COST * (height(fact_pages) + 1);
 	}
 	if (c->partial_rows)
 		run += c->entries * list_length(c->attnos) * PART_COST;
@@ -438,13 +435,9 @@ fetched_page_cost(RelOptInfo *rel, double loops)
  * order, their pages are read in one direction, and cost as little as those of a bitmap scan:
  * the more of them are read, the less is skipped between two.  If the order of the keys, too,
  * is the one in which rows are stored, the rows of a range of keys are beside each other.
- *
- * In any order, the pages of all rows are read in one direction: as in the server's
- * cost_bitmap_heap_scan().
  */
 static Cost
-pages_cost(PlannerInfo *root, Candidate *c, double rows, double searches, double loops,
-		   double fact_pages, Cost page_cost, bool any_order)
+pages_cost(PlannerInfo *root, Candidate *c, double rows, double searches, double loops, double fact_pages, Cost page_cost)
 {
 	double		fetched = index_pages_fetched(rows * Max(loops, 1), fact_pages, Max(c->pages, fact_pages), root) / Max(loops, 1);
 	double		order_of_rows = 0;
@@ -452,10 +445,7 @@ pages_cost(PlannerInfo *root, Candidate *c, double rows, double searches, double
 	double		run;			/* entries of one key */
 	double		run_pages;
 	Cost		together;
-	Cost		sorted = page_cost;
 
-	if (any_order && fetched >= 2)
-		sorted -= (page_cost - seq_page_cost) * sqrt(Min(fetched / fact_pages, 1));
 	if (c->def != NULL)
 	{
 		FactDef    *fact = c->def->fact;
@@ -470,7 +460,6 @@ pages_cost(PlannerInfo *root, Candidate *c, double rows, double searches, double
 	run_pages = 2 * fact_pages * run / (2 * fact_pages + run);
 	together = page_cost + seq_page_cost * Max(ceil(rows * fact_pages / Max(c->tuples, 1)) - 1, 0);
 	page_cost -= (page_cost - seq_page_cost) * sqrt(Min(run_pages / fact_pages, 1)) * order_of_rows * order_of_rows;
-	page_cost = Min(page_cost, sorted);
 	return fetched * page_cost + order_of_keys * order_of_keys * Min(together - fetched * page_cost, 0);
 }
 

@@ -4,7 +4,7 @@
 --
 -- The set: documents of about 60, 560 and 3,000 bytes (the latter out of line), under a primary key in the order of the rows and
 -- one in random order; fields that are unique, of 1 % of the rows and spread, of 1 % and beside each other; conditions for
--- one value, three values, a thousand values and ranges of up to a third of the rows; queries that fetch rows, that read included fields, that
+-- one value, three values and ranges of up to a third of the rows; queries that fetch rows, that read included fields, that
 -- count, group, sort and have a second condition.
 \set QUIET 1
 \set ON_ERROR_STOP 1
@@ -50,8 +50,7 @@ DECLARE
 		$c$doc ->> 'one' = 'u5'$c$, $c$doc ->> 'hundred' = 'h3'$c$, $c$doc ->> 'spread' = 't3'$c$, $c$doc ->> 'beside' = 'c3'$c$,
 		$c$doc ->> 'spread' >= 't3' AND doc ->> 'spread' < 't4'$c$, $c$doc ->> 'spread' >= 't3' AND doc ->> 'spread' < 't6'$c$,
 		$c$doc ->> 'spread' IN ('t1', 't2', 't3')$c$, $c$doc ->> 'beside' IN ('c1', 'c2', 'c3')$c$,
-		$c$doc ->> 'beside' >= 'c5' AND doc ->> 'beside' < 'c6'$c$,
-		(SELECT format($c$doc ->> 'one' IN (%s)$c$, string_agg(quote_literal('u' || i * 7), ', ')) FROM generate_series(1, 1000) i)];
+		$c$doc ->> 'beside' >= 'c5' AND doc ->> 'beside' < 'c6'$c$];
 	field text;
 BEGIN
 	DROP TABLE IF EXISTS fact CASCADE;
@@ -83,7 +82,7 @@ SELECT format('CALL measure(%s, %s, %L, %L)', rows, bytes, key, :'native' = '1')
 FROM unnest(:'sizes'::int[]) AS rows, unnest('{0,500,3000}'::int[]) AS bytes, unnest('{ordered,random}'::text[]) AS key \gexec
 
 SELECT rows, bytes, primary_key, round(without::numeric, 3) AS ms_without, round("with"::numeric, 3) AS ms_with,
-	CASE WHEN served THEN 'with' ELSE 'without' END AS chosen, left(query, 150) AS query
+	CASE WHEN served THEN 'with' ELSE 'without' END AS chosen, query
 FROM choice WHERE CASE WHEN served THEN "with" > 1.5 * without ELSE without > 1.5 * "with" END;
 
 SELECT count(*) FILTER (WHERE CASE WHEN served THEN "with" > 1.5 * without ELSE without > 1.5 * "with" END) AS wrong, count(*) AS queries FROM choice;

@@ -177,7 +177,7 @@ CREATE VIEW towns AS SELECT id, doc ->> 'town' AS town, doc ->> 'name' AS name, 
 CREATE VIEW barred WITH (security_barrier) AS SELECT id, doc FROM plain UNION ALL SELECT id, doc FROM part;
 SELECT d AS difference FROM (VALUES
 	('part_town, plain_town', $$SELECT * FROM united WHERE doc ->> 'town' = 't1' AND doc ->> 'name' = 'n1'$$),
-	('part_town, plain_t1', $$SELECT id, doc ->> 'town', note FROM united WHERE doc ->> 'town' = 't1' AND doc ->> 'name' LIKE 'n%' AND id < 1020$$),
+	('part_t1, plain_t1', $$SELECT id, doc ->> 'town', note FROM united WHERE doc ->> 'town' = 't1' AND doc ->> 'name' LIKE 'n%' AND id < 1020$$),
 	(NULL, $$SELECT count(*), min(id), max(doc ->> 'name') FROM united WHERE doc ->> 'town' = 't1' AND doc ->> 'name' > 'n2'$$),
 	(NULL, $$SELECT id FROM united WHERE doc -> 'tags' ? 'x1' AND note <> 'x'$$),
 	(NULL, $$SELECT u, u.note FROM united u WHERE u.doc ->> 'town' = 't1' AND u.doc ->> 'name' = 'n1'$$),
