@@ -97,7 +97,7 @@ SELECT indextable.create('many_town', 'many', '{town,name}', sparse => false) \g
 VACUUM ANALYZE many, many_town;
 EXPLAIN (COSTS OFF) SELECT doc ->> 'name' FROM many WHERE doc ->> 'town' = 't7';
 INSERT INTO many VALUES (0, '{"town": "elsewhere"}');
-EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, BUFFERS OFF) SELECT doc ->> 'name' FROM many WHERE doc ->> 'town' = 't7';
+EXPLAIN (COSTS OFF) SELECT doc ->> 'name' FROM many WHERE doc ->> 'town' = 't7';
 EXPLAIN (COSTS OFF) SELECT doc ->> 'name', id FROM many WHERE doc ->> 'town' IS NULL ORDER BY 1, 2;
 EXPLAIN (COSTS OFF) SELECT doc ->> 'name' FROM many WHERE doc ->> 'town' = 't7' AND doc ->> 'name' IS NULL;
 -- Of each group only the ends are read, of that of NULL, too.

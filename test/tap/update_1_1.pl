@@ -187,6 +187,7 @@ my $dump = PostgreSQL::Test::Utils::tempdir . '/dump';
 $node->command_ok([ 'pg_dump', '-f', $dump, $node->connstr('postgres') ], 'a dump of 1.1');
 
 my %carried = map { $_ => "SELECT x FROM indextable_internal.$_ x ORDER BY x::text" } qw(fact definition skipped rejection build checked counted completeness);
+$carried{definition} = q(SELECT to_jsonb(x) - 'sparse' FROM indextable_internal.definition x ORDER BY x.index_table::text);
 $carried{triggers} = q(SELECT tgrelid::regclass, tgname, tgenabled, tgfoid::oid FROM pg_trigger WHERE NOT tgisinternal AND tgname NOT LIKE 'guard%' ORDER BY tgrelid::regclass::text, tgname);
 $carried{queued} = 'SELECT fact_table, backlog FROM indextable.queues ORDER BY fact_table::text';
 my %before = map { $_ => $node->safe_psql('postgres', $carried{$_}) } keys %carried;
@@ -205,6 +206,7 @@ $node->safe_psql('postgres', 'ALTER EXTENSION indextable UPDATE');
 is($node->safe_psql('postgres', $unguarded), '', 'all of them have guards after the update');
 is($node->safe_psql('postgres', $version), '1.2', 'updated');
 is($node->safe_psql('postgres', $carried{$_}), $before{$_}, "carried over: $_") for sort keys %carried;
+is($node->safe_psql('postgres', 'SELECT bool_and(sparse) FROM indextable_internal.definition'), 't', 'index tables of 1.1 are sparse');
 
 $node->safe_psql('postgres', 'CREATE DATABASE anew');
 $node->safe_psql('anew', q(CREATE EXTENSION indextable VERSION '1.2'));
