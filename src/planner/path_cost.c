@@ -191,12 +191,8 @@ estimate_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *checks, Li
 	cost_qual_eval(&quals, clauses, root);
 	cost_qual_eval(&of_entries, checks, root);
 	run = searches * descent;
-	/* Searches of one scan, or of several, find some pages again. */
-	if (loops > 1 || searches > 1)
-		pages = index_pages_fetched(pages * Max(loops, 1), Max(c->pages, 1), Max(c->pages, 1), root) /
-			Max(loops, 1);
 	if (loops > 1)
-		run += random_page_cost * pages;
+		run += index_pages_fetched(pages * loops, c->pages, c->pages, root) / loops * random_page_cost;
 	else
 		run += random_page_cost * Min(pages, searches) + seq_page_cost * Max(pages - searches, 0);
 	run += c->entries * (cpu_index_tuple_cost + cpu_operator_cost + of_entries.per_tuple) / processes;
