@@ -26,6 +26,7 @@
 #include "../maintain/maintain.h"
 #include "../place/place.h"
 #include "../queue/queue.h"
+#include "../util/compat.h"
 #include "../util/inherit.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
@@ -165,7 +166,7 @@ refuse_again(Node *command, List *commands)
 			refuse_relations_of(created_object(collected, RelationRelationId));
 		foreach_ptr(CollectedATSubcmd, subcommand, collected->type == SCT_AlterTable ? collected->d.alterTable.subcmds : NIL)
 		{
-			AlterTableType subtype = castNode(AlterTableCmd, subcommand->parsetree)->subtype;
+			AlterTableType subtype = plain_subtype(castNode(AlterTableCmd, subcommand->parsetree));
 
 			foreach_oid(partition, subtype == AT_AttachPartition ?
 						attached_partitions(collected->d.alterTable.objectId, subcommand) : NIL)

@@ -153,6 +153,19 @@ extern int no_such_variable
 #define create_upper_unique_path(root, rel, path, ncolumns, groups) create_unique_path(root, rel, path, ncolumns, groups)
 #endif
 
+/* plain_subtype: returns what a subcommand of ALTER TABLE does; before 16, another value says that it does so to children, too */
+static inline AlterTableType
+plain_subtype(AlterTableCmd *cmd)
+{
+#if PG_VERSION_NUM < 160000
+	if (cmd->subtype == AT_AddColumnRecurse)
+		return AT_AddColumn;
+	if (cmd->subtype == AT_AddConstraintRecurse)
+		return AT_AddConstraint;
+#endif
+	return cmd->subtype;
+}
+
 /* forget_permissions: makes nobody's rights on the only table of a query be checked, which was of another query */
 static inline void
 forget_permissions(Query *query, RangeTblEntry *rte, Query *other)
