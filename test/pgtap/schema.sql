@@ -29,7 +29,7 @@ SELECT bag_eq($$SELECT * FROM pg_temp.functions('indextable')$$, $want$ VALUES
 		'include text[] DEFAULT NULL::text[], filter text DEFAULT NULL::text, populate boolean DEFAULT true, '
 		'partitions integer DEFAULT NULL::integer, partition_by text DEFAULT NULL::text, '
 		'partition_bounds text[] DEFAULT NULL::text[], partition_tablespaces text[] DEFAULT NULL::text[], '
-		'is_unique boolean DEFAULT NULL::boolean, on_mismatch text DEFAULT NULL::text',
+		'is_unique boolean DEFAULT NULL::boolean, on_mismatch text DEFAULT NULL::text, sparse boolean DEFAULT NULL::boolean',
 		'void', 'c', 'v', false, 'u'),
 	('build',
 		'IN index_table regclass, IN batch_size integer DEFAULT NULL::integer, '
@@ -43,7 +43,7 @@ SELECT bag_eq($$SELECT * FROM pg_temp.functions('indextable')$$, $want$ VALUES
 		'document name DEFAULT NULL::name, populate boolean DEFAULT true, '
 		'partition_by text DEFAULT NULL::text, partition_bounds text[] DEFAULT NULL::text[], '
 		'partition_tablespaces text[] DEFAULT NULL::text[], primary_key name[] DEFAULT NULL::name[], '
-		'if_not_exists boolean DEFAULT false, totals text[] DEFAULT NULL::text[]',
+		'if_not_exists boolean DEFAULT false, totals text[] DEFAULT NULL::text[], sparse boolean DEFAULT NULL::boolean',
 		'regclass', 'c', 'v', false, 'u'),
 	('totals', 'index_table regclass, keys jsonb DEFAULT NULL::jsonb, OUT key jsonb, OUT rows bigint, OUT counts jsonb, OUT sums jsonb',
 		'SETOF record', 'c', 's', false, 'u'),
@@ -223,7 +223,7 @@ SELECT bag_eq($$
 	('index_tables',
 		'index_table regclass, fact_table regclass, state text, problem text, strategy text, maintenance text, '
 		'key text[], include text[], filter text, is_unique boolean, on_mismatch text, document name, '
-		'partitions integer, partition_by text'),
+		'partitions integer, partition_by text, sparse boolean'),
 	('missed',
 		'fact_table regclass, document name, field text, condition text, planned bigint, since timestamp with time zone'),
 	('progress',
