@@ -126,7 +126,8 @@ open_writer(Writer *w, IndexDef *def, Relation rel)
 			w->nindexes--;
 			continue;
 		}
-		if (finds_entries(def, index))
+		/* What the definition was loaded with is not looked up again.  That of totals is not unique. */
+		if ((index_oid == primary_index && !is_totals(def)) || finds_entries(def, index))
 			w->primary_index = i;
 		else if (def->async && RelationGetRelid(index) == row_index && !index->rd_index->indisunique)
 			w->row_index = i;
