@@ -4,8 +4,8 @@
  *	  Records that fact rows lack entries, and tells which queries an index table can
  *	  answer by itself.
  *
- * A row has no entry in a sparse index table if one of its key fields is null.  In one that is not
- * sparse, all that is recorded of it is what has been skipped, and kinds of values.  Under on_mismatch => 'skip' a
+ * A row has no entry in a sparse index table if one of its key fields is null.  Of one that is not
+ * sparse, only skipped values and kinds of values are recorded.  Under on_mismatch => 'skip' a
  * value that cannot be a key costs it one, too, and so does a JSON null in a field of type
  * jsonb, which is no key although SQL takes it for a value.  So what an index table on
  * (town, last_name) has for a town are all rows of that town only if no row has a town and
@@ -182,10 +182,10 @@ read_records(Relation rel, Oid index_table, Snapshot snapshot, Records *records)
  *		first so many key fields are not null.  NULL for the snapshot: the latest one, to
  *		estimate whether a query will.
  *
- * A row whose key fields are not null has its entries anyway, unless they may be skipped:
- * then nothing has to be read.  So has any row in an index table that is not sparse, if it has
- * elements where these are a key, of which the caller makes sure.  There is no error, and nobody is waited for: where it
- * cannot be told, the result is false.
+ * A row whose key fields are not null has its entries, unless they may be skipped.  In an index table
+ * that is not sparse, every row has its entries; where elements are a key, the caller makes sure that
+ * the rows in question have elements.  Then no record is read.  There is no error, and nobody is waited
+ * for: where it cannot be told, the result is false.
  *
  * A SERIALIZABLE transaction does not rely on the record.  Someone else's row that has
  * no entry would be no conflict with what it has read, as he may have found the record

@@ -219,11 +219,6 @@ change_uniqueness(DefinitionRow *row)
 	wanted = *def;
 	wanted.is_unique = row->is_unique;
 	definition_hold(def->fact, CurrentMemoryContext);
-
-	/*
-	 * Until the definition is written, too, our event triggers would find
-	 * that the primary key does not fit it.
-	 */
 	primary_key_replace(&wanted, def->covering);
 	write_definition(row);
 }

@@ -299,7 +299,8 @@ refuse_drop_of_row_index(Oid schema)
 		LOCKTAG		tag;
 
 		SET_LOCKTAG_RELATION(tag, MyDatabaseId, row->index_table);
-		if (!is_queued(row) || row->state == STATE_INVALID || get_rel_namespace(row->index_table) != schema || !lock_held_by_me_exclusively(&tag) || !definition_matches_tables(row))
+		if (!is_queued(row) || row->state == STATE_INVALID || get_rel_namespace(row->index_table) != schema ||
+			!lock_held_by_me_exclusively(&tag) || !definition_matches_tables(row))
 			continue;
 		def = definition_of_index_table(row->index_table);
 		if (def != NULL && !OidIsValid(def->row_index))

@@ -125,7 +125,8 @@ open_straight(Straight *s, IndexDef *def)
 	}
 	(void) lock_once(def->primary_index, RowExclusiveLock, &def->index_locked);
 	index = RelationIdGetRelation(def->primary_index);
-	if (index == NULL || def->fact->stale || !(def->sparse ? index->rd_index->indisprimary : index->rd_index->indnullsnotdistinct) ||
+	if (index == NULL || def->fact->stale ||
+		!(def->sparse ? index->rd_index->indisprimary : index->rd_index->indnullsnotdistinct) ||
 		!index->rd_index->indisready || index->rd_index->indnkeyatts != def->nident)
 	{
 		/* The lock has brought news. */

@@ -31,7 +31,7 @@
 #include "../util/memory.h"
 #include "scans.h"
 
-/* A batch has so many times the rows of the one before it. */
+/* Factor by which a batch has more rows than the one before it. */
 #define GROWTH	4
 
 static void find_places(FactBatch *batch);

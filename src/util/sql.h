@@ -20,7 +20,7 @@
 /* run_sql: runs run_command(), with a command that is formatted as by printf() */
 #define run_sql(role, ...)	run_command(role, psprintf(__VA_ARGS__))
 
-/* run_on: does the same with run_on_table() */
+/* run_on: formats a command and runs it on a table by run_on_table() */
 #define run_on(relid, ...)	run_on_table(relid, psprintf(__VA_ARGS__))
 
 /* The table that run_on_table() alters at this moment, or InvalidOid. */

@@ -38,8 +38,8 @@ typedef struct Setup
 	discrepancy_handler handler;
 	void	   *arg;
 } Setup;
-static void restore_all(Oid index_table);
 
+static void restore_all(Oid index_table);
 static Oid	shared_truncate(Oid fact);
 static char *told_unsubscribe(const char *what, const char *subscription, Oid fact);
 static char *subscription_names(List *relids);
@@ -268,7 +268,7 @@ restore_setup(Oid index_table)
 	PopActiveSnapshot();
 }
 
-/* restore_all: does the same with a snapshot, which the server needs to write its catalogs */
+/* restore_all: puts back what an index table lacks; the caller has pushed a snapshot, which the server needs to write its catalogs */
 static void
 restore_all(Oid index_table)
 {
