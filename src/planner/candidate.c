@@ -51,6 +51,8 @@ static bool is_null_in_array(IndexDef *def, AttrNumber attno);
 static bool filter_is_implied(IndexDef *def, List *clauses, Index varno, List **result);
 static int	count_not_null(Candidate *c);
 static bool is_key_present(Candidate *c, int i);
+static bool finds_null(Candidate *c, int position);
+static void skip_to_order(RelOptInfo *rel, Candidate *c, List *pathkeys);
 static bool rejects_null(Node *clause, Column *column);
 static bool null_if_null(Node *node, Column *column);
 static bool any_null_if_null(List *args, Column *column);
@@ -525,15 +527,51 @@ any_null_if_null(List *args, Column *column)
  *
  * Entries come in the order of the columns of the index that follow those with one value, in
  * either direction, with NULLs last, or first if it is the opposite one.  In most of these columns
- * there are none, so that it does not matter where they come.
+ * there are none, so that it does not matter where they come.  Nor does it in a column that is
+ * searched for NULL.  The planner does not know that all rows are equal there, so the column may
+ * be the first one of an order.
  *-------------------------------------------------------------------------
  */
+
+/* finds_null: returns whether a column of the index, from 0, is NULL in all entries that are found */
+static bool
+finds_null(Candidate *c, int position)
+{
+	foreach_ptr(Condition, condition, c->conditions)
+	{
+		if (condition->position == position && condition->taking == TAKE_NULL)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * skip_to_order
+ *		Sets c->order_from to the column that has the first of some path keys, if that column and those
+ *		after it are searched for NULL.
+ */
+static void
+skip_to_order(RelOptInfo *rel, Candidate *c, List *pathkeys)
+{
+	bool		last;
+
+	for (int position = c->order_from; pathkeys != NIL; position--)
+	{
+		if (position < c->def->nsearch && sort_expression(c, rel, linitial(pathkeys), position, &last) != NULL)
+		{
+			c->order_from = position;
+			break;
+		}
+		if (position == 0 || !finds_null(c, position - 1))
+			break;
+	}
+}
 
 /* set_order: sets how many of the query's path keys the order of the entries has */
 void
 set_order(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
 {
-	int			position = c->order_from;
+	int			position;
 	bool		last = false;
 
 	c->pathkeys = NIL;
@@ -541,12 +579,15 @@ set_order(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
 	/* A fallback would evaluate what it sorts by for hidden rows. */
 	if (c->policy_in_scan)
 		return;
+	skip_to_order(rel, c, root->query_pathkeys);
+	position = c->order_from;
 	foreach_ptr(PathKey, key, root->query_pathkeys)
 	{
 		if (last || position >= c->def->nsearch || key->pk_eclass->ec_has_volatile ||
 			(c->pathkeys != NIL && pathkey_descends(key) != c->backward) ||
 			sort_expression(c, rel, key, position, &last) == NULL ||
-			(key->pk_nulls_first != pathkey_descends(key) && may_be_null(c, position)))
+			(key->pk_nulls_first != pathkey_descends(key) && may_be_null(c, position) &&
+			 !finds_null(c, position)))
 			break;
 		c->backward = pathkey_descends(key);
 		c->pathkeys = lappend(c->pathkeys, key);

@@ -29,7 +29,8 @@ static bool is_plain_pattern(OpExpr *match);
  *		conditions of the query.
  *
  * An arm is where the condition is that it is an arm of.  Before it come the tests that the arms
- * before it are not true: an OR evaluates its arms in their order, too.
+ * before it are not true: an OR evaluates its arms in their order, too.  One that no condition has
+ * comes last: it is about what the query sorts by, which is evaluated after all conditions.
  */
 List *
 clauses_of_arm(Candidate *c, List *clauses)
@@ -43,7 +44,7 @@ clauses_of_arm(Candidate *c, List *clauses)
 		else
 			result = lappend(result, clause);
 	}
-	return result;
+	return c->split == NULL ? list_concat(result, list_difference_ptr(c->clauses, clauses)) : result;
 }
 
 /*

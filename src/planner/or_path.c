@@ -1,8 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * or_path.c
- *	  Gives the planner paths for conditions that are joined by OR, on different fields, and for
- *	  several values of one field whose entries are to come in the order of another one.
+ *	  Gives the planner paths for conditions that are joined by OR, on different fields, for several
+ *	  values of one field whose entries are to come in the order of another one, and for orders that
+ *	  have NULLs at the other end than entries have.
  *
  * Each arm of the OR is searched in an index table of its own, and the scans are put under an
  * Append.  The scan of an arm leaves out the rows of the arms before it, by checking for each row
@@ -19,6 +20,10 @@
  * What an arm leaves out makes planning take time and memory in the square of the number of arms,
  * which is bounded for that.  Arms that compare the same expressions for equality, each with other
  * constants, as a list of pairs does, have no rows in common and leave out nothing.
+ *
+ * Entries have NULLs last, or first where they are read backward.  Where the first column that a query
+ * sorts by has them at the other end, the entries with NULL there are one arm, and all others the other
+ * one, of which the second one is read after the first: an Append that is in order.
  *
  * One arm may be on plain columns, id = 7 for example, which an index of the fact table itself finds.
  * It comes first, and the others leave out its rows.
@@ -61,6 +66,8 @@ typedef struct Arms
 	bool		disjoint;		/* never two of them are */
 	bool		in_order;		/* the entries of each are to come in an order
 								 * that the query asks for */
+	bool		in_turn;		/* which those of the second one come after
+								 * those of the first one in */
 	Expr	   *native;			/* one more, whose rows ... */
 	Path	   *native_path;	/* ... this finds, or NULL */
 } Arms;
@@ -73,8 +80,11 @@ static Path *path_of_index(PlannerInfo *root, IndexOptInfo *index, List *compari
 static bool is_on_column(IndexOptInfo *index, int column, Node *comparison);
 static List *candidates_of_arms(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses, Node *clause, Arms *arms);
 static Expr *is_not_true(Expr *expr);
-static Candidate *best_of_arm(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses, bool in_order);
+static Candidate *best_of_arm(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses, Arms *arms);
 static List *conjuncts(PlannerInfo *root, Node *like, Expr *expr);
+static bool split_order(PlannerInfo *root, RelOptInfo *rel, Served *served, Arms *arms);
+static Node *first_of_order(PlannerInfo *root, RelOptInfo *rel, IndexDef *def, PathKey *key);
+static Expr *null_test(Node *expr, NullTestType type);
 static Node *expr_to_split(Node *clause);
 static bool split_or(Node *clause, Arms *arms);
 static List *grouped_by_field(List *exprs);
@@ -87,7 +97,8 @@ static Expr *unless_equal(Expr *value, Expr *other, Oid operator, Oid collation)
 
 /*
  * add_or_paths
- *		Adds a path for each condition of a table whose arms can all be searched.
+ *		Adds a path for each condition of a table whose arms can all be searched, and one for an
+ *		order that is read in two parts.
  *
  * Where the executor may test a newer version of a row, it offers that version to one of the
  * scans only; and it knows no row of an Append by its place.  Such queries are left to others.
@@ -95,6 +106,8 @@ static Expr *unless_equal(Expr *value, Expr *other, Oid operator, Oid collation)
 void
 add_or_paths(PlannerInfo *root, RelOptInfo *rel, Served *served)
 {
+	Arms		of_order = {0};
+
 	if (served->tested_again || served->fact->pk_deferrable || is_positionable(root, served->fact->partitioned) ||
 		(served->fact->partitioned && served->system_columns))
 		return;
@@ -108,9 +121,11 @@ add_or_paths(PlannerInfo *root, RelOptInfo *rel, Served *served)
 		if (root->query_pathkeys != NIL && (arms.exprs != NIL || split_values(clause, &arms)))
 			add_path_of_arms(root, rel, served, clause, &arms);
 	}
+	if (split_order(root, rel, served, &of_order))
+		add_path_of_arms(root, rel, served, NULL, &of_order);
 }
 
-/* add_path_of_arms: adds a path by which all arms of a condition are searched, if they can be */
+/* add_path_of_arms: adds a path that searches for all arms of a condition, or of an order, if they can be searched */
 static void
 add_path_of_arms(PlannerInfo *root, RelOptInfo *rel, Served *served, Node *clause, Arms *arms)
 {
@@ -140,13 +155,14 @@ add_path_of_arms(PlannerInfo *root, RelOptInfo *rel, Served *served, Node *claus
 		total_cost += scan->path.total_cost;
 		paths = lappend(paths, scan);
 	}
-	if (arms->in_order)
+	if (arms->in_order && !arms->in_turn)
 	{
 		path = (Path *) create_merge_append_path_compat(root, rel, paths, common_order(candidates));
 		path->rows = rel->rows;
 	}
 	else
-		path = (Path *) create_append_path_compat(root, rel, paths, rel->rows);
+		path = (Path *) create_append_path_compat(root, rel, paths, arms->in_turn ? common_order(candidates) : NIL,
+												  rel->rows);
 	if (target != NULL)
 		path->pathtarget = target;
 	if (setting_planner != PLANNER_ON)
@@ -561,7 +577,7 @@ is_on_column(IndexOptInfo *index, int column, Node *comparison)
 /*
  * candidates_of_arms
  *		Returns a Candidate for each arm of a clause, one of several that all rows have to satisfy,
- *		or NIL if one of the arms cannot be searched.
+ *		or of an order, if clause is NULL; NIL if one of the arms cannot be searched.
  */
 static List *
 candidates_of_arms(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses, Node *clause, Arms *arms)
@@ -575,7 +591,7 @@ candidates_of_arms(PlannerInfo *root, RelOptInfo *rel, Served *served, List *cla
 	foreach_ptr(Expr, arm, arms->exprs)
 	{
 		List	   *own = list_concat_copy(tests, conjuncts(root, clause, arm));
-		Candidate  *c = best_of_arm(root, rel, served, list_concat(own, others), arms->in_order);
+		Candidate  *c = best_of_arm(root, rel, served, list_concat(own, others), arms);
 
 		CHECK_FOR_INTERRUPTS();
 		if (c == NULL)
@@ -602,11 +618,12 @@ is_not_true(Expr *expr)
 
 /*
  * best_of_arm
- *		Returns the index table that finds the rows that satisfy some clauses by the fewest entries, or
- *		NULL; with in_order, of those whose entries come in most of the order that is asked for.
+ *		Returns the index table that finds the rows that satisfy the clauses of an arm by the fewest
+ *		entries, or NULL; with in_order, of those whose entries come in most of the order that is asked
+ *		for.
  */
 static Candidate *
-best_of_arm(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses, bool in_order)
+best_of_arm(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses, Arms *arms)
 {
 	Candidate  *best = NULL;
 
@@ -615,9 +632,9 @@ best_of_arm(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses, b
 		const char *why;
 		Candidate  *c = consider_index_table(root, def, clauses, rel->relid, NIL, &why);
 
-		if (c == NULL || c->nequal == 0 || !is_complete_enough(c, &why))
+		if (c == NULL || (c->nequal == 0 && !arms->in_turn) || !is_complete_enough(c, &why))
 			continue;
-		if (in_order)
+		if (arms->in_order)
 		{
 			set_order(root, rel, c);
 			if (c->pathkeys == NIL || c->def->async ||
@@ -632,7 +649,63 @@ best_of_arm(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses, b
 	return best;
 }
 
-/* conjuncts: returns what is joined by AND in an arm of a clause, as clauses like that one */
+/*
+ * split_order
+ *		Sets the arms of the order that a query asks for if NULLs come at the other end of its first
+ *		column than in the entries of an index table; returns false if not.
+ */
+static bool
+split_order(PlannerInfo *root, RelOptInfo *rel, Served *served, Arms *arms)
+{
+	PathKey    *key = root->query_pathkeys == NIL ? NULL : linitial(root->query_pathkeys);
+	Node	   *expr = NULL;
+
+	if (key == NULL || key->pk_nulls_first == pathkey_descends(key) || key->pk_eclass->ec_has_volatile)
+		return false;
+	foreach_ptr(IndexDef, def, served->defs)
+	{
+		if (expr == NULL && !def->sparse)
+			expr = first_of_order(root, rel, def, key);
+	}
+	if (expr == NULL)
+		return false;
+	arms->exprs = list_make2(null_test(expr, key->pk_nulls_first ? IS_NULL : IS_NOT_NULL),
+							 null_test(expr, key->pk_nulls_first ? IS_NOT_NULL : IS_NULL));
+	return arms->disjoint = arms->in_order = arms->in_turn = true;
+}
+
+/*
+ * first_of_order
+ *		Returns the expression of a path key that entries come in the order of, if it may be NULL in them;
+ *		else NULL.
+ */
+static Node *
+first_of_order(PlannerInfo *root, RelOptInfo *rel, IndexDef *def, PathKey *key)
+{
+	const char *why;
+	bool		last;
+	Candidate  *c = consider_index_table(root, def, rel->baserestrictinfo, rel->relid, NIL, &why);
+
+	return c != NULL && c->order_from < def->nsearch && may_be_null(c, c->order_from) ?
+		sort_expression(c, rel, key, c->order_from, &last) : NULL;
+}
+
+static Expr *
+null_test(Node *expr, NullTestType type)
+{
+	NullTest   *test = makeNode(NullTest);
+
+	test->arg = (Expr *) expr;
+	test->nulltesttype = type;
+	test->location = -1;
+	return (Expr *) test;
+}
+
+/*
+ * conjuncts
+ *		Returns what is joined by AND in an arm of a clause, as clauses like that one; of an order, as
+ *		clauses that are checked after all others.
+ */
 static List *
 conjuncts(PlannerInfo *root, Node *like, Expr *expr)
 {
@@ -640,12 +713,12 @@ conjuncts(PlannerInfo *root, Node *like, Expr *expr)
 
 	foreach_ptr(Node, clause, make_ands_implicit(expr))
 	{
-		if (IsA(like, RestrictInfo))
+		if (like == NULL || IsA(like, RestrictInfo))
 		{
 			RestrictInfo *rinfo = make_simple_restrictinfo(root, (Expr *) clause);
 
-			rinfo->security_level = ((RestrictInfo *) like)->security_level;
-			rinfo->leakproof = ((RestrictInfo *) like)->leakproof;
+			rinfo->security_level = like == NULL ? root->qual_security_level : ((RestrictInfo *) like)->security_level;
+			rinfo->leakproof = like != NULL && ((RestrictInfo *) like)->leakproof;
 			clause = (Node *) rinfo;
 		}
 		result = lappend(result, clause);

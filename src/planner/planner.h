@@ -50,7 +50,8 @@ typedef struct Candidate
 	List	   *conditions;		/* of Condition *, by position */
 	List	   *clauses;		/* what a scan of one arm of an OR has to
 								 * check; else NIL, and the planner says it */
-	Node	   *split;			/* the clause whose arm that is, or NULL */
+	Node	   *split;			/* the clause whose arm that is, or NULL: it
+								 * is one half of an order */
 	List	   *known;			/* what all rows that are asked for satisfy */
 	bool		unknown;		/* there may be more when parameters are known */
 	bool		secured;		/* row security or a security barrier applies */
@@ -152,8 +153,8 @@ extern Node *replace_by_parameters(Node *node, Index varno, Index second, List *
 extern RangeTblEntry *relation_of_index_table(IndexDef *def);
 
 /*
- * or_path.c: for conditions that are joined by OR, and values whose entries are to come in
- * another order.
+ * or_path.c: for conditions that are joined by OR, and values, or NULL, whose entries are to come
+ * in another order.
  */
 extern void add_or_paths(PlannerInfo *root, RelOptInfo *rel, Served *served);
 extern double estimate_or_entries(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses);

@@ -586,15 +586,15 @@ typedef struct JsonbInState
 	ExecInitScanTupleSlot(estate, node, desc, callbacks, 0)
 #endif
 
-/* The arguments are those of complete scans, which an Append has in no order. */
+/* The arguments are those of complete scans. */
 #if PG_VERSION_NUM < 190000
-#define create_append_path_compat(root, rel, subpaths, rows) \
-	create_append_path(root, rel, subpaths, NIL, NIL, NULL, 0, false, rows)
+#define create_append_path_compat(root, rel, subpaths, pathkeys, rows) \
+	create_append_path(root, rel, subpaths, NIL, pathkeys, NULL, 0, false, rows)
 #define create_merge_append_path_compat(root, rel, subpaths, pathkeys) \
 	create_merge_append_path(root, rel, subpaths, pathkeys, NULL)
 #else
-#define create_append_path_compat(root, rel, paths, rows) \
-	create_append_path(root, rel, (AppendPathInput) {.subpaths = paths}, NIL, NULL, 0, false, rows)
+#define create_append_path_compat(root, rel, paths, pathkeys, rows) \
+	create_append_path(root, rel, (AppendPathInput) {.subpaths = paths}, pathkeys, NULL, 0, false, rows)
 #define create_merge_append_path_compat(root, rel, subpaths, pathkeys) \
 	create_merge_append_path(root, rel, subpaths, NIL, pathkeys, NULL)
 #endif

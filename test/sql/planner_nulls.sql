@@ -73,6 +73,9 @@ INSERT INTO shapes VALUES
 	('SELECT id, doc FROM t WHERE %s ORDER BY id'), ('SELECT count(*), count(doc), count(doc ->> ''town''), count(DISTINCT doc ->> ''town'') FROM t WHERE %s'),
 	($$SELECT doc ->> 'town', doc ->> 'name', id FROM t WHERE %s ORDER BY 1, 2, 3$$), ($$SELECT doc ->> 'town', doc ->> 'name', id FROM t WHERE %s ORDER BY 1 DESC, 2 DESC, 3 DESC LIMIT 40$$),
 	($$SELECT doc ->> 'town', doc ->> 'name', id FROM t WHERE %s ORDER BY 1 NULLS FIRST, 2 NULLS FIRST, 3 LIMIT 40$$), ($$SELECT doc ->> 'town', doc ->> 'name', id FROM t WHERE %s ORDER BY 1 DESC NULLS LAST, 2 DESC NULLS LAST, 3 DESC LIMIT 300$$),
+	($$SELECT doc ->> 'town', doc ->> 'name', id FROM t WHERE %s ORDER BY 1 NULLS FIRST, 2, 3 LIMIT 200$$), ($$SELECT doc, id FROM t WHERE %s ORDER BY doc ->> 'town' DESC NULLS LAST, doc ->> 'name' DESC, id DESC LIMIT 290$$),
+	($$SELECT (doc ->> 'age')::int, doc ->> 'town', id FROM t WHERE %s ORDER BY 1 NULLS FIRST, 3$$), ($$SELECT doc ->> 'name', id FROM t WHERE %s ORDER BY 1 DESC NULLS LAST, 2 DESC LIMIT 300$$), ($$SELECT tenant, doc ->> 'town', id FROM t WHERE %s ORDER BY 1 NULLS FIRST, 2 NULLS FIRST, 3$$),
+	($$SELECT doc -> 'j', id FROM t WHERE %s ORDER BY 1 NULLS FIRST, 2$$), ($$SELECT doc ->> 'town', count(*) FROM t WHERE %s GROUP BY 1 ORDER BY 1 NULLS FIRST$$), ($$SELECT DISTINCT ON (doc ->> 'town') doc ->> 'town', doc ->> 'name', id FROM t WHERE %s ORDER BY 1 DESC NULLS LAST, 2 DESC, 3 DESC$$),
 	($$SELECT (doc ->> 'age')::int, id FROM t WHERE %s ORDER BY 1, 2 LIMIT 400$$), ($$SELECT (doc ->> 'age')::int, id FROM t WHERE %s ORDER BY 1 DESC, 2 DESC LIMIT 400$$), ($$SELECT tenant, doc ->> 'town', id FROM t WHERE %s ORDER BY 1, 2, doc ->> 'name', 3 LIMIT 300$$),
 	($$SELECT tenant, doc ->> 'town' FROM t WHERE %s GROUP BY 1, 2 ORDER BY 1, 2$$), ($$SELECT doc ->> 'town', count(*), max(doc ->> 'name'), min(doc ->> 'name') FROM t WHERE %s GROUP BY 1 ORDER BY 1$$),
 	($$SELECT DISTINCT doc ->> 'town' FROM t WHERE %s ORDER BY 1 DESC$$), ($$SELECT DISTINCT ON (doc ->> 'town') doc ->> 'town', doc ->> 'name' FROM t WHERE %s ORDER BY 1, 2$$), ($$SELECT DISTINCT ON (doc ->> 'town') doc ->> 'town', doc ->> 'name' FROM t WHERE %s ORDER BY 1, 2 DESC$$),
@@ -120,6 +123,46 @@ SELECT DISTINCT doc ->> 'b' FROM few WHERE doc ->> 'a' IS NULL ORDER BY 1;
 EXPLAIN (COSTS OFF) SELECT doc ->> 'a', max(doc ->> 'b') FROM few GROUP BY 1;
 SELECT doc ->> 'a', max(doc ->> 'b') FROM few GROUP BY 1 ORDER BY 1;
 
+-- NULLs at the other end than in entries: two searches, one after the other, of which LIMIT ends each. Where a later column has them
+-- at the other end, too, the server sorts.
+CREATE TABLE ordered (id int PRIMARY KEY, doc jsonb NOT NULL);
+INSERT INTO ordered SELECT i, jsonb_strip_nulls(jsonb_build_object('a', i % 4, 'b', nullif('b' || i % 40, 'b39'), 'c', nullif('c' || i % 700, 'c699'))) FROM generate_series(1, 8000) i;
+SELECT indextable.create('ordered_abc', 'ordered', '{a::int,b,c}', sparse => false), indextable.create('ordered_c', 'ordered', '{c}', include => '{b}', partitions => 3, sparse => false) \gset
+VACUUM ANALYZE ordered, ordered_abc;
+-- entries_read: the searches of a query, and how many entries each reads
+CREATE FUNCTION entries_read(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE line text;
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
+		IF line ~ 'Entry Cond|Entries|Append|Sort' THEN RETURN NEXT regexp_replace(line, ' \(actual.*', ''); END IF;
+	END LOOP;
+END $$;
+SELECT * FROM entries_read($$SELECT doc ->> 'c', id FROM ordered WHERE (doc ->> 'a')::int = 3 ORDER BY doc ->> 'b' NULLS FIRST, doc ->> 'c' LIMIT 5$$);
+SELECT * FROM entries_read($$SELECT doc ->> 'c', id FROM ordered WHERE (doc ->> 'a')::int = 3 ORDER BY doc ->> 'b' DESC NULLS LAST, doc ->> 'c' DESC LIMIT 5$$);
+EXPLAIN (COSTS OFF) SELECT * FROM ordered WHERE (doc ->> 'a')::int = 3 ORDER BY doc ->> 'b' DESC NULLS LAST, doc ->> 'c' DESC, id DESC LIMIT 5;
+EXPLAIN (COSTS OFF) SELECT doc ->> 'c', id FROM ordered WHERE (doc ->> 'a')::int = 3 ORDER BY doc ->> 'b' NULLS FIRST, doc ->> 'c' NULLS FIRST LIMIT 5;
+EXPLAIN (COSTS OFF) SELECT id FROM ordered WHERE (doc ->> 'a')::int = 3 AND doc ->> 'b' > 'b2' ORDER BY doc ->> 'b' NULLS FIRST LIMIT 5;
+EXPLAIN (COSTS OFF) SELECT id FROM ordered WHERE (doc ->> 'a')::int = 3 AND doc ->> 'b' IS NULL ORDER BY doc ->> 'b', doc ->> 'c' LIMIT 5;
+EXPLAIN (COSTS OFF) SELECT doc ->> 'b', doc ->> 'c' FROM ordered ORDER BY doc ->> 'c' DESC NULLS LAST LIMIT 5;
+SELECT doc ->> 'c' AS c, count(*) FROM (SELECT * FROM ordered ORDER BY doc ->> 'c' NULLS FIRST LIMIT 20) o GROUP BY 1 ORDER BY 1;
+BEGIN;
+DECLARE halves SCROLL CURSOR FOR SELECT doc ->> 'c', id FROM ordered WHERE (doc ->> 'a')::int = 3 AND id < 1600 ORDER BY doc ->> 'b' NULLS FIRST, doc ->> 'c', id;
+MOVE FORWARD 39 IN halves;
+FETCH 3 IN halves;
+FETCH BACKWARD 4 IN halves;
+COMMIT;
+PREPARE halves(int) AS SELECT id FROM ordered WHERE (doc ->> 'a')::int = $1 ORDER BY doc ->> 'b' NULLS FIRST, doc ->> 'c' LIMIT 3;
+SET plan_cache_mode = force_generic_plan;
+EXPLAIN (COSTS OFF) EXECUTE halves(3);
+EXECUTE halves(3);
+-- Such a scan is not marked and restored itself.
+SET enable_hashjoin = off;
+SET enable_nestloop = off;
+EXPLAIN (COSTS OFF) SELECT o.id FROM ordered o JOIN ordered p ON o.doc ->> 'c' = p.doc ->> 'c' ORDER BY o.doc ->> 'c' NULLS FIRST;
+SELECT count(*), sum(id) FROM (SELECT o.id FROM ordered o JOIN ordered p ON o.doc ->> 'c' = p.doc ->> 'c' ORDER BY o.doc ->> 'c' NULLS FIRST) j;
+RESET enable_hashjoin;
+RESET enable_nestloop;
+RESET plan_cache_mode;
 PREPARE one(text) AS SELECT id FROM many WHERE doc ->> 'town' = $1 AND doc ->> 'name' IS NULL;
 SET plan_cache_mode = force_generic_plan;
 EXPLAIN (COSTS OFF) EXECUTE one('elsewhere');
