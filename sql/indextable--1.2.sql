@@ -1337,7 +1337,7 @@ BEGIN ATOMIC
              WHEN v.other THEN 'if all queries read the documents that they find:' END,
         CASE WHEN v.kind = 'native_index' THEN q.made
              WHEN v.kind NOT IN ('filter', 'index_table') THEN NULL
-             WHEN p.multi THEN format('CREATE INDEX ON %s USING gin (%s jsonb_path_ops);', p.fact_name, g.gin_column)
+             WHEN p.multi THEN format('CREATE INDEX ON %s USING gin (%s);', p.fact_name, g.gin_column)
              WHEN v.other THEN q.native END
     FROM indextable_internal.table_counts(p.fact_table) t,
          indextable_internal.sizes(p, p.entries) s,
@@ -1369,7 +1369,9 @@ BEGIN ATOMIC
                          c.possible AND NOT p.shows_fields AND NOT (c.branch = 'selective' AND c.changes) AS other,
                          CASE k.kind WHEN 'filter' THEN (SELECT sum(x) FROM unnest(p.common_counts[1:c.leave]) x) ELSE 0 END AS left_out) v,
          LATERAL (SELECT indextable_internal.field_sql(p, 1, true) AS first_text,
-                         format(CASE p.paths[p.array_field] WHEN '{}' THEN '%s' ELSE '(%s)' END, indextable_internal.path_sql(p.document_column, p.paths[p.array_field]::text[], '>')) AS gin_column) g,
+                         CASE WHEN p.paths[p.array_field] IS NULL THEN p.sources[p.array_field]
+                         ELSE format(CASE p.paths[p.array_field] WHEN '{}' THEN '%s jsonb_path_ops' ELSE '(%s) jsonb_path_ops' END,
+                                     indextable_internal.path_sql(p.document_column, p.paths[p.array_field]::text[], '>')) END AS gin_column) g,
          LATERAL (SELECT CASE WHEN k.kind <> 'filter' THEN p.filter ELSE coalesce('(' || p.filter || ') AND ', '')
                          || CASE WHEN cardinality(p.key) > 1 THEN (SELECT string_agg('NOT (' || indextable_internal.common_sql(p, n) || ')', ' AND ' ORDER BY n) FROM generate_series(1, c.leave) n)
                             WHEN c.leave = 1 THEN g.first_text || ' <> ' || indextable_internal.common_sql(p, 1)

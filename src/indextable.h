@@ -121,13 +121,15 @@ typedef struct Field
 #define EXPRESSION_ATTNO	PG_INT16_MIN
 	bool		is_hint;		/* it is @ctid; see entry/fact_fetch.c */
 	RowExpression *convert;		/* what it is computed by; NULL: it is stored */
-	int			plain_steps;	/* of the path before the [*], or all */
+	int			plain_steps;	/* of the path before the [*], or all; of a
+								 * column that is an array: 0 */
 	bool		is_jsonb;
 	Oid			type;
 	int32		typmod;
 	Oid			collation;
 	int16		typlen;
 	bool		typbyval;
+	char		typalign;
 	Cast		cast;
 	struct FieldCast *asked;	/* the cast as queries have it, or NULL; see
 								 * match/field_match.c */

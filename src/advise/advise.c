@@ -500,7 +500,7 @@ indextable_field_parts(PG_FUNCTION_ARGS)
 	Datum		values[4] = {0};
 	bool		isnull[4] = {true, true, true, true};
 
-	for (int i = 0; i < spec->nsteps; i++)
+	for (int i = 0; i < spec->nsteps && spec->column == NULL; i++)
 	{
 		steps = lappend(steps, spec->steps[i].name);
 		wildcards += spec->steps[i].name == NULL;
@@ -564,7 +564,7 @@ indextable_index_serves(PG_FUNCTION_ARGS)
 		expr = index->rd_index->indkey.values[0] == 0 ? linitial(RelationGetIndexExpressions(index)) : NULL;
 	}
 	END_AS_OWNER();
-	if (spec->multi)
+	if (spec->multi && spec->column == NULL)
 	{
 		while (!spec->steps[n].wildcard)
 			n++;

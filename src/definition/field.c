@@ -23,6 +23,7 @@
 
 static void resolve_field(Field *field, IndexDef *def, Relation fact, Form_pg_attribute column,
 						  const char **column_names);
+static Oid	element_of_column(IndexDef *def, FieldSpec *spec, Form_pg_attribute att, int32 *typmod);
 static void check_field(Field *field, IndexDef *def, bool is_key);
 static void check_hint(Field *field, IndexDef *def, bool is_key);
 
@@ -81,13 +82,19 @@ resolve_field(Field *field, IndexDef *def, Relation fact, Form_pg_attribute colu
 	else if (spec->column != NULL)
 	{
 		Form_pg_attribute att;
+		Oid			stored;		/* the type of the column, or of its elements */
+		int32		typmod;
 
 		field->fact_attno = named_column(fact, spec->column, column_names);
 		att = TupleDescAttr(RelationGetDescr(fact), field->fact_attno - 1);
+		stored = att->atttypid;
+		typmod = att->atttypmod;
+		if (spec->multi)
+			stored = element_of_column(def, spec, att, &typmod);
 		if (!OidIsValid(spec->type))
 		{
-			field->type = att->atttypid;
-			field->typmod = att->atttypmod;
+			field->type = stored;
+			field->typmod = typmod;
 			field->collation = att->attcollation;
 		}
 		if (column != NULL)
@@ -95,9 +102,10 @@ resolve_field(Field *field, IndexDef *def, Relation fact, Form_pg_attribute colu
 			field->type = column->atttypid;
 			field->typmod = column->atttypmod;
 		}
-		if (field->type != att->atttypid || field->typmod != att->atttypmod || is_virtual_column(att))
+		if (field->type != stored || field->typmod != typmod || is_virtual_column(att))
 			field->convert = expression_compile(fact, quote_identifier(spec->column),
-												field->type, field->typmod, column_names, false);
+												spec->multi ? get_array_type(field->type) : field->type, field->typmod,
+												column_names, false);
 	}
 	else
 	{
@@ -116,7 +124,27 @@ resolve_field(Field *field, IndexDef *def, Relation fact, Form_pg_attribute colu
 		field->collation = column->attcollation;
 	else if (OidIsValid(spec->collation) && OidIsValid(field->collation))
 		field->collation = spec->collation;
-	get_typlenbyval(field->type, &field->typlen, &field->typbyval);
+	get_typlenbyvalalign(field->type, &field->typlen, &field->typbyval, &field->typalign);
+}
+
+/* element_of_column: returns the type of the elements of a column, and sets *typmod to that of the elements */
+static Oid
+element_of_column(IndexDef *def, FieldSpec *spec, Form_pg_attribute att, int32 *typmod)
+{
+	Oid			element = get_element_type(getBaseTypeAndTypmod(att->atttypid, typmod));
+
+	if (!OidIsValid(element))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("field \"%s\" is of a column that is not an array", spec->text),
+				 errdetail("Column \"%s\" has type %s.", NameStr(att->attname),
+						   format_type_with_typemod(att->atttypid, att->atttypmod)),
+				 OidIsValid(def->relid) ?
+				 errhint("Undo the change, or run DROP TABLE %s; and create the index table again.", quoted_relation(def->relid)) :
+				 att->atttypid == JSONBOID ?
+				 errhint("For the elements of an array in a document, write the path, as in tags[*], or $[*] for those of the document itself.") :
+				 errhint("Leave out the [*]: %s.", array_literal(list_make1(psprintf("@%s", quote_identifier(spec->column)))))));
+	return element;
 }
 
 /* check_field: refuses a field that a new index table cannot have */
@@ -131,6 +159,7 @@ check_field(Field *field, IndexDef *def, bool is_key)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("included field \"%s\" cannot be multi-valued", spec->text),
+				 spec->column != NULL ? errhint("Include the whole array: leave out the [*].") :
 				 errhint("Include the whole array: leave out the [*] and add \"::jsonb\".")));
 	if (spec->multi && def->multi_field >= 0)
 		ereport(ERROR,
@@ -155,6 +184,13 @@ check_field(Field *field, IndexDef *def, bool is_key)
 						format_type_be(field->type), spec->text),
 				 errdetail("A key needs a type with a default btree operator class."),
 				 field->fact_attno == 0 ? hint_for_type(spec->text, field->type) : 0));
+
+	if (def->skip_mismatch && field->convert != NULL && spec->multi && OidIsValid(spec->type))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("field \"%s\" with a cast of elements cannot be used with on_mismatch => 'skip'", spec->text),
+				 errdetail("All elements of an array are cast together."),
+				 errhint("Leave out the type, or use on_mismatch => 'error'.")));
 
 	/* Errors of such a cast are not caught; see cast_column(). */
 	if (def->skip_mismatch && field->convert != NULL && expression_calls_users_code(field->convert))

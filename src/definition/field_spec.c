@@ -39,6 +39,7 @@
 
 pg_noreturn static void spec_error(const char *text, const char *at, const char *what, const char *hint);
 static const char *parse_column(FieldSpec *spec, const char *p);
+static const char *parse_elements(FieldSpec *spec, const char *p);
 static const char *parse_expression(FieldSpec *spec, const char *p);
 static const char *parse_path(FieldSpec *spec, const char *p);
 static const char *parse_member(FieldSpec *spec, const char *p);
@@ -153,8 +154,8 @@ spec_error(const char *text, const char *at, const char *what, const char *hint)
 
 /*
  * parse_column
- *		Parses the name of a column, an SQL identifier, and returns the place behind it.  The
- *		name is folded to lower case as SQL does it.
+ *		Parses the name of a column, an SQL identifier, and perhaps [*] after it, and returns the
+ *		place behind them.  The name is folded to lower case as SQL does it.
  */
 static const char *
 parse_column(FieldSpec *spec, const char *p)
@@ -196,6 +197,23 @@ parse_column(FieldSpec *spec, const char *p)
 	}
 	/* No column can have the name of a system column. */
 	spec->name = pstrdup(is_hint_column(spec) ? "fact_ctid" : spec->column);
+	return *p == '[' ? parse_elements(spec, p) : p;
+}
+
+/* parse_elements: parses the [*] after a column, and returns the place behind it */
+static const char *
+parse_elements(FieldSpec *spec, const char *p)
+{
+	if (strncmp(p, "[*]", 3) != 0)
+		spec_error(spec->text, p, "expected \"[*]\" after a column",
+				   "@tags[*] is each element of an array. One of them is an expression: (tags[1]) AS tag.");
+	p = parse_subscript(spec, p + 1);
+	if (*p == '.' || *p == '[')
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("a path into the elements of column \"%s\" is not supported", spec->column),
+				 errdetail("Field \"%s\" goes on after \"[*]\", which has all elements, of all dimensions.", spec->text),
+				 errhint("Members of elements can be fields of a JSONB column, as in lines[*].name.")));
 	return p;
 }
 

@@ -169,7 +169,7 @@ make_index_def(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel
 
 		for (i = 0; i < def->nkeys; i++)
 			if (def->fields[i].fact_attno == factdef->pk_attno[k] &&
-				def->fields[i].convert == NULL &&
+				def->fields[i].convert == NULL && !def->fields[i].spec->multi &&
 				same_equality(def->fields[i].collation, att->attcollation))
 				break;
 		def->pk_attno[k] = i < def->nkeys ? def->fields[i].attno : ++attno;

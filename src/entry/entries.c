@@ -303,7 +303,7 @@ entries_unchanged(IndexDef *def, FactRow *old, FactRow *new)
 
 			if (!same_bytes(old->slot->tts_values[attno], old->slot->tts_isnull[attno],
 							new->slot->tts_values[attno], new->slot->tts_isnull[attno],
-							field->typlen, field->typbyval))
+							field->spec->multi ? -1 : field->typlen, !field->spec->multi && field->typbyval))
 				return false;
 			continue;
 		}

@@ -16,6 +16,7 @@
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "storage/lockdefs.h"
+#include "utils/array.h"
 #include "utils/numeric.h"
 
 #include "../catalog/catalog.h"
@@ -46,6 +47,7 @@ static bool path_meets_array(Field *field, FactRow *row, int docno);
 static ValueResult column_value(Field *field, Datum value, bool is_key, Datum *result);
 static char *converted_text(Field *field, FactRow *row, int docno);
 static ValueResult collect_row_elements(IndexDef *def, FactRow *row, Elements *elements, RowMismatch *mismatch);
+static void collect_array(Field *field, FactRow *row, int docno, Elements *elements, RowMismatch *mismatch);
 static void collect_elements(Field *field, JsonbValue *value, int step, bool of_array, Elements *elements,
 							 RowMismatch *mismatch);
 static void take_element(Elements *elements, Datum value);
@@ -73,7 +75,8 @@ passes_filter(IndexDef *def, TupleTableSlot *row)
  * entries are left out without an error, and are not counted.
  *
  * A row that lacks a key field has no entry in a sparse index table, and NULL in it in another one.
- * Of a multi-valued field, rows without elements have no entry in either.
+ * Of a multi-valued field, rows without elements have no entry in either: a column that is NULL, or an
+ * empty array, has none.
  *
  * If the row lacks any entry, a bit in entries->lacking says how many of its leading
  * key fields are not null, and others whether a key has the text of an array or an
@@ -464,7 +467,9 @@ collect_row_elements(IndexDef *def, FactRow *row, Elements *elements, RowMismatc
 	Field	   *field = &def->fields[def->multi_field];
 	JsonbValue	value;
 
-	if (document_value(row, def->docno, field->spec->steps, field->plain_steps, &value))
+	if (field->fact_attno != 0)
+		collect_array(field, row, def->docno, elements, mismatch);
+	else if (document_value(row, def->docno, field->spec->steps, field->plain_steps, &value))
 		collect_elements(field, &value, field->plain_steps, false, elements, mismatch);
 	else if (!def->sparse && path_meets_array(field, row, def->docno))
 		mismatch->values |= CONTAINER_BIT;
@@ -476,6 +481,59 @@ collect_row_elements(IndexDef *def, FactRow *row, Elements *elements, RowMismatc
 	if (elements->n > 0 || elements->mismatches > 0 || (elements->null && !def->sparse))
 		return VALUE_OK;
 	return elements->json_null ? VALUE_JSON_NULL : VALUE_NULL;
+}
+
+/*
+ * collect_array
+ *		Adds the elements of a column that is an array, of all dimensions and whatever its subscripts are.
+ */
+static void
+collect_array(Field *field, FactRow *row, int docno, Elements *elements, RowMismatch *mismatch)
+{
+	Datum		value;
+	ArrayType  *array;
+	Datum	   *values;
+	bool	   *nulls;
+	int			n;
+
+	if (field->convert != NULL)
+	{
+		Mismatch	why = {0};
+
+		if (!cast_column(field->convert, row->slot, &value, &why))
+		{
+			if (why.message == NULL)
+				return;
+			mismatch->field = field;
+			mismatch->value = converted_text(field, row, docno);
+			mismatch->why = why;
+			elements->mismatches++;
+			return;
+		}
+	}
+	else if (row->slot->tts_isnull[field->fact_attno - 1])
+		return;
+	else
+		value = row->slot->tts_values[field->fact_attno - 1];
+
+	array = DatumGetArrayTypeP(value);
+	deconstruct_array(array, ARR_ELEMTYPE(array), field->typlen, field->typbyval, field->typalign, &values, &nulls, &n);
+	for (int i = 0; i < n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (nulls[i])
+		{
+			mismatch->values |= UNEVEN_BIT;
+			elements->null = true;
+		}
+		else if (column_value(field, values[i], true, &value) == VALUE_JSON_NULL)
+		{
+			mismatch->values |= UNEVEN_BIT;
+			elements->json_null = elements->json_null_element = true;
+		}
+		else
+			take_element(elements, value);
+	}
 }
 
 /*

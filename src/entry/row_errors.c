@@ -138,6 +138,9 @@ hint_to_skip(IndexDef *def)
 
 	if (rel != NULL)
 		RelationClose(rel);
+	/* All elements of an array are cast together. */
+	if (def->multi && def->fields[def->multi_field].fact_attno != 0 && def->fields[def->multi_field].convert != NULL)
+		return errhint("Correct the row.");
 	if (is_new)
 		return errhint("Correct the document, or create the %s with on_mismatch => 'skip'.", is_totals(def) ? "totals" : "index table");
 	if (def->ends_skipping)

@@ -215,10 +215,10 @@ present_specs(Field *fields, int n, Relation fact, bool names_changed)
 		FieldSpec  *spec = fields[i].spec;
 
 		result = lappend(result, spec->column == NULL ? field_as_written(fact, spec, names_changed ? fields[i].convert : NULL) :
-						 psprintf("@%s%s",
+						 psprintf("@%s%s%s",
 								  quote_identifier(get_attname(RelationGetRelid(fact),
 															   fields[i].fact_attno, false)),
-								  spec->text +spec->tail));
+								  spec->multi ? "[*]" : "", spec->text +spec->tail));
 	}
 	return result;
 }

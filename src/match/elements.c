@@ -11,6 +11,8 @@
  * is always one of these.  What it implies is true of some entry of the row, and all that is
  * derived of it is lossy: the row is checked for the condition as it is written, or joined.
  *
+ * In the same way unnest(tags) stands for an element of an array column.
+ *
  * The planner has replaced what a subquery uses of the query around it by parameters, whose
  * values are the arguments of its SubPlan.
  *
@@ -25,6 +27,7 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -56,6 +59,7 @@ static List *equal_to_member(Node *value, OpExpr *op);
 static Query *query_of(PlannerInfo *root, SubPlan *subplan);
 static Node *outside(Query *query, SubPlan *subplan, Node *expr);
 static Node *replace(Node *node, void *context);
+static bool unnests_array(FuncExpr *call);
 static Node *array_of(Node *arg);
 static bool has_no_elements(Node *node);
 static bool applies_to_all(PlannerInfo *root, Index varno);
@@ -307,16 +311,38 @@ replace(Node *node, void *context)
 	}
 	node = expression_tree_mutator(node, replace, context);
 	/* As in SELECT jsonb_array_elements_text(coalesce(doc -> 'tags', '[]')). */
-	if (IsA(node, FuncExpr) && unnested->inner &&
-		(((FuncExpr *) node)->funcid == F_JSONB_ARRAY_ELEMENTS || ((FuncExpr *) node)->funcid == F_JSONB_ARRAY_ELEMENTS_TEXT))
+	if (IsA(node, FuncExpr) && unnested->inner && unnests_array((FuncExpr *) node))
 		linitial(((FuncExpr *) node)->args) = array_of(linitial(((FuncExpr *) node)->args));
 	return node;
+}
+
+/* unnests_array: returns whether a function returns the elements of an array, each as one value */
+static bool
+unnests_array(FuncExpr *call)
+{
+	return call->funcid == F_JSONB_ARRAY_ELEMENTS || call->funcid == F_JSONB_ARRAY_ELEMENTS_TEXT ||
+		(call->funcid == F_UNNEST_ANYARRAY && !type_is_rowtype(call->funcresulttype));
+}
+
+/* element_of: returns the expression that stands for an element of an array, or NULL if it is not an array */
+Node *
+element_of(Node *array)
+{
+	Oid			type = get_base_element_type(exprType(array));
+	FuncExpr   *result;
+
+	if (!OidIsValid(type))
+		return NULL;
+	result = makeFuncExpr(F_UNNEST_ANYARRAY, type, list_make1(array), exprCollation(array), exprCollation(array),
+						  COERCE_EXPLICIT_CALL);
+	result->funcretset = true;
+	return (Node *) result;
 }
 
 /*
  * column_of_function
  *		Returns an expression that has the value of a column of a function that unnests an array,
- *		or a document: jsonb_array_elements() itself, or a member of it; NULL if there is none.
+ *		or a document: jsonb_array_elements() or unnest() itself, or a member of it; NULL if there is none.
  *
  * jsonb_to_recordset() and jsonb_to_record() have in a column of type text what ->> has, and in
  * others a cast of it.
@@ -336,7 +362,7 @@ column_of_function(RangeTblEntry *rte, AttrNumber attno)
 	call = (FuncExpr *) function->funcexpr;
 	if (!IsA(call, FuncExpr) || call->args == NIL)
 		return NULL;
-	if (call->funcid == F_JSONB_ARRAY_ELEMENTS || call->funcid == F_JSONB_ARRAY_ELEMENTS_TEXT)
+	if (unnests_array(call))
 	{
 		if (attno > 1)
 			return NULL;
@@ -460,6 +486,8 @@ has_no_elements(Node *node)
 	Const	   *constant = (Const *) node;
 
 	return IsA(node, Const) && (constant->constisnull ||
+								(OidIsValid(get_base_element_type(constant->consttype)) &&
+								 ARR_NDIM(DatumGetArrayTypeP(constant->constvalue)) == 0) ||
 								(constant->consttype == JSONBOID && JB_ROOT_IS_ARRAY(DatumGetJsonbP(constant->constvalue)) &&
 								 JB_ROOT_COUNT(DatumGetJsonbP(constant->constvalue)) == 0));
 }
@@ -509,6 +537,13 @@ any_element(Node *node, void *context)
 		ref->refupperindexpr = list_delete_last(ref->refupperindexpr);
 		array = ref->refupperindexpr == NIL ? (Node *) ref->refexpr : (Node *) ref;
 		any->may_be_member = true;
+	}
+	else if (IsA(node, SubscriptingRef) && ((SubscriptingRef *) node)->refassgnexpr == NULL &&
+			 ((SubscriptingRef *) node)->reflowerindexpr == NIL && !type_is_rowtype(exprType(node)) &&
+			 get_base_element_type(((SubscriptingRef *) node)->refcontainertype) == exprType(node))
+	{
+		any->n++;
+		return element_of((Node *) ((SubscriptingRef *) node)->refexpr);
 	}
 	if (array == NULL)
 		return expression_tree_mutator(node, any_element, context);

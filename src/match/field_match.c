@@ -33,6 +33,10 @@
  *	 for, where there is an array; where there is none, they raise an error.  They stand in place
  *	 of the columns that they return: see elements.c.
  *
+ * Elements of a column.  unnest(tags) stands for each element of an array column in the same way,
+ * also if the column is labeled as an array of another type with the same bytes: one of varchar as
+ * one of text, or a domain as the array that it is based on.
+ *
  * An expression.  A field that is one has the value of the same expression, simplified in the
  * same way, if it reads no settings and calls no functions of users.  Paths in it may be written
  * otherwise.
@@ -99,6 +103,7 @@ static bool has_value(IndexDef *def, Field *field, Node *expr, Index varno, bool
 static struct FieldCast *cast_of(IndexDef *def, Field *field);
 static Node *below_cast(Node *chain, Node *expr);
 static bool is_text_type(Oid type);
+static Node *below_labels(Node *array);
 static bool is_column(Node *expr, AttrNumber attno, Index varno);
 static bool match_step(void *arg, StepKind kind, const char *name, int len);
 
@@ -180,6 +185,12 @@ has_value(IndexDef *def, Field *field, Node *expr, Index varno, bool exactly)
 
 	if (field->fact_attno == EXPRESSION_ATTNO)
 		return expression_is(field->convert, expr, varno, with_plain_paths);
+	if (field->fact_attno != 0 && field->spec->multi)
+	{
+		List	   *args;
+
+		return function_of(bare_value(expr), &args) == F_UNNEST_ANYARRAY && is_array_of_field(field, linitial(args), varno);
+	}
 	/* Most expressions of most queries are told by this. */
 	switch (nodeTag(expr))
 	{
@@ -214,14 +225,58 @@ has_value(IndexDef *def, Field *field, Node *expr, Index varno, bool exactly)
 bool
 is_value_after(IndexDef *def, Field *field, int nsteps, Node *expr, Index varno)
 {
-	return expression_is_path(def->fact_document, field->spec->steps, nsteps, expr, varno, false);
+	return field->fact_attno == 0 && expression_is_path(def->fact_document, field->spec->steps, nsteps, expr, varno, false);
 }
 
 /* is_text_of_field: returns whether an expression is the text at a field's path */
 bool
 is_text_of_field(IndexDef *def, Field *field, Node *expr, Index varno)
 {
-	return expression_is_path(def->fact_document, field->spec->steps, field->spec->nsteps, expr, varno, true);
+	return field->fact_attno == 0 &&
+		expression_is_path(def->fact_document, field->spec->steps, field->spec->nsteps, expr, varno, true);
+}
+
+/* is_array_of_field: returns whether an expression is the array column that a field has the elements of */
+bool
+is_array_of_field(Field *field, Node *expr, Index varno)
+{
+	return field->spec->multi && field->fact_attno != 0 && field->convert == NULL &&
+		is_column(below_labels(expr), field->fact_attno, varno);
+}
+
+/* below_labels: returns the array of which an expression has the same elements, called another type */
+static Node *
+below_labels(Node *array)
+{
+	for (;;)
+	{
+		Node	   *arg;
+		Oid			from;
+		Oid			to;
+
+		if (IsA(array, CollateExpr))
+			array = (Node *) ((CollateExpr *) array)->arg;
+		else if (IsA(array, RelabelType))
+		{
+			arg = (Node *) ((RelabelType *) array)->arg;
+			if (exprType(array) != exprType(arg) && exprType(array) != getBaseType(exprType(arg)))
+				return array;
+			array = arg;
+		}
+		else if (IsA(array, ArrayCoerceExpr))
+		{
+			arg = (Node *) ((ArrayCoerceExpr *) array)->elemexpr;
+			if (!IsA(arg, RelabelType) || !IsA(((RelabelType *) arg)->arg, CaseTestExpr))
+				return array;
+			to = exprType(arg);
+			from = exprType((Node *) ((RelabelType *) arg)->arg);
+			if (to != getBaseType(from) && !(is_text_type(to) && is_text_type(getBaseType(from))))
+				return array;
+			array = (Node *) ((ArrayCoerceExpr *) array)->arg;
+		}
+		else
+			return array;
+	}
 }
 
 /*

@@ -34,6 +34,7 @@ typedef enum Taking
 	TAKE_TEXT,					/* the text of the field */
 	TAKE_JSON,					/* the value of the field, as jsonb */
 	TAKE_CONTAINED,				/* jsonb that a document contains */
+	TAKE_MEMBER,				/* an array that an array contains */
 	TAKE_DAY,					/* a date or a time, near the field */
 	TAKE_NULL,					/* nothing: the field is NULL, ... */
 	TAKE_NOT_NULL				/* ... or is not */
@@ -108,6 +109,7 @@ extern Node *column_of_function(RangeTblEntry *rte, AttrNumber attno);
 extern List *choices_of(Node *node);
 extern Node *replace_node(Node *node, void *nodes);
 extern Node *whole_array_of(Node *arg);
+extern Node *element_of(Node *array);
 extern List *lateral_clauses(PlannerInfo *root, Index varno);
 
 /* joined_values.c: values of other tables that elements are equal to */
@@ -145,6 +147,7 @@ extern bool expression_is_element(IndexDef *def, Field *field, Node *expr, Index
 extern bool expression_resembles_field(IndexDef *def, Field *field, Node *expr, Index varno);
 extern bool expression_is_path(AttrNumber doc, PathStep *steps, int nsteps, Node *expr, Index varno, bool as_text);
 extern bool is_value_after(IndexDef *def, Field *field, int nsteps, Node *expr, Index varno);
+extern bool is_array_of_field(Field *field, Node *expr, Index varno);
 extern bool is_text_of_field(IndexDef *def, Field *field, Node *expr, Index varno);
 extern Field *field_of_column(IndexDef *def, AttrNumber attno);
 extern Node *bare_value(Node *expr);

@@ -40,6 +40,8 @@ static List *exact_if_text(IndexDef *def, List *conditions, Node *value);
 static List *contained_values(PlannerInfo *root, IndexDef *def, Node *whole, Node *json, bool array, Index varno,
 							  bool *unknown);
 static List *element_exists(IndexDef *def, Oid function, List *args, Index varno);
+static Node *element_of_field(IndexDef *def, Node *array, Index varno);
+static List *array_members(IndexDef *def, Oid function, Oid collation, Node *array, Node *members, Index varno);
 
 /*
  * compared_conditions
@@ -78,6 +80,10 @@ compared_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Index varno,
 			if (result == NIL && function == F_JSONB_EQ)
 				result = is_value(right, varno) ? contained_values(root, def, left, right, false, varno, unknown) :
 					contained_values(root, def, right, left, false, varno, unknown);
+			if (result == NIL && (function == F_ARRAYCONTAINS || function == F_ARRAYOVERLAP || function == F_ARRAY_EQ))
+				result = array_members(def, function, op->inputcollid, left, right, varno);
+			if (result == NIL && (function == F_ARRAYCONTAINED || function == F_ARRAYOVERLAP || function == F_ARRAY_EQ))
+				result = array_members(def, function, op->inputcollid, right, left, varno);
 		}
 		return result != NIL ? result : pattern_range(def, clause, function, args, varno);
 	}
@@ -86,7 +92,11 @@ compared_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Index varno,
 	else if (IsA(clause, ScalarArrayOpExpr) && ((ScalarArrayOpExpr *) clause)->useOr)
 	{
 		ScalarArrayOpExpr *op = (ScalarArrayOpExpr *) clause;
+		Node	   *element = element_of_field(def, lsecond(op->args), varno);
 
+		if (element != NULL)
+			return is_value(linitial(op->args), varno) ?
+				implied_by_operator(def, get_commutator(op->opno), op->inputcollid, element, linitial(op->args), false, varno) : NIL;
 		if (get_opcode(op->opno) == F_JSONB_CONTAINS)
 			return contained_values(root, def, linitial(op->args), lsecond(op->args), true, varno, unknown);
 		if (is_value(lsecond(op->args), varno))
@@ -608,6 +618,87 @@ element_exists(IndexDef *def, Oid function, List *args, Index varno)
 		condition->nth = foreach_current_index(one);
 		condition->unless = check_says_array(def, field) ? 0 : CONTAINER_BIT;
 		result = lappend(result, condition);
+	}
+	return result;
+}
+
+/* element_of_field: returns what stands for each element of an array if it is the column that a field has the elements of, or NULL */
+static Node *
+element_of_field(IndexDef *def, Node *array, Index varno)
+{
+	return def->multi_field >= 0 && def->multi_field < def->nsearch &&
+		is_array_of_field(&def->fields[def->multi_field], array, varno) ? element_of(array) : NULL;
+}
+
+/*
+ * array_members
+ *		Returns the comparisons of the elements of an array column that follow if it overlaps with another
+ *		array, contains its members, or is equal to it.
+ *
+ * It overlaps with it if and only if one of its elements is equal to one of the members.  It contains it if
+ * and only if it has each member, and none of these is NULL.  It may be equal to one with NULL, which
+ * tells nothing.  Where the members are not known one by one, entries are searched by the first of them.
+ */
+static List *
+array_members(IndexDef *def, Oid function, Oid collation, Node *array, Node *members, Index varno)
+{
+	Node	   *element = element_of_field(def, array, varno);
+	bool		listed = IsA(members, ArrayExpr) && !((ArrayExpr *) members)->multidims;
+	Oid			equal;
+	List	   *known;
+	List	   *result = NIL;
+	int			nknown;
+	bool		contained = function != F_ARRAY_EQ; /* and none is NULL */
+	bool		exact = contained;
+
+	if (element == NULL || !is_value(members, varno) || (IsA(members, Const) && ((Const *) members)->constisnull))
+		return NIL;
+	equal = lookup_type_cache(exprType(element), TYPECACHE_EQ_OPR)->eq_opr;
+	if (!OidIsValid(equal))
+		return NIL;
+	if (function == F_ARRAYOVERLAP)
+		return implied_by_operator(def, equal, collation, element, members, true, varno);
+	if (!listed && !IsA(members, Const))
+	{
+		Condition  *condition = comparison(def, def->multi_field, equal, collation,
+										   (Node *) makeNullConst(exprType(element), -1, collation), false);
+
+		if (condition == NULL)
+			return NIL;
+		condition->value = (Expr *) members;
+		condition->taking = TAKE_MEMBER;
+		condition->detail = contained;
+		condition->from = exprType(members);
+		condition->lossy = condition->implied = true;
+		return list_make1(condition);
+	}
+	/* A NULL among constants is left out, and is not contained. */
+	known = listed ? ((ArrayExpr *) members)->elements : constant_values(members, INT_MAX);
+	exact = exact && (listed || list_length(known) == list_length(array_constants((Const *) members)));
+	known = list_concat_unique(NIL, known);
+	nknown = list_length(known);
+	foreach_ptr(Node, member, known)
+	{
+		List	   *found;
+
+		if (foreach_current_index(member) == MAX_ELEMENTS)
+			break;
+		if (!contained && listed && (!IsA(member, Const) || ((Const *) member)->constisnull))
+			continue;
+		found = implied_by_operator(def, equal, collation, element, member, false, varno);
+		exact = exact && list_length(found) == 1 && nknown <= MAX_ELEMENTS;
+		foreach_ptr(Condition, condition, found)
+		{
+			condition->nth = foreach_current_index(member);
+			condition->implied = true;
+			exact = exact && !condition->lossy;
+		}
+		result = list_concat(result, found);
+	}
+	foreach_ptr(Condition, condition, result)
+	{
+		condition->lossy = !exact || nknown > 1;
+		condition->together = exact && nknown > 1 ? nknown : 0;
 	}
 	return result;
 }

@@ -22,6 +22,7 @@
 #include "match.h"
 
 static int	array_elements(ArrayType *array, Datum **elements, bool **nulls);
+static Taken first_member(ArrayType *array, bool strict, Datum *result);
 static bool leads_to_value(Field *field, Node *json, PathStep *steps, int nsteps);
 static bool is_name(Node *arg, PathStep *step);
 static bool becomes_value(Field *field, Node *value, PathStep *steps, int nsteps);
@@ -36,7 +37,8 @@ static bool contained_value(Field *field, int nsteps, int nth, Jsonb *json, Datu
  *		Sets *result to what entries are searched by if a condition compares a field with a
  *		value.  Its detail is the number of steps of the path after which a
  *		document contains the value, with the number of its element (contained_value()) 16 bits
- *		higher; or how many bits of an integer the comparison sees (0: all).
+ *		higher; or how many bits of an integer the comparison sees (0: all); or whether an array
+ *		with NULL is contained in none.
  */
 Taken
 take_value(Field *field, Condition *condition, Datum value, Datum *result)
@@ -90,11 +92,35 @@ take_value(Field *field, Condition *condition, Datum value, Datum *result)
 			return take_day(field, strategy, condition->from, detail, value, result);
 		case TAKE_CONTAINED:
 			return contained_value(field, detail & 0xffff, detail >> 16, DatumGetJsonbP(value), result) ? TAKEN : TAKEN_UNKNOWN;
+		case TAKE_MEMBER:
+			return first_member(DatumGetArrayTypeP(value), detail != 0, result);
 		case TAKE_NULL:
 		case TAKE_NOT_NULL:
 			break;
 	}
 	return TAKEN_UNKNOWN;
+}
+
+/* first_member: sets *result to the first element of an array that is not NULL; with strict, none may be NULL */
+static Taken
+first_member(ArrayType *array, bool strict, Datum *result)
+{
+	Datum	   *elements;
+	bool	   *nulls;
+	int			n = array_elements(array, &elements, &nulls);
+	Taken		taken = TAKEN_UNKNOWN;
+
+	for (int i = 0; i < n; i++)
+	{
+		if (nulls[i] && strict)
+			return TAKEN_NONE;
+		if (!nulls[i] && taken == TAKEN_UNKNOWN)
+		{
+			*result = elements[i];
+			taken = TAKEN;
+		}
+	}
+	return taken;
 }
 
 /* take_values: does the same with each element of an array, and sets *values to the n that can be searched for */
@@ -458,7 +484,9 @@ index_position_of(IndexDef *def, Node *operand, Index varno)
 	 * element.
 	 */
 	if (attno == 0 && def->multi_field >= 0 && def->multi_field < def->nsearch &&
-		expression_is_element(def, &def->fields[def->multi_field], operand, varno))
+		(expression_is_element(def, &def->fields[def->multi_field], operand, varno) ||
+		 (IsA(operand, RelabelType) &&
+		  expression_is_element(def, &def->fields[def->multi_field], (Node *) ((RelabelType *) operand)->arg, varno))))
 		return def->multi_field;
 	if (attno == 0)
 		return -1;

@@ -59,6 +59,7 @@ static Expr *count_of(Expr *arg, Expr *filter);
 static Expr *if_any(Expr *count, Expr *result);
 static Expr *case_expression(Expr *condition, Expr *result, Expr *otherwise);
 static Expr *is_some(Expr *count);
+static List *equal_element(IndexDef *def, Node *clause, Index varno, uint32 *unless);
 static void add_contained(Equal *equal, List *names, JsonbValue *value);
 static bool is_named(Equal *equal, Field *field, bool element, List *names);
 static void add_equal(Equal *equal, List *names, bool element, Expr *value);
@@ -425,6 +426,8 @@ unnests_elements(IndexDef *def, RangeTblEntry *rte, Index varno)
 	for (int i = field->plain_steps + 1; i < field->spec->nsteps; i++)
 		if (field->spec->steps[i].wildcard)
 			return false;
+	if (call->funcid == F_UNNEST_ANYARRAY)
+		return is_array_of_field(field, whole_array_of(linitial(call->args)), varno);
 	return !depends_on_json_path((Node *) call->args, NULL) &&
 		(call->funcid == F_JSONB_ARRAY_ELEMENTS || call->funcid == F_JSONB_ARRAY_ELEMENTS_TEXT ||
 		 call->funcid == F_JSONB_TO_RECORDSET) &&
@@ -438,7 +441,8 @@ unnests_elements(IndexDef *def, RangeTblEntry *rte, Index varno)
  *		have for that is added to *unless.
  *
  * The text of a number or of another value that is no string may be the same as that of a
- * string, but for most strings there is none.  Object members satisfy ?, too.
+ * string, but for most strings there is none.  Object members satisfy ?, too.  Of an array column nothing
+ * is needed, but it counts as a comparison of the element by UNEVEN_BIT, as others do.
  */
 List *
 equal_keys(IndexDef *def, Node *clause, Index varno, uint32 *unless)
@@ -448,6 +452,8 @@ equal_keys(IndexDef *def, Node *clause, Index varno, uint32 *unless)
 	Equal		equal = {.def = def,.varno = varno};
 	Node	   *value;
 
+	if (IsA(clause, ScalarArrayOpExpr) || function == F_ARRAYCONTAINS || function == F_ARRAYCONTAINED || function == F_ARRAYOVERLAP)
+		return equal_element(def, clause, varno, unless);
 	if (list_length(args) != 2 || depends_on_json_path(clause, NULL))
 		return NIL;
 	equal.document = linitial(args);
@@ -482,6 +488,70 @@ equal_keys(IndexDef *def, Node *clause, Index varno, uint32 *unless)
 		return NIL;
 	*unless |= equal.unless;
 	return equal.result;
+}
+
+/*
+ * equal_element
+ *		Returns the comparison of the element that says the same as a condition on an array column: value =
+ *		ANY (tags), or that it has the only member of another array; NIL if it is no such condition.
+ */
+static List *
+equal_element(IndexDef *def, Node *clause, Index varno, uint32 *unless)
+{
+	Field	   *field = &def->fields[def->multi_field];
+	ScalarArrayOpExpr *any = (ScalarArrayOpExpr *) clause;
+	List	   *args;
+	Oid			function = function_of(clause, &args);
+	Oid			operator;
+	Oid			collation = exprInputCollation(clause);
+	Node	   *value;
+	Oid			left;
+	Oid			right;
+	Expr	   *column;
+
+	if (!def->multi)
+		return NIL;
+	if (IsA(clause, ScalarArrayOpExpr))
+	{
+		if (!any->useOr || !is_array_of_field(field, lsecond(any->args), varno))
+			return NIL;
+		operator = get_commutator(any->opno);
+		value = linitial(any->args);
+	}
+	else
+	{
+		List	   *members = NIL;
+		Node	   *array = linitial(args);
+		Node	   *other = lsecond(args);
+
+		if (function == F_ARRAYCONTAINED || (function == F_ARRAYOVERLAP && !is_array_of_field(field, array, varno)))
+		{
+			array = lsecond(args);
+			other = linitial(args);
+		}
+		if (!is_array_of_field(field, array, varno))
+			return NIL;
+		if (IsA(other, ArrayExpr) && !((ArrayExpr *) other)->multidims)
+			members = ((ArrayExpr *) other)->elements;
+		else if (IsA(other, Const) && !((Const *) other)->constisnull)
+			members = array_constants((Const *) other);
+		if (list_length(members) != 1)
+			return NIL;
+		operator = lookup_type_cache(field->type, TYPECACHE_EQ_OPR)->eq_opr;
+		value = linitial(members);
+	}
+	if (!OidIsValid(operator) || contain_var_clause(value) || contain_volatile_functions(value) || contain_subplans(value) ||
+		get_op_opfamily_strategy(operator, lookup_type_cache(field->type, TYPECACHE_BTREE_OPFAMILY)->btree_opf) != BTEqualStrategyNumber)
+		return NIL;
+	if (OidIsValid(field->collation) && collation != field->collation &&
+		(!OidIsValid(collation) || !get_collation_isdeterministic(collation) || !get_collation_isdeterministic(field->collation)))
+		return NIL;
+	op_input_types(operator, &left, &right);
+	column = (Expr *) makeVar(varno, field->attno, field->type, field->typmod, field->collation, 0);
+	if (left != field->type)
+		column = (Expr *) makeRelabelType(column, left, -1, field->collation, COERCE_IMPLICIT_CAST);
+	*unless |= UNEVEN_BIT;
+	return list_make1(make_opclause(operator, BOOLOID, false, column, (Expr *) value, InvalidOid, field->collation));
 }
 
 /* add_contained: adds the comparisons that say that a document contains a value at a path of names */

@@ -125,7 +125,7 @@ describe_conditions(IndexTableScan *scan, List *ancestors, ExplainState *es)
 			continue;
 		}
 		appendStringInfo(&buf, condition->array ? "%s(%s %s ANY (%s))" :
-						 condition->taking == TAKE_CONTAINED ? "%s(%s %s element of %s)" :
+						 condition->taking == TAKE_CONTAINED || condition->taking == TAKE_MEMBER ? "%s(%s %s element of %s)" :
 						 condition->taking == TAKE_DAY ? "%s(%s %s about %s)" : "%s(%s %s %s)", i > 0 ? " AND " : "",
 						 column != NULL ? quote_identifier(column) : "?", get_opname(condition->operator), value);
 	}
