@@ -20,11 +20,13 @@
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
+#include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
 #include "../catalog/catalog.h"
+#include "../util/relation.h"
 #include "../util/subxact.h"
 #include "match.h"
 
@@ -42,21 +44,27 @@ static List *contains_one(ScalarArrayOpExpr *clause);
 static List *implied_by_choice(PlannerInfo *root, IndexDef *def, Node *clause, Index varno, bool *unknown);
 static int	depth_of_choices(Node *expr);
 static bool may_be_true(PlannerInfo *root, Node *clause, Node *part, Node *constant);
+static Const *with_constant(PlannerInfo *root, Node *clause, Node *part, Node *constant);
+static bool is_searched_for_null(List *defs, NullTest *test, Index varno);
+static Node *json_of_text(Node *expr);
 static Node *as_comparison(Node *distinct);
 static List *one(Condition *condition);
+static List *implied_by_absence(IndexDef *def, Node *clause, Index varno);
 
 /*
  * implied_conditions
  *		Returns the comparisons (Condition *) of columns of the index that a clause implies.  Sets
  *		*unknown if others may follow when a parameter is known.
  *
- * A boolean alone, NOT of it, and IS TRUE and IS FALSE, are comparisons with true and false.
+ * A boolean alone, NOT of it, and IS TRUE and IS FALSE, are comparisons with true and false, and IS
+ * UNKNOWN with NULL.
  */
 List *
 implied_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Index varno, bool *unknown)
 {
 	List	   *result = NIL;
 	Node	   *arg;
+	BoolTestType type;
 
 	CHECK_FOR_INTERRUPTS();
 	clause = without_sql_json(clause);
@@ -75,18 +83,27 @@ implied_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Index varno, 
 					return result;
 				case NOT_EXPR:
 					arg = linitial(((BoolExpr *) clause)->args);
-					if (IsA(arg, DistinctExpr) && (arg = as_comparison(arg)) != NULL)
-						return compared_conditions(root, def, arg, varno, unknown);
-					result = one(boolean_condition(def, linitial(((BoolExpr *) clause)->args), false, varno));
+					if (IsA(arg, DistinctExpr))
+					{
+						arg = as_comparison(arg);
+						return arg == NULL ? NIL : compared_conditions(root, def, arg, varno, unknown);
+					}
+					result = list_concat(one(boolean_condition(def, arg, false, varno)),
+										 implied_by_absence(def, arg, varno));
 					break;
 			}
 			break;
 		case T_BooleanTest:
 			arg = (Node *) ((BooleanTest *) clause)->arg;
-			if (((BooleanTest *) clause)->booltesttype == IS_TRUE)
+			type = ((BooleanTest *) clause)->booltesttype;
+			if (type == IS_TRUE)
 				return implied_conditions(root, def, arg, varno, unknown);
-			if (((BooleanTest *) clause)->booltesttype == IS_FALSE)
+			if (type == IS_UNKNOWN)
+				return null_conditions(def, null_test(arg, IS_NULL), varno);
+			if (type == IS_FALSE)
 				result = one(boolean_condition(def, arg, false, varno));
+			if (type == IS_FALSE || type == IS_NOT_TRUE)
+				result = list_concat(result, implied_by_absence(def, arg, varno));
 			break;
 		case T_NullTest:
 			return null_conditions(def, (NullTest *) clause, varno);
@@ -111,7 +128,7 @@ implied_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Index varno, 
 				return implied_by_or(root, def, result, varno, unknown);
 			if (array_subplan(clause) != NULL)
 				return implied_by_elements(root, def, subplan_clauses(root, array_subplan(clause), clause), varno, unknown);
-			result = json_path_conditions(def, clause, varno);
+			result = json_path_conditions(def, clause, false, varno);
 			if (result == NIL)
 				result = compared_conditions(root, def, clause, varno, unknown);
 			if (result == NIL)
@@ -139,6 +156,13 @@ static List *
 one(Condition *condition)
 {
 	return condition != NULL ? list_make1(condition) : NIL;
+}
+
+/* implied_by_absence: returns the comparisons with NULL that follow if a condition is not true: something is not there */
+static List *
+implied_by_absence(IndexDef *def, Node *clause, Index varno)
+{
+	return list_concat(absence_conditions(def, clause, varno), json_path_conditions(def, clause, true, varno));
 }
 
 /* implied_by_elements: returns the comparisons that follow if each of some clauses is true of some element */
@@ -337,15 +361,128 @@ depth_of_choices(Node *expr)
 static bool
 may_be_true(PlannerInfo *root, Node *clause, Node *part, Node *constant)
 {
+	Const	   *value = with_constant(root, clause, part, constant);
+
+	return value == NULL || (!value->constisnull && DatumGetBool(value->constvalue));
+}
+
+/*
+ * with_constant
+ *		Returns the constant that a condition becomes with a constant in place of a part of it; NULL if it
+ *		becomes none, or an error.
+ */
+static Const *
+with_constant(PlannerInfo *root, Node *clause, Node *part, Node *constant)
+{
 	MemoryContext cxt = CurrentMemoryContext;
 	Node	   *replaced = replace_node(clause, list_make2(part, constant));
-	Const	   *volatile value = NULL;
+	Node	   *volatile value = NULL;
 	ErrorData  *error = NULL;
 
 	if (IsInParallelMode())
-		return true;			/* it can have no subtransactions */
-	CATCHING_ROW_ERRORS(error, MemoryContextSwitchTo(cxt), value = (Const *) eval_const_expressions(root, replaced));
-	return error != NULL || !IsA(value, Const) || (!value->constisnull && DatumGetBool(value->constvalue));
+		return NULL;			/* it can have no subtransactions */
+	CATCHING_ROW_ERRORS(error, MemoryContextSwitchTo(cxt), value = eval_const_expressions(root, replaced));
+	return error == NULL && IsA(value, Const) ? (Const *) value : NULL;
+}
+
+/*
+ * null_arms
+ *		Returns two conditions of which one is true where a clause is, and only there: the second one is
+ *		that a field of some index table is NULL.  Returns NIL if the clause says no such thing.
+ *
+ * 1.  coalesce(f, 'x') = 'x', or another condition that is true with the constant: it is true of f, or
+ * f is NULL.
+ *
+ * 2.  b IS NOT TRUE, and b IS NOT FALSE.
+ *
+ * 3.  doc ->> 'f' IS NULL, of a field of type jsonb: doc -> 'f' is JSON null, or NULL.
+ */
+List *
+null_arms(PlannerInfo *root, List *defs, Node *clause, Index varno)
+{
+	Node	   *tested = NULL;
+	Node	   *choice = NULL;
+	Expr	   *other = NULL;
+	Const	   *of_constant;
+	NullTest   *is_null;
+
+	if (IsA(clause, BooleanTest))
+	{
+		BoolTestType type = ((BooleanTest *) clause)->booltesttype;
+
+		tested = type == IS_NOT_TRUE || type == IS_NOT_FALSE ? (Node *) ((BooleanTest *) clause)->arg : NULL;
+		other = type == IS_NOT_TRUE ? make_notclause((Expr *) tested) : (Expr *) tested;
+	}
+	else if (IsA(clause, NullTest) && ((NullTest *) clause)->nulltesttype == IS_NULL)
+	{
+		tested = json_of_text((Node *) ((NullTest *) clause)->arg);
+		if (tested != NULL)
+			other = make_opclause(get_equality_operator(JSONBOID), BOOLOID, false, (Expr *) tested,
+								  json_constant(&(JsonbValue) {.type = jbvNull}), InvalidOid, InvalidOid);
+	}
+	foreach_ptr(Node, operand, operands(clause) != NIL ? operands(clause) : list_make1(clause))
+	{
+		Node	   *of_operand = without_casts(operand);
+		List	   *args = IsA(of_operand, CoalesceExpr) ? ((CoalesceExpr *) of_operand)->args : NIL;
+
+		if (tested != NULL || list_length(args) != 2 || !IsA(lsecond(args), Const) || IsA(linitial(args), Const))
+			continue;
+		choice = of_operand;
+		tested = linitial(args);
+	}
+	if (tested == NULL)
+		return NIL;
+	is_null = null_test(tested, IS_NULL);
+	if (!is_searched_for_null(defs, is_null, varno))
+		return NIL;
+	if (choice != NULL)
+	{
+		of_constant = with_constant(root, clause, choice, lsecond(choices_of(choice)));
+		if (of_constant == NULL || of_constant->constisnull || !DatumGetBool(of_constant->constvalue))
+			return NIL;
+		other = (Expr *) replace_node(clause, list_make2(choice, tested));
+	}
+	return list_make2(other, is_null);
+}
+
+/* is_searched_for_null: returns whether some index table can be searched by a test for NULL, without others' rows */
+static bool
+is_searched_for_null(List *defs, NullTest *test, Index varno)
+{
+	foreach_ptr(IndexDef, def, defs)
+	{
+		foreach_ptr(Condition, condition, null_conditions(def, test, varno))
+		{
+			if (!condition->lossy)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* json_of_text: returns the value, jsonb, that an expression is the text of; NULL if it is no text in a document */
+static Node *
+json_of_text(Node *expr)
+{
+	List	   *args;
+	Oid			function = function_of(bare_value(expr), &args);
+
+	if (function != F_JSONB_OBJECT_FIELD_TEXT && function != F_JSONB_EXTRACT_PATH_TEXT)
+		return NULL;
+	function = function == F_JSONB_OBJECT_FIELD_TEXT ? F_JSONB_OBJECT_FIELD : F_JSONB_EXTRACT_PATH;
+	return (Node *) makeFuncExpr(function, JSONBOID, args, InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
+}
+
+/* null_test: returns the condition that an expression is NULL, or is not */
+NullTest *
+null_test(Node *expr, NullTestType type)
+{
+	NullTest   *test = makeNode(NullTest);
+
+	test->arg = (Expr *) expr;
+	test->nulltesttype = type;
+	test->location = -1;
+	return test;
 }
 
 /*

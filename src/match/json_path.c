@@ -19,6 +19,9 @@
  * arrays on the way to others.)  A field that is a number, a date or the like, is no array or
  * object anyway.
  *
+ * !exists($.town) is true only if the path finds nothing: the field is NULL then.  That is so even
+ * where there are arrays on the way, as a field has nothing there.
+ *
  * SQL/JSON functions, JSON_EXISTS(), JSON_VALUE() and JSON_QUERY(), are read as those of jsonb
  * that find the same.
  *
@@ -69,6 +72,7 @@ static int	follow(Sought *sought, JsonPathItem *item, int current, bool filters)
 static void seek_predicate(Sought *sought, JsonPathItem *item, int current);
 static void seek_comparison(Sought *sought, JsonPathItem *path, JsonPathItem *value, StrategyNumber strategy, int current);
 static void seek_any(Sought *sought, JsonPathItem *item, int current);
+static void seek_absence(Sought *sought, JsonPathItem *path, int current);
 static bool leads_to_field(Sought *sought, JsonPathItem *path, int current);
 static Condition *variable_comparison(Sought *sought, StrategyNumber strategy, JsonPathItem *variable);
 static void seek_prefix(Sought *sought, JsonPathItem *path, JsonPathItem *prefix, int current);
@@ -176,9 +180,13 @@ yields_nothing(JsonBehavior *behavior)
 }
 #endif
 
-/* json_path_conditions: returns the comparisons (Condition *) of key fields that follow from a clause */
+/*
+ * json_path_conditions
+ *		Returns the comparisons (Condition *) of key fields that follow from a clause, or, with negated, if
+ *		it is not true.
+ */
 List *
-json_path_conditions(IndexDef *def, Node *clause, Index varno)
+json_path_conditions(IndexDef *def, Node *clause, bool negated, Index varno)
 {
 	List	   *args;
 	Oid			function = function_of(clause, &args);
@@ -198,7 +206,9 @@ json_path_conditions(IndexDef *def, Node *clause, Index varno)
 		Sought		sought = {.def = def,.position = i,.steps = field->spec->steps,.nsteps = field->spec->nsteps};
 		JsonPathItem item;
 
-		if (!is_castable_field(field) || !is_simple_after_wildcards(field))
+		/* Of a field of type jsonb only that it is not there. */
+		if ((!is_castable_field(field) && (field->fact_attno != 0 || !field->is_jsonb)) ||
+			!is_simple_after_wildcards(field))
 			continue;
 		sought.document = linitial(args);
 		sought.varno = varno;
@@ -210,13 +220,21 @@ json_path_conditions(IndexDef *def, Node *clause, Index varno)
 			continue;
 		jspInit(&item, DatumGetJsonPathP(path->constvalue));
 		/* What is no path is a predicate, whose result is what is found. */
-		if (match)
+		if (negated)
+		{
+			if (!match)
+				seek_absence(&sought, &item, sought.root);
+		}
+		else if (match)
 			seek_predicate(&sought, &item, sought.root);
 		else if (item.type == jpiRoot)
 			(void) follow(&sought, &item, sought.root, true);
 		foreach_ptr(Condition, condition, sought.found)
 		{
 			condition->lossy = true;
+			/* It says itself what rows must not have. */
+			if (condition->taking == TAKE_NULL)
+				continue;
 			mark_unwrapped(def, condition);
 			if (field->spec->multi || !is_plain_type(field->type))
 				condition->unless |= CONTAINER_BIT;
@@ -317,6 +335,13 @@ seek_predicate(Sought *sought, JsonPathItem *item, int current)
 			jspGetArg(item, &left);
 			(void) follow(sought, &left, current, true);
 			return;
+		case jpiNot:
+			jspGetArg(item, &left);
+			if (left.type != jpiExists)
+				return;
+			jspGetArg(&left, &right);
+			seek_absence(sought, &right, current);
+			return;
 		case jpiStartsWith:
 			jspGetLeftArg(item, &left);
 			jspGetRightArg(item, &right);
@@ -371,6 +396,31 @@ seek_any(Sought *sought, JsonPathItem *item, int current)
 	sought->found = condition != NULL ? lappend(before, condition) : before;
 }
 
+/*
+ * seek_absence
+ *		Finds what follows if a path finds nothing: the field is NULL, if it is at the end of the path or
+ *		further on.  [*] finds nothing in an empty array, which is a value of the field.
+ */
+static void
+seek_absence(Sought *sought, JsonPathItem *path, int current)
+{
+	int			n = follow(sought, path, current, false);
+	JsonPathItem at = *path;
+	JsonPathItem next;
+	Condition  *condition;
+
+	if (n <= (path->type == jpiRoot ? sought->root : current))
+		return;
+	for (; jspGetNext(&at, &next); at = next)
+	{
+		if (next.type != jpiKey)
+			return;
+	}
+	condition = null_comparison(sought->def, sought->position);
+	if (condition != NULL)
+		sought->found = lappend(sought->found, condition);
+}
+
 /* leads_to_field: returns whether a path, of which each element is compared, leads to the field that is sought */
 static bool
 leads_to_field(Sought *sought, JsonPathItem *path, int current)
@@ -389,12 +439,15 @@ seek_comparison(Sought *sought, JsonPathItem *path, JsonPathItem *value, Strateg
 	JsonbValue	scalar;
 	Condition  *condition = NULL;
 
-	if (!leads_to_field(sought, path, current))
+	if (!is_castable_field(&sought->def->fields[sought->position]) || !leads_to_field(sought, path, current))
 		return;
 	if (get_scalar(sought, value, &scalar))
 		condition = json_comparison(sought->def, sought->position, strategy, &scalar);
 	else if (value->type == jpiVariable && !jspHasNext(value) && sought->variables != NULL && !IsA(sought->variables, Const))
 		condition = variable_comparison(sought, strategy, value);
+	/* null may be an element of an array at the end of the path. */
+	if (condition != NULL && condition->taking == TAKE_NULL)
+		condition->unless |= CONTAINER_BIT;
 	if (condition != NULL)
 		sought->found = lappend(sought->found, condition);
 }
@@ -453,7 +506,7 @@ seek_prefix(Sought *sought, JsonPathItem *path, JsonPathItem *prefix, int curren
 	}
 }
 
-/* get_scalar: gets a string, a number or a boolean that is a constant, or a variable */
+/* get_scalar: gets a string, a number, a boolean or null that is a constant, or a variable */
 static bool
 get_scalar(Sought *sought, JsonPathItem *item, JsonbValue *scalar)
 {
@@ -478,6 +531,9 @@ get_scalar(Sought *sought, JsonPathItem *item, JsonbValue *scalar)
 			scalar->type = jbvBool;
 			scalar->val.boolean = jspGetBool(item);
 			return true;
+		case jpiNull:
+			scalar->type = jbvNull;
+			return true;
 		case jpiVariable:
 			name = jspGetString(item, &len);
 			variables = (Const *) sought->variables;
@@ -485,7 +541,7 @@ get_scalar(Sought *sought, JsonPathItem *item, JsonbValue *scalar)
 				!JB_ROOT_IS_OBJECT(DatumGetJsonbP(variables->constvalue)))
 				return false;
 			variable = getKeyJsonValueFromContainer(&DatumGetJsonbP(variables->constvalue)->root, name, len, NULL);
-			if (variable == NULL || variable->type == jbvNull || variable->type == jbvBinary)
+			if (variable == NULL || variable->type == jbvBinary)
 				return false;
 			*scalar = *variable;
 			return true;

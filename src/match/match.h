@@ -71,6 +71,8 @@ typedef struct Condition
 /* implied.c: comparisons that follow from any condition */
 extern List *implied_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Index varno, bool *unknown);
 extern List *implied_by_elements(PlannerInfo *root, IndexDef *def, List *clauses, Index varno, bool *unknown);
+extern List *null_arms(PlannerInfo *root, List *defs, Node *clause, Index varno);
+extern NullTest *null_test(Node *expr, NullTestType type);
 
 /* search_condition.c: the comparisons that an index table can be searched by */
 
@@ -93,8 +95,11 @@ mark_unwrapped(IndexDef *def, Condition *condition)
 }
 
 extern List *null_conditions(IndexDef *def, NullTest *test, Index varno);
+extern Condition *null_comparison(IndexDef *def, int position);
+extern List *absence_conditions(IndexDef *def, Node *clause, Index varno);
 extern List *compared_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Index varno, bool *unknown);
 extern bool is_searchable(IndexDef *def, Oid operator, Oid collation, Node *expr, Index varno);
+extern Expr *json_constant(JsonbValue *scalar);
 extern Condition *json_comparison(IndexDef *def, int position, StrategyNumber strategy, JsonbValue *scalar);
 extern Condition *json_value_comparison(IndexDef *def, int position, StrategyNumber strategy, Node *json, Index varno);
 extern List *operands(Node *clause);
@@ -120,7 +125,7 @@ extern double number_of_values(PlannerInfo *root, Node *array);
 
 /* json_path.c: those that follow from one in jsonpath */
 extern Node *without_sql_json(Node *clause);
-extern List *json_path_conditions(IndexDef *def, Node *clause, Index varno);
+extern List *json_path_conditions(IndexDef *def, Node *clause, bool negated, Index varno);
 
 /* path_steps.c: tells which steps an expression takes from a column to a value in its document */
 
@@ -159,6 +164,8 @@ extern Node *below_conversion(Node *expr);
 extern List *array_constants(Const *constant);
 extern Taken take_value(Field *field, Condition *condition, Datum value, Datum *result);
 extern Taken take_values(Field *field, Condition *condition, Datum array, Datum **values, int *n);
+extern bool contained_scalar(Field *field, int nsteps, Jsonb *json, JsonbValue *scalar);
+extern bool is_json_null(Field *field, Taking taking, int detail, Const *constant);
 extern bool contains_value(PlannerInfo *root, Field *field, int nsteps, Node *json);
 extern bool only_string(const char *text, int len);
 extern Condition *any_of(List *arms, int position);

@@ -32,6 +32,8 @@ static Condition *comparison(IndexDef *def, int position, Oid operator, Oid coll
 static Condition *conversion(IndexDef *def, int position, StrategyNumber strategy, Taking taking, int detail, Node *value,
 							 bool array);
 static bool convert_constant(Field *field, Condition *condition);
+static Condition *contained_json(IndexDef *def, int position, int nsteps, Node *json);
+static bool is_absent(IndexDef *def, Field *field, Node *document, List *names, Index varno);
 static bool is_value(Node *expr, Index varno);
 static Condition *row_comparison_start(IndexDef *def, RowCompareExpr *clause, Index varno);
 static List *pattern_range(IndexDef *def, Node *clause, Oid function, List *args, Index varno);
@@ -136,7 +138,8 @@ compared_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Index varno,
  * 7.  It is a date or a time that is made of the text of the field, which is one, too, by other
  * casts: see time_value.c.
  *
- * For 3 to 5, a value that is NULL or JSON null is not at the path: such a row has no entry.
+ * For 3 to 5, a value that is NULL is not at the path: the condition is not true of such a row.
+ * Where JSON null is, the field is NULL, unless it is of type jsonb.
  */
 static List *
 implied_by_operator(IndexDef *def, Oid operator, Oid collation, Node *expr, Node *value, bool array, Index varno)
@@ -226,7 +229,8 @@ implied_by_operator(IndexDef *def, Oid operator, Oid collation, Node *expr, Node
  *		of the text that it was made of, which is NULL where the field is.
  *
  * In entries of an index table that is not sparse, fields are NULL where they are in the rows.  Where
- * the value in JSON is NULL, so is its text; the reverse is not true, so rows are checked.
+ * the value in JSON is NULL, so is its text; the reverse is not true, so rows are checked.  So where
+ * there is a text there is a value, of which a field of type jsonb has JSON null, too.
  */
 List *
 null_conditions(IndexDef *def, NullTest *test, Index varno)
@@ -241,13 +245,10 @@ null_conditions(IndexDef *def, NullTest *test, Index varno)
 		bool		text = field->fact_attno == 0 && !field->is_jsonb;
 		bool		exact = expression_is_field(def, field, expr, varno) ||
 			(text && is_text_of_field(def, field, bare_value(expr), varno));
-		Condition  *condition;
+		bool		implied = is_null ? text && is_value_after(def, field, field->spec->nsteps, expr, varno) :
+			field->fact_attno == 0 && field->is_jsonb && is_text_of_field(def, field, bare_value(expr), varno);
+		Condition  *condition = exact || implied ? null_comparison(def, i) : NULL;
 
-		if (i == def->multi_field ||
-			(!exact && !(is_null && text && is_value_after(def, field, field->spec->nsteps, expr, varno))))
-			continue;
-		condition = comparison(def, i, get_equality_operator(field->type), field->collation,
-							   (Node *) makeNullConst(field->type, -1, field->collation), false);
 		if (condition == NULL)
 			continue;
 		condition->taking = is_null ? TAKE_NULL : TAKE_NOT_NULL;
@@ -257,6 +258,87 @@ null_conditions(IndexDef *def, NullTest *test, Index varno)
 		result = lappend(result, condition);
 	}
 	return result;
+}
+
+/*
+ * null_comparison
+ *		Returns the comparison of a key field with NULL, for rows that have to be checked; NULL if rows
+ *		without the field have no entry.
+ */
+Condition *
+null_comparison(IndexDef *def, int position)
+{
+	Field	   *field = &def->fields[position];
+	Condition  *condition;
+
+	if (def->sparse || position == def->multi_field)
+		return NULL;
+	condition = comparison(def, position, get_equality_operator(field->type), field->collation,
+						   (Node *) makeNullConst(field->type, -1, field->collation), false);
+	if (condition == NULL)
+		return NULL;
+	condition->taking = TAKE_NULL;
+	condition->lossy = true;
+	condition->unless = 0;
+	return condition;
+}
+
+/* The number of names of members of which a document has none that fields are looked for by. */
+#define MAX_NAMES	32
+
+/*
+ * absence_conditions
+ *		Returns the comparisons that follow if a condition is not true: of NOT (doc ? 'town') and the
+ *		like, that key fields at a path through the member are NULL.
+ *
+ * A path leads nowhere where an object lacks the member, and where there is no object, unless the name
+ * may be the number of an element.  JSON null is NULL, too, and an array may have the name for an
+ * element, so rows are checked.
+ */
+List *
+absence_conditions(IndexDef *def, Node *clause, Index varno)
+{
+	List	   *args;
+	Oid			function = function_of(clause, &args);
+	List	   *result = NIL;
+	List	   *names = NIL;
+
+	if (function == F_JSONB_EXISTS && IsA(lsecond(args), Const) && !lsecond_node(Const, args)->constisnull)
+		names = list_make1(lsecond(args));
+	else if (function == F_JSONB_EXISTS_ANY)
+		names = constant_values(lsecond(args), MAX_NAMES);
+	for (int i = 0; i < def->nkeys && i < def->nsearch && names != NIL; i++)
+	{
+		Condition  *condition = null_comparison(def, i);
+
+		if (condition != NULL && is_absent(def, &def->fields[i], linitial(args), names, varno))
+			result = lappend(result, condition);
+	}
+	return result;
+}
+
+/* is_absent: returns whether a field is at a path through a member of a document that has one of some names */
+static bool
+is_absent(IndexDef *def, Field *field, Node *document, List *names, Index varno)
+{
+	for (int i = 0; field->fact_attno == 0 && i < field->spec->nsteps; i++)
+	{
+		PathStep   *step = &field->spec->steps[i];
+
+		if (step->wildcard)
+			break;
+		if (step->is_index || !is_value_after(def, field, i, document, varno))
+			continue;
+		foreach_ptr(Const, name, names)
+		{
+			text	   *value = DatumGetTextPP(name->constvalue);
+
+			if (step->len == (int) VARSIZE_ANY_EXHDR(value) &&
+				memcmp(step->name, VARDATA_ANY(value), step->len) == 0)
+				return true;
+		}
+	}
+	return false;
 }
 
 /*
@@ -280,10 +362,14 @@ is_searchable(IndexDef *def, Oid operator, Oid collation, Node *expr, Index varn
 Condition *
 json_comparison(IndexDef *def, int position, StrategyNumber strategy, JsonbValue *scalar)
 {
-	Datum		json = JsonbPGetDatum(JsonbValueToJsonb(scalar));
+	return conversion(def, position, strategy, TAKE_JSON, 0, (Node *) json_constant(scalar), false);
+}
 
-	return conversion(def, position, strategy, TAKE_JSON, 0,
-					  (Node *) makeConst(JSONBOID, -1, InvalidOid, -1, json, false, false), false);
+/* json_constant: returns a scalar in JSON as a constant, jsonb */
+Expr *
+json_constant(JsonbValue *scalar)
+{
+	return (Expr *) makeConst(JSONBOID, -1, InvalidOid, -1, JsonbPGetDatum(JsonbValueToJsonb(scalar)), false, false);
 }
 
 /* json_value_comparison: returns the same with jsonb that is evaluated before the fact table is read */
@@ -358,7 +444,7 @@ comparison(IndexDef *def, int position, Oid operator, Oid collation, Node *value
 /*
  * conversion
  *		Returns the comparison of a column with what take_value() makes of a value, or of each of
- *		several; NULL if there is none.
+ *		several, or with NULL, if the value is JSON null; NULL if there is none.
  */
 static Condition *
 conversion(IndexDef *def, int position, StrategyNumber strategy, Taking taking, int detail, Node *value, bool array)
@@ -367,6 +453,9 @@ conversion(IndexDef *def, int position, StrategyNumber strategy, Taking taking, 
 	TypeCacheEntry *cache = lookup_type_cache(field->type, TYPECACHE_BTREE_OPFAMILY);
 	Condition  *condition = palloc0(sizeof(Condition));
 
+	if (!array && strategy == BTEqualStrategyNumber && IsA(value, Const) &&
+		is_json_null(field, taking, detail, (Const *) value))
+		return null_comparison(def, position);
 	condition->position = position;
 	condition->attno = def->ident[position];
 	condition->strategy = strategy;
@@ -556,8 +645,9 @@ contained_values(PlannerInfo *root, IndexDef *def, Node *whole, Node *json, bool
 	for (int i = 0; i < def->nkeys && i < def->nsearch; i++)
 	{
 		Field	   *field = &def->fields[i];
+		bool		is_json = field->fact_attno == 0 && field->is_jsonb && !array;
 
-		if (!is_castable_field(field))
+		if (!is_castable_field(field) && !is_json)
 			continue;
 		for (int nsteps = 0; nsteps <= field->spec->nsteps; nsteps++)
 		{
@@ -565,7 +655,9 @@ contained_values(PlannerInfo *root, IndexDef *def, Node *whole, Node *json, bool
 
 			if (!is_value_after(def, field, nsteps, whole, varno))
 				continue;
-			if (IsA(json, Const) || contains_value(root, field, nsteps, json))
+			if (is_json)
+				condition = contained_json(def, i, nsteps, json);
+			else if (IsA(json, Const) || contains_value(root, field, nsteps, json))
 				condition = conversion(def, i, BTEqualStrategyNumber, TAKE_CONTAINED, nsteps, json, array);
 			else
 				condition = NULL;
@@ -584,6 +676,19 @@ contained_values(PlannerInfo *root, IndexDef *def, Node *whole, Node *json, bool
 		}
 	}
 	return result;
+}
+
+/* contained_json: returns the equality of a field of type jsonb with a scalar that a document contains, or NULL */
+static Condition *
+contained_json(IndexDef *def, int position, int nsteps, Node *json)
+{
+	JsonbValue	scalar;
+
+	if (!IsA(json, Const) ||
+		!contained_scalar(&def->fields[position], nsteps, DatumGetJsonbP(((Const *) json)->constvalue), &scalar) ||
+		(def->sparse && scalar.type == jbvNull))
+		return NULL;
+	return comparison(def, position, get_equality_operator(JSONBOID), InvalidOid, (Node *) json_constant(&scalar), false);
 }
 
 /*

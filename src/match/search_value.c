@@ -345,6 +345,55 @@ find_contained(Field *field, JsonbContainer *container, PathStep *steps, int nst
 	return nsteps == 1 && take_scalar(field, BTEqualStrategyNumber, value, result) == TAKEN && (*before)-- == 0;
 }
 
+/*
+ * contained_scalar
+ *		Sets *scalar to what a document has at the path of a field without [*], because it contains json
+ *		after nsteps of the path; returns false if json does not tell.
+ */
+bool
+contained_scalar(Field *field, int nsteps, Jsonb *json, JsonbValue *scalar)
+{
+	JsonbContainer *container = &json->root;
+
+	for (int i = nsteps; i < field->spec->nsteps; i++)
+	{
+		PathStep   *step = &field->spec->steps[i];
+		JsonbValue *value;
+
+		if (step->wildcard || step->is_index || !JsonContainerIsObject(container))
+			return false;
+		value = getKeyJsonValueFromContainer(container, step->name, step->len, NULL);
+		if (value == NULL)
+			return false;
+		if (value->type != jbvBinary)
+		{
+			*scalar = *value;
+			return i == field->spec->nsteps - 1;
+		}
+		container = value->val.binary.data;
+	}
+	return false;
+}
+
+/*
+ * is_json_null
+ *		Returns whether a constant that a condition compares a field with has JSON null in the place of the
+ *		field, which is not of type jsonb.
+ */
+bool
+is_json_null(Field *field, Taking taking, int detail, Const *constant)
+{
+	JsonbValue	scalar;
+	Jsonb	   *json;
+
+	if ((taking != TAKE_JSON && taking != TAKE_CONTAINED) || constant->constisnull)
+		return false;
+	json = DatumGetJsonbP(constant->constvalue);
+	if (taking == TAKE_CONTAINED)
+		return contained_scalar(field, detail, json, &scalar) && scalar.type == jbvNull;
+	return JB_ROOT_IS_SCALAR(json) && JsonbExtractScalar(&json->root, &scalar) && scalar.type == jbvNull;
+}
+
 /* only_string: returns whether nothing but a JSON string has this text */
 bool
 only_string(const char *text, int len)

@@ -40,6 +40,7 @@
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
@@ -84,9 +85,9 @@ static Candidate *best_of_arm(PlannerInfo *root, RelOptInfo *rel, Served *served
 static List *conjuncts(PlannerInfo *root, Node *like, Expr *expr);
 static bool split_order(PlannerInfo *root, RelOptInfo *rel, Served *served, Arms *arms);
 static Node *first_of_order(PlannerInfo *root, RelOptInfo *rel, IndexDef *def, PathKey *key);
-static Expr *null_test(Node *expr, NullTestType type);
 static Node *expr_to_split(Node *clause);
-static bool split_or(Node *clause, Arms *arms);
+static bool split_or(PlannerInfo *root, RelOptInfo *rel, Served *served, Node *clause, Arms *arms);
+static List *with_null_arms(PlannerInfo *root, RelOptInfo *rel, Served *served, List *exprs);
 static List *grouped_by_field(List *exprs);
 static bool is_comparison(Node *expr);
 static bool same_comparison(Node *a, Node *b);
@@ -115,7 +116,7 @@ add_or_paths(PlannerInfo *root, RelOptInfo *rel, Served *served)
 	{
 		Arms		arms = {0};
 
-		if (split_or(clause, &arms))
+		if (split_or(root, rel, served, clause, &arms))
 			add_path_of_arms(root, rel, served, clause, &arms);
 		arms.in_order = true;
 		if (root->query_pathkeys != NIL && (arms.exprs != NIL || split_values(clause, &arms)))
@@ -232,7 +233,7 @@ estimate_or_entries(PlannerInfo *root, RelOptInfo *rel, Served *served, List *cl
 		Arms		arms = {0};
 		List	   *candidates;
 
-		if (!split_or(clause, &arms))
+		if (!split_or(root, rel, served, clause, &arms))
 			continue;
 		candidates = candidates_of_arms(root, rel, served, clauses, clause, &arms);
 		foreach_ptr(Candidate, c, candidates)
@@ -259,22 +260,44 @@ expr_to_split(Node *clause)
 /*
  * split_or
  *		Sets the arms of a clause; returns false if it is no OR whose arms may be evaluated apart from each
- *		other, or if these are too many.
+ *		other, nor a condition that says as much as one with NULL, or if these are too many.
  */
 static bool
-split_or(Node *clause, Arms *arms)
+split_or(PlannerInfo *root, RelOptInfo *rel, Served *served, Node *clause, Arms *arms)
 {
 	Node	   *expr = expr_to_split(clause);
 
-	if (expr == NULL || !is_orclause(expr))
+	if (expr == NULL)
 		return false;
-	arms->exprs = ((BoolExpr *) expr)->args;
+	if (!is_orclause(expr))
+	{
+		arms->exprs = null_arms(root, served->defs, expr, rel->relid);
+		/* What is strict is not true of NULL. */
+		arms->disjoint = arms->exprs != NIL && !contain_nonstrict_functions(linitial(arms->exprs));
+		return arms->exprs != NIL;
+	}
+	arms->exprs = with_null_arms(root, rel, served, ((BoolExpr *) expr)->args);
 	if (list_length(arms->exprs) <= MAX_ARMS || set_disjoint(arms))
 		return true;
 	arms->exprs = grouped_by_field(arms->exprs);
 	if (list_length(arms->exprs) > MAX_ARMS)
 		arms->exprs = NIL;
 	return arms->exprs != NIL;
+}
+
+/* with_null_arms: returns arms, with two in the place of each that says as much as these, one that a field is NULL */
+static List *
+with_null_arms(PlannerInfo *root, RelOptInfo *rel, Served *served, List *exprs)
+{
+	List	   *result = NIL;
+
+	foreach_ptr(Node, expr, exprs)
+	{
+		List	   *two = list_length(exprs) <= MAX_ARMS ? null_arms(root, served->defs, expr, rel->relid) : NIL;
+
+		result = two != NIL ? list_concat(result, two) : lappend(result, expr);
+	}
+	return result;
 }
 
 /*
@@ -688,17 +711,6 @@ first_of_order(PlannerInfo *root, RelOptInfo *rel, IndexDef *def, PathKey *key)
 
 	return c != NULL && c->order_from < def->nsearch && may_be_null(c, c->order_from) ?
 		sort_expression(c, rel, key, c->order_from, &last) : NULL;
-}
-
-static Expr *
-null_test(Node *expr, NullTestType type)
-{
-	NullTest   *test = makeNode(NullTest);
-
-	test->arg = (Expr *) expr;
-	test->nulltesttype = type;
-	test->location = -1;
-	return (Expr *) test;
 }
 
 /*
