@@ -209,6 +209,6 @@ extern List *take_safe_conditions(Query *query);
 /* What a query of totals asks by parts of documents. */
 extern bool find_unnested(PlannerInfo *root, RelOptInfo *input, RelOptInfo **rel, RelOptInfo **elements);
 extern bool unnests_elements(IndexDef *def, RangeTblEntry *rte, Index varno);
-extern List *equal_keys(IndexDef *def, Node *clause, Index varno, uint32 *unless);
+extern List *equal_keys(IndexDef *def, Node *clause, Index varno, uint32 *unless, bool *element);
 
 #endif							/* INDEXTABLE_PLANNER_H */

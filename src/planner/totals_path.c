@@ -257,17 +257,18 @@ replace_elements(Asked *asked, Query *query, Replaced *replaced)
 	foreach_ptr(Node, qual, (List *) query->jointree->quals)
 	{
 		uint32		unless = 0;
-		List	   *equal = equal_keys(c->def, qual, c->varno, &unless);
+		bool		element = false;
+		List	   *equal = equal_keys(c->def, qual, c->varno, &unless, &element);
 
 		/*
 		 * One element only: two would be two groups, and each of them has
 		 * rows that lack the other.
 		 */
-		if (equal != NIL && (unless == 0 || !(one_element || replaced->by_element)))
+		if (equal != NIL && !(element && (one_element || replaced->by_element)))
 		{
 			replaced->equal = list_concat(replaced->equal, equal);
 			c->unless |= unless;
-			one_element |= unless != 0;
+			one_element |= element;
 		}
 		else
 			quals = lappend(quals, qual);

@@ -59,7 +59,7 @@ static Expr *count_of(Expr *arg, Expr *filter);
 static Expr *if_any(Expr *count, Expr *result);
 static Expr *case_expression(Expr *condition, Expr *result, Expr *otherwise);
 static Expr *is_some(Expr *count);
-static List *equal_element(IndexDef *def, Node *clause, Index varno, uint32 *unless);
+static List *equal_element(IndexDef *def, Node *clause, Index varno);
 static void add_contained(Equal *equal, List *names, JsonbValue *value);
 static bool is_named(Equal *equal, Field *field, bool element, List *names);
 static void add_equal(Equal *equal, List *names, bool element, Expr *value);
@@ -436,16 +436,15 @@ unnests_elements(IndexDef *def, RangeTblEntry *rte, Index varno)
 
 /*
  * equal_keys
- *		Returns comparisons of key fields with values, at most one of them of the element, if just the
- *		rows that satisfy them all satisfy a condition; NIL if that is not so.  What rows must not
- *		have for that is added to *unless.
+ *		Returns comparisons of key fields with values, if just the rows that satisfy them all satisfy a
+ *		condition; NIL if that is not so.  Sets *element if one of them, no more, is of the element.
+ *		What rows must not have for that is added to *unless.
  *
  * The text of a number or of another value that is no string may be the same as that of a
- * string, but for most strings there is none.  Object members satisfy ?, too.  Of an array column nothing
- * is needed, but it counts as a comparison of the element by UNEVEN_BIT, as others do.
+ * string, but for most strings there is none.  Object members satisfy ?, too.
  */
 List *
-equal_keys(IndexDef *def, Node *clause, Index varno, uint32 *unless)
+equal_keys(IndexDef *def, Node *clause, Index varno, uint32 *unless, bool *element)
 {
 	List	   *args;
 	Oid			function = function_of(clause, &args);
@@ -453,7 +452,10 @@ equal_keys(IndexDef *def, Node *clause, Index varno, uint32 *unless)
 	Node	   *value;
 
 	if (IsA(clause, ScalarArrayOpExpr) || function == F_ARRAYCONTAINS || function == F_ARRAYCONTAINED || function == F_ARRAYOVERLAP)
-		return equal_element(def, clause, varno, unless);
+	{
+		*element = true;
+		return equal_element(def, clause, varno);
+	}
 	if (list_length(args) != 2 || depends_on_json_path(clause, NULL))
 		return NIL;
 	equal.document = linitial(args);
@@ -486,6 +488,7 @@ equal_keys(IndexDef *def, Node *clause, Index varno, uint32 *unless)
 	}
 	if (equal.failed)
 		return NIL;
+	*element = equal.unless != 0;
 	*unless |= equal.unless;
 	return equal.result;
 }
@@ -496,7 +499,7 @@ equal_keys(IndexDef *def, Node *clause, Index varno, uint32 *unless)
  *		ANY (tags), or that it has the only member of another array; NIL if it is no such condition.
  */
 static List *
-equal_element(IndexDef *def, Node *clause, Index varno, uint32 *unless)
+equal_element(IndexDef *def, Node *clause, Index varno)
 {
 	Field	   *field = &def->fields[def->multi_field];
 	ScalarArrayOpExpr *any = (ScalarArrayOpExpr *) clause;
@@ -550,7 +553,6 @@ equal_element(IndexDef *def, Node *clause, Index varno, uint32 *unless)
 	column = (Expr *) makeVar(varno, field->attno, field->type, field->typmod, field->collation, 0);
 	if (left != field->type)
 		column = (Expr *) makeRelabelType(column, left, -1, field->collation, COERCE_IMPLICIT_CAST);
-	*unless |= UNEVEN_BIT;
 	return list_make1(make_opclause(operator, BOOLOID, false, column, (Expr *) value, InvalidOid, field->collation));
 }
 

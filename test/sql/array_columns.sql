@@ -297,6 +297,12 @@ SELECT pg_temp.differences(q) FROM unnest(ARRAY[$q$SELECT id FROM part WHERE 't3
 	$q$UPDATE part SET tags = '{}' WHERE 'x' = ANY (tags) RETURNING *$q$]) q;
 SELECT scans, q FROM unnest(ARRAY[$q$SELECT id FROM part WHERE 't3' = ANY (tags)$q$, $q$SELECT * FROM part WHERE tags @> '{t3,t4}'$q$, $q$SELECT * FROM part WHERE 5000 = ANY (nums)$q$]) q, pg_temp.answer('force', q, NULL, NULL, 'auto');
 
+-- advice
+CREATE TABLE advised (id int PRIMARY KEY, tags text[]);
+INSERT INTO advised SELECT i, ARRAY['a' || i % 500, 'b' || i % 300] FROM generate_series(1, 2000) i;
+ANALYZE advised;
+SELECT advice FROM indextable.advise('advised', '{@tags[*] AS tag}') WHERE topic = 'do' OR advice LIKE 'CREATE INDEX%';
+
 -- what is refused
 SELECT indextable.create('e', 't', '{@id[*]}');
 SELECT indextable.create('e', 't', '{@doc[*]}');
