@@ -39,6 +39,8 @@
 /* What is replaced by any element. */
 typedef struct AnyElement
 {
+	Field	   *field;			/* of a column: only its elements are */
+	Index		varno;			/* the fact table */
 	int			n;				/* so many were */
 	bool		may_be_member;	/* an object's member would do, too */
 } AnyElement;
@@ -495,13 +497,13 @@ has_no_elements(Node *node)
 /*
  * with_any_element
  *		Returns a condition with any element of an array in place of the one that it names by a
- *		number, or NULL if it does not name one.  Sets *may_be_member if the number may be that of
- *		an object's member, too.
+ *		number, or NULL if it does not name one: of an array in a document, or of the column that the field
+ *		has the elements of.  Sets *may_be_member if the number may be that of an object's member, too.
  */
 Node *
-with_any_element(Node *clause, bool *may_be_member)
+with_any_element(Node *clause, Field *field, Index varno, bool *may_be_member)
 {
-	AnyElement	any = {0};
+	AnyElement	any = {.field = field->fact_attno != 0 ? field : NULL,.varno = varno};
 
 	clause = any_element(clause, &any);
 	*may_be_member = any.may_be_member;
@@ -519,6 +521,16 @@ any_element(Node *node, void *context)
 
 	if (node == NULL)
 		return NULL;
+	if (any->field != NULL)
+	{
+		SubscriptingRef *ref = (SubscriptingRef *) node;
+
+		if (!IsA(node, SubscriptingRef) || ref->refassgnexpr != NULL || ref->reflowerindexpr != NIL ||
+			!is_array_of_field(any->field, (Node *) ref->refexpr, any->varno))
+			return expression_tree_mutator(node, any_element, context);
+		any->n++;
+		return element_of((Node *) ref->refexpr);
+	}
 	function = function_of(node, &args);
 	as_text = function == F_JSONB_ARRAY_ELEMENT_TEXT || function == F_JSONB_EXTRACT_PATH_TEXT;
 	if (function == F_JSONB_ARRAY_ELEMENT || function == F_JSONB_ARRAY_ELEMENT_TEXT)
@@ -537,13 +549,6 @@ any_element(Node *node, void *context)
 		ref->refupperindexpr = list_delete_last(ref->refupperindexpr);
 		array = ref->refupperindexpr == NIL ? (Node *) ref->refexpr : (Node *) ref;
 		any->may_be_member = true;
-	}
-	else if (IsA(node, SubscriptingRef) && ((SubscriptingRef *) node)->refassgnexpr == NULL &&
-			 ((SubscriptingRef *) node)->reflowerindexpr == NIL && !type_is_rowtype(exprType(node)) &&
-			 get_base_element_type(((SubscriptingRef *) node)->refcontainertype) == exprType(node))
-	{
-		any->n++;
-		return element_of((Node *) ((SubscriptingRef *) node)->refexpr);
 	}
 	if (array == NULL)
 		return expression_tree_mutator(node, any_element, context);

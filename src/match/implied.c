@@ -186,7 +186,7 @@ implied_by_elements(PlannerInfo *root, IndexDef *def, List *clauses, Index varno
  *		Returns the comparisons that follow if a clause is true of the element of an array that has
  *		some number: it is true of some element.
  *
- * -> 0 finds an element, or a scalar in itself, which has an entry, too.  #> '{0}' also finds the
+ * tags[1] of a column is an element, or NULL.  -> 0 finds an element, or a scalar in itself, which has an entry, too.  #> '{0}' also finds the
  * member "0" of an object.  If the field ends here, the object has an entry as a whole, and it is
  * recorded that there is one.
  */
@@ -199,7 +199,7 @@ implied_by_numbered_element(PlannerInfo *root, IndexDef *def, Node *clause, Inde
 
 	if (def->multi_field < 0 || def->multi_field >= def->nsearch)
 		return NIL;
-	of_some = with_any_element(clause, &may_be_member);
+	of_some = with_any_element(clause, &def->fields[def->multi_field], varno, &may_be_member);
 	if (of_some == NULL ||
 		(may_be_member && def->fields[def->multi_field].spec->nsteps > def->fields[def->multi_field].plain_steps + 1))
 		return NIL;

@@ -109,7 +109,7 @@ extern Condition *boolean_condition(IndexDef *def, Node *expr, bool value, Index
 /* elements.c: conditions on elements of arrays as conditions on documents */
 extern List *subplan_clauses(PlannerInfo *root, SubPlan *subplan, Node *compared);
 extern Node *with_elements(Node *node, List *rtable, Index varno, bool *failed);
-extern Node *with_any_element(Node *clause, bool *may_be_member);
+extern Node *with_any_element(Node *clause, Field *field, Index varno, bool *may_be_member);
 extern Node *column_of_function(RangeTblEntry *rte, AttrNumber attno);
 extern List *choices_of(Node *node);
 extern Node *replace_node(Node *node, void *nodes);

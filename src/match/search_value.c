@@ -470,7 +470,7 @@ any_of(List *arms, int position)
 		}
 		if (best == NULL)
 			return NULL;
-		if (best->taking == TAKE_NULL)
+		if (best->taking == TAKE_NULL || best->taking == TAKE_MEMBER)
 			return NULL;		/* it is no value of an array */
 		if (result == NULL)
 		{

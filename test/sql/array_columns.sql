@@ -45,6 +45,7 @@ SELECT indextable.create('t_json', 't', '{@js[*] AS j}', sparse => false);
 SELECT indextable.create('t_flag', 't', '{@flags[*] AS flag}', sparse => false);
 SELECT indextable.create('t_cast', 't', '{@nums[*]::text AS num}', sparse => false);
 SELECT indextable.create('t_totals', 't', '{@tags[*] AS tag, @tenant}', totals => '{sum(@id)}');
+SELECT indextable.create('t_element', 't', '{$[*] AS element}', sparse => false);
 CREATE VIEW totals_now AS SELECT tag, tenant, sum(rows)::bigint AS rows, sum(sum_id) AS id FROM t_totals GROUP BY 1, 2 HAVING sum(rows) > 0;
 SELECT attrelid::regclass, string_agg(format('%s %s%s', attname, format_type(atttypid, atttypmod), CASE WHEN collname = 'C' THEN ' C' END), ', ' ORDER BY attnum)
 	FROM pg_attribute LEFT JOIN pg_collation c ON c.oid = attcollation WHERE attnum > 0 AND attrelid = ANY ('{t_tag,t_price,t_code,t_w,t_each,t_day}'::regclass[]) GROUP BY 1 ORDER BY 1::text COLLATE "C";
@@ -234,7 +235,9 @@ INSERT INTO spelling (query, args) VALUES
 	('SELECT id FROM t WHERE tags && $1', '''{}'''), ('SELECT id FROM t WHERE tags = $1', '''{t3,t1}'''), ('SELECT id FROM t WHERE tags = $1', '''{NULL,NULL}'''), ('SELECT id FROM t WHERE tags = $1', '''{}'''),
 	('SELECT id FROM t WHERE tags = $1', '''{t6,NULL}'''), ('SELECT id FROM t WHERE tags @> ARRAY[$1, $2]', '''t3'', NULL'), ('SELECT id FROM t WHERE tags @> ARRAY[$1, $2]', '''t3'', ''t4'''), ('SELECT id FROM t WHERE tags @> ARRAY[$1, $2]', '''t3'', ''t3'''),
 	('SELECT id FROM t WHERE tags = ARRAY[$1, $2]', '''t6'', NULL'), ('SELECT id FROM t WHERE tags = ARRAY[$1, ''t1'']', '''t3'''), ('SELECT id FROM t WHERE nums @> $1::int[] AND tenant < 3', '''{3}'''), ('SELECT id FROM t WHERE ids @> $1', '''{00000000-0000-0000-0000-000000000003}'''),
-	('SELECT id FROM t, unnest(tags) x WHERE x = ANY ($1)', '''{t3,t4}'''), ('SELECT count(*) FROM t WHERE $1 = ANY (tags)', '''t3'''), ('SELECT count(*) FROM t WHERE tags @> ARRAY[$1]', '''t3'''), ('SELECT id FROM t WHERE codes @> $1', '''{3}''');
+	('SELECT id FROM t, unnest(tags) x WHERE x = ANY ($1)', '''{t3,t4}'''), ('SELECT count(*) FROM t WHERE $1 = ANY (tags)', '''t3'''), ('SELECT count(*) FROM t WHERE tags @> ARRAY[$1]', '''t3'''), ('SELECT id FROM t WHERE codes @> $1', '''{3}'''),
+	('SELECT id FROM t WHERE tags @> $1 OR tags @> $2', '''{t3}'', ''{t5}'''), ('SELECT id FROM t WHERE tags && $1 OR tags && $2', '''{t3}'', ''{t5}'''), ('SELECT id FROM t WHERE w @> $1::words OR w @> $2::words', '''{3}'', ''{5}'''),
+	('SELECT id FROM t WHERE tags[$1] = $2', '1, ''t3'''), ('SELECT id FROM t WHERE tags[1] = ($1::text[])[1]', '''{t3}'''), ('SELECT id FROM t WHERE doc -> 0 = to_jsonb(($1::text[])[1])', '''{3}''');
 VACUUM ANALYZE t, p;
 CREATE FUNCTION try() RETURNS TABLE (scans text, query text, args text) LANGUAGE plpgsql AS $$
 DECLARE s record;
@@ -242,6 +245,8 @@ BEGIN
 	PERFORM indextable.drain();
 	FOR s IN SELECT * FROM spelling ORDER BY n LOOP
 		RETURN QUERY SELECT 'DIFFERS', d, s.args FROM pg_temp.differences(s.query, NULL, s.args) d;
+		RETURN QUERY SELECT 'DIFFERS', 'on: ' || s.query, s.args FROM pg_temp.answer('on', s.query, s.args, NULL, 'auto') a, pg_temp.answer('off', s.query, s.args, NULL, 'auto') b
+			WHERE ARRAY(SELECT unnest(a.answer) ORDER BY 1) <> ARRAY(SELECT unnest(b.answer) ORDER BY 1);
 		RETURN QUERY SELECT a.scans, s.query, s.args FROM pg_temp.answer('force', s.query, s.args, NULL, 'force_generic_plan') a;
 	END LOOP;
 END $$;
@@ -314,6 +319,9 @@ SELECT indextable.create('e', 't', '{@tags[*}');
 SELECT indextable.create('e', 't', '{@tags[*], @nums[*]}');
 SELECT indextable.create('e', 't', '{@tags[*], list[*]}');
 SELECT indextable.create('e', 't', '{@id}', include => '{@tags[*]}');
+SELECT indextable.create('e', 't', '{@tenant}', totals => '{sum(@nums[*])}');
+SELECT indextable.create('e', 't', '{@tenant}', totals => '{count(@nums[*])}');
+SELECT indextable.alter('t_sparse', include => '{@nums[*]}');
 SELECT indextable.create('e', 't', '{@nums[*]::text AS num}', on_mismatch => 'skip');
 SELECT indextable.create('e', 't', '{@tags[*]::int AS num}');
 SELECT indextable.create('e', 't', '{@nums[*]::json AS num}');
