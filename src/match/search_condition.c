@@ -11,6 +11,7 @@
 #include "postgres.h"
 
 #include "access/transam.h"
+#include "catalog/pg_collation.h"
 #include "catalog/pg_operator.h"
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
@@ -18,7 +19,9 @@
 #include "nodes/supportnodes.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
+#include "utils/builtins.h"
 #include "utils/fmgroids.h"
+#include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
@@ -28,6 +31,8 @@
 
 static List *implied_by_operator(IndexDef *def, Oid operator, Oid collation, Node *expr, Node *value, bool array,
 								 Index varno);
+static List *implied_by_epoch(IndexDef *def, Oid operator, Node *number, Node *value, Index varno);
+static Node *seconds_of_time(Node *value, double more);
 static Condition *comparison(IndexDef *def, int position, Oid operator, Oid collation, Node *value, bool array);
 static Condition *conversion(IndexDef *def, int position, StrategyNumber strategy, Taking taking, int detail, Node *value,
 							 bool array);
@@ -135,7 +140,9 @@ compared_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Index varno,
  * 6.  It is the double that the field, a numeric, is rounded to: then the field is near the double
  * that it is compared with, or beyond.
  *
- * 7.  It is a date or a time that is made of the text of the field, which is one, too, by other
+ * 7.  It is the time of a number: see implied_by_epoch().
+ *
+ * 8.  It is a date or a time that is made of the text of the field, which is one, too, by other
  * casts: see time_value.c.
  *
  * For 3 to 5, a value that is NULL is not at the path: the condition is not true of such a row.
@@ -152,6 +159,8 @@ implied_by_operator(IndexDef *def, Oid operator, Oid collation, Node *expr, Node
 
 	if (!OidIsValid(operator))
 		return NIL;
+	if (IsA(expr, FuncExpr) && ((FuncExpr *) expr)->funcid == F_TO_TIMESTAMP_FLOAT8 && !array)
+		return implied_by_epoch(def, operator, linitial(((FuncExpr *) expr)->args), value, varno);
 	position = operator == TextEqualOperator && OidIsValid(collation) && get_collation_isdeterministic(collation) ?
 		position_of_text(def, &expr, value, varno) : index_position_of(def, expr, varno);
 	if (position >= 0)
@@ -221,6 +230,67 @@ implied_by_operator(IndexDef *def, Oid operator, Oid collation, Node *expr, Node
 		result = lappend(result, condition);
 	}
 	return result;
+}
+
+/*
+ * implied_by_epoch
+ *		Returns the comparisons that follow from that of to_timestamp(number) with a time.
+ *
+ * The time of a number is rounded to microseconds, and seconds are rounded as double.  So the number is
+ * compared with the seconds of the time, and one more or less, and rows are checked.
+ */
+static List *
+implied_by_epoch(IndexDef *def, Oid operator, Node *number, Node *value, Index varno)
+{
+	Oid			times = lookup_type_cache(TIMESTAMPTZOID, TYPECACHE_BTREE_OPFAMILY)->btree_opf;
+	Oid			numbers = lookup_type_cache(FLOAT8OID, TYPECACHE_BTREE_OPFAMILY)->btree_opf;
+	StrategyNumber strategy = get_op_opfamily_strategy(operator, times);
+	List	   *result = NIL;
+
+	if (strategy == InvalidStrategy || exprType(value) != TIMESTAMPTZOID)
+		return NIL;
+	if (strategy >= BTEqualStrategyNumber)
+	{
+		operator = get_opfamily_member(numbers, FLOAT8OID, FLOAT8OID, BTGreaterEqualStrategyNumber);
+		result = implied_by_operator(def, operator, InvalidOid, number, seconds_of_time(value, -1), false, varno);
+	}
+	if (strategy <= BTEqualStrategyNumber)
+	{
+		operator = get_opfamily_member(numbers, FLOAT8OID, FLOAT8OID, BTLessEqualStrategyNumber);
+		result = list_concat(result, implied_by_operator(def, operator, InvalidOid, number,
+														 seconds_of_time(value, 1), false, varno));
+	}
+	foreach_ptr(Condition, condition, result)
+	{
+		mark_lossy(condition);
+		condition->implied = true;
+	}
+	return result;
+}
+
+/* seconds_of_time: returns the seconds since 1970 of a timestamptz, a double, and some more */
+static Node *
+seconds_of_time(Node *value, double more)
+{
+	Datum		unit = CStringGetTextDatum("epoch");
+	Const	   *constant = (Const *) value;
+	Const	   *result = makeConst(FLOAT8OID, -1, InvalidOid, sizeof(float8), Float8GetDatum(more), false,
+								   FLOAT8PASSBYVAL);
+	Node	   *epoch;
+	Expr	   *seconds;
+
+	if (IsA(value, Const) && constant->constisnull)
+		result->constisnull = true;
+	else if (IsA(value, Const))
+		result->constvalue = Float8GetDatum(more + DatumGetFloat8(DirectFunctionCall2(timestamptz_part, unit,
+																					  constant->constvalue)));
+	if (IsA(value, Const))
+		return (Node *) result;
+	epoch = (Node *) makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1, unit, false, false);
+	seconds = (Expr *) makeFuncExpr(F_DATE_PART_TEXT_TIMESTAMPTZ, FLOAT8OID, list_make2(epoch, value), InvalidOid,
+									DEFAULT_COLLATION_OID, COERCE_EXPLICIT_CALL);
+	return (Node *) makeFuncExpr(F_FLOAT8PL, FLOAT8OID, list_make2(seconds, result), InvalidOid, InvalidOid,
+								 COERCE_EXPLICIT_CALL);
 }
 
 /*
