@@ -20,10 +20,12 @@
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
+#include "utils/typcache.h"
 
 #include "../catalog/catalog.h"
 #include "../util/relation.h"
@@ -387,8 +389,8 @@ with_constant(PlannerInfo *root, Node *clause, Node *part, Node *constant)
 
 /*
  * null_arms
- *		Returns two conditions of which one is true where a clause is, and only there: the second one is
- *		that a field of some index table is NULL.  Returns NIL if the clause says no such thing.
+ *		Returns conditions of which one is true where a clause is, and only there: the last one is that a
+ *		field of some index table is NULL.  Returns NIL if the clause says no such thing.
  *
  * 1.  coalesce(f, 'x') = 'x', or another condition that is true with the constant: it is true of f, or
  * f is NULL.
@@ -396,6 +398,8 @@ with_constant(PlannerInfo *root, Node *clause, Node *part, Node *constant)
  * 2.  b IS NOT TRUE, and b IS NOT FALSE.
  *
  * 3.  doc ->> 'f' IS NULL, of a field of type jsonb: doc -> 'f' is JSON null, or NULL.
+ *
+ * 4.  f IS DISTINCT FROM 'x': f is less, or greater, or NULL.
  */
 List *
 null_arms(PlannerInfo *root, List *defs, Node *clause, Index varno)
@@ -403,6 +407,7 @@ null_arms(PlannerInfo *root, List *defs, Node *clause, Index varno)
 	Node	   *tested = NULL;
 	Node	   *choice = NULL;
 	Expr	   *other = NULL;
+	List	   *others = NIL;
 	Const	   *of_constant;
 	NullTest   *is_null;
 
@@ -420,6 +425,8 @@ null_arms(PlannerInfo *root, List *defs, Node *clause, Index varno)
 			other = make_opclause(get_equality_operator(JSONBOID), BOOLOID, false, (Expr *) tested,
 								  json_constant(&(JsonbValue) {.type = jbvNull}), InvalidOid, InvalidOid);
 	}
+	else if (IsA(clause, DistinctExpr))
+		others = other_values(((OpExpr *) clause)->opno, (OpExpr *) clause, &tested);
 	foreach_ptr(Node, operand, operands(clause) != NIL ? operands(clause) : list_make1(clause))
 	{
 		Node	   *of_operand = without_casts(operand);
@@ -430,7 +437,7 @@ null_arms(PlannerInfo *root, List *defs, Node *clause, Index varno)
 		choice = of_operand;
 		tested = linitial(args);
 	}
-	if (tested == NULL)
+	if (tested == NULL || (IsA(clause, DistinctExpr) && others == NIL && choice == NULL))
 		return NIL;
 	is_null = null_test(tested, IS_NULL);
 	if (!is_searched_for_null(defs, is_null, varno))
@@ -442,7 +449,47 @@ null_arms(PlannerInfo *root, List *defs, Node *clause, Index varno)
 			return NIL;
 		other = (Expr *) replace_node(clause, list_make2(choice, tested));
 	}
-	return list_make2(other, is_null);
+	return lappend(others != NIL ? others : list_make1(other), is_null);
+}
+
+/*
+ * other_values
+ *		Returns two comparisons of which one is true where something is not equal to a constant, other than
+ *		NULL, and sets *tested to it, which is an operand of a clause; NIL if it is in no such order.
+ */
+List *
+other_values(Oid equal, OpExpr *clause, Node **tested)
+{
+	Node	   *value = lsecond(clause->args);
+	Oid			family;
+	Oid			left;
+	Oid			right;
+	List	   *result = NIL;
+
+	*tested = linitial(clause->args);
+	if (IsA(*tested, Const))
+	{
+		*tested = value;
+		value = linitial(clause->args);
+		equal = get_commutator(equal);
+	}
+	if (!OidIsValid(equal) || !IsA(value, Const) || ((Const *) value)->constisnull)
+		return NIL;
+	family = lookup_type_cache(exprType(*tested), TYPECACHE_BTREE_OPFAMILY)->btree_opf;
+	if (!OidIsValid(family) || get_op_opfamily_strategy(equal, family) != BTEqualStrategyNumber)
+		return NIL;
+	op_input_types(equal, &left, &right);
+	for (int strategy = BTLessStrategyNumber; strategy <= BTGreaterStrategyNumber;
+		 strategy += BTGreaterStrategyNumber - BTLessStrategyNumber)
+	{
+		Oid			operator = get_opfamily_member(family, left, right, strategy);
+
+		if (!OidIsValid(operator))
+			return NIL;
+		result = lappend(result, make_opclause(operator, BOOLOID, false, (Expr *) *tested, (Expr *) value,
+											   InvalidOid, clause->inputcollid));
+	}
+	return result;
 }
 
 /* is_searched_for_null: returns whether some index table can be searched by a test for NULL, without others' rows */

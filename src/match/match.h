@@ -72,6 +72,7 @@ typedef struct Condition
 extern List *implied_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Index varno, bool *unknown);
 extern List *implied_by_elements(PlannerInfo *root, IndexDef *def, List *clauses, Index varno, bool *unknown);
 extern List *null_arms(PlannerInfo *root, List *defs, Node *clause, Index varno);
+extern List *other_values(Oid equal, OpExpr *clause, Node **tested);
 extern NullTest *null_test(Node *expr, NullTestType type);
 
 /* search_condition.c: the comparisons that an index table can be searched by */

@@ -69,6 +69,7 @@ typedef struct Arms
 								 * that the query asks for */
 	bool		in_turn;		/* which those of the second one come after
 								 * those of the first one in */
+	bool		ranges;			/* some may be ranges, which a <> is split into */
 	Expr	   *native;			/* one more, whose rows ... */
 	Path	   *native_path;	/* ... this finds, or NULL */
 } Arms;
@@ -87,7 +88,8 @@ static bool split_order(PlannerInfo *root, RelOptInfo *rel, Served *served, Arms
 static Node *first_of_order(PlannerInfo *root, RelOptInfo *rel, IndexDef *def, PathKey *key);
 static Node *expr_to_split(Node *clause);
 static bool split_or(PlannerInfo *root, RelOptInfo *rel, Served *served, Node *clause, Arms *arms);
-static List *with_null_arms(PlannerInfo *root, RelOptInfo *rel, Served *served, List *exprs);
+static void set_null_arms(PlannerInfo *root, RelOptInfo *rel, Served *served, List *exprs, Arms *arms);
+static List *split_inequality(Expr *expr, List *exprs);
 static List *grouped_by_field(List *exprs);
 static bool is_comparison(Node *expr);
 static bool same_comparison(Node *a, Node *b);
@@ -271,12 +273,16 @@ split_or(PlannerInfo *root, RelOptInfo *rel, Served *served, Node *clause, Arms 
 		return false;
 	if (!is_orclause(expr))
 	{
+		List	   *others;
+
 		arms->exprs = null_arms(root, served->defs, expr, rel->relid);
+		others = list_truncate(list_copy(arms->exprs), Max(list_length(arms->exprs) - 1, 0));
 		/* What is strict is not true of NULL. */
-		arms->disjoint = arms->exprs != NIL && !contain_nonstrict_functions(linitial(arms->exprs));
+		arms->disjoint = !contain_nonstrict_functions((Node *) others);
+		arms->ranges = IsA(expr, DistinctExpr);
 		return arms->exprs != NIL;
 	}
-	arms->exprs = with_null_arms(root, rel, served, ((BoolExpr *) expr)->args);
+	set_null_arms(root, rel, served, ((BoolExpr *) expr)->args, arms);
 	if (list_length(arms->exprs) <= MAX_ARMS || set_disjoint(arms))
 		return true;
 	arms->exprs = grouped_by_field(arms->exprs);
@@ -285,19 +291,50 @@ split_or(PlannerInfo *root, RelOptInfo *rel, Served *served, Node *clause, Arms 
 	return arms->exprs != NIL;
 }
 
-/* with_null_arms: returns arms, with two in the place of each that says as much as these, one that a field is NULL */
-static List *
-with_null_arms(PlannerInfo *root, RelOptInfo *rel, Served *served, List *exprs)
+/*
+ * set_null_arms
+ *		Sets the arms of an OR, with several in the place of each that says as much as these, one that a
+ *		field is NULL, and with ranges in the place of <> beside such a one.
+ */
+static void
+set_null_arms(PlannerInfo *root, RelOptInfo *rel, Served *served, List *exprs, Arms *arms)
 {
-	List	   *result = NIL;
-
-	foreach_ptr(Node, expr, exprs)
+	if (list_length(exprs) > MAX_ARMS)
 	{
-		List	   *two = list_length(exprs) <= MAX_ARMS ? null_arms(root, served->defs, expr, rel->relid) : NIL;
-
-		result = two != NIL ? list_concat(result, two) : lappend(result, expr);
+		arms->exprs = exprs;
+		return;
 	}
-	return result;
+	foreach_ptr(Expr, expr, exprs)
+	{
+		List	   *of_null = null_arms(root, served->defs, (Node *) expr, rel->relid);
+		List	   *of_others = of_null == NIL ? split_inequality(expr, exprs) : NIL;
+
+		if (of_null == NIL && of_others == NIL)
+			arms->exprs = lappend(arms->exprs, expr);
+		arms->exprs = list_concat(arms->exprs, list_concat(of_null, of_others));
+		arms->ranges |= of_others != NIL || (of_null != NIL && IsA(expr, DistinctExpr));
+		/* Less, greater, or NULL. */
+		arms->disjoint |= of_others != NIL && list_length(exprs) == 2;
+	}
+}
+
+/* split_inequality: returns f < 'x' and f > 'x' for f <> 'x', if one of some arms is f IS NULL; else NIL */
+static List *
+split_inequality(Expr *expr, List *exprs)
+{
+	Node	   *tested;
+	List	   *result = NIL;
+	Oid			equal_operator = IsA(expr, OpExpr) ? get_negator(((OpExpr *) expr)->opno) : InvalidOid;
+
+	if (!OidIsValid(equal_operator) || list_length(((OpExpr *) expr)->args) != 2)
+		return NIL;
+	result = other_values(equal_operator, (OpExpr *) expr, &tested);
+	foreach_ptr(NullTest, test, result != NIL ? exprs : NIL)
+	{
+		if (IsA(test, NullTest) && test->nulltesttype == IS_NULL && equal(test->arg, tested))
+			return result;
+	}
+	return NIL;
 }
 
 /*
@@ -655,7 +692,8 @@ best_of_arm(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses, A
 		const char *why;
 		Candidate  *c = consider_index_table(root, def, clauses, rel->relid, NIL, &why);
 
-		if (c == NULL || (c->nequal == 0 && !arms->in_turn) || !is_complete_enough(c, &why))
+		if (c == NULL || (c->nequal == 0 && !arms->in_turn && (!arms->ranges || c->conditions == NIL)) ||
+			!is_complete_enough(c, &why))
 			continue;
 		if (arms->in_order)
 		{

@@ -91,7 +91,9 @@ INSERT INTO conditions VALUES
 	($$doc @? '$[*] ? (!exists (@.town))'$$), ($$doc @? 'strict $ ? (!exists (@.town))'$$), ($$doc @@ '!exists($.tags)'$$), ($$doc @? '$.tags ? (!exists (@[*]))'$$), ($$doc @@ '!exists($.town ? (@ == "t1"))'$$), ($$doc @@ '!(exists($.town) && $.age > 3)'$$), ($$doc @@ '!($.town == "t1")'$$),
 	($$doc @@ '$.town == null'$$), ($$doc @@ '$.age == null'$$), ($$doc @@ '$.a.b == null'$$), ($$doc @@ '$.j == null'$$), ($$doc @@ '$.town != null'$$), ($$doc @@ '$.town <= null'$$), ($$jsonb_path_exists(doc, '$ ? (@.town == $x)', '{"x": null}')$$), ($$doc @? '$ ? (@.town == null || @.town == "t1")'$$),
 	($$doc @? '$ ? (!exists (@.town) || @.town == "t1")'$$), ($$doc @? '$ ? (!exists (@.town) && @.name == "n2")'$$), ($$NOT (doc @? '$.town')$$), ($$NOT (doc @? '$.a.b')$$), ($$NOT (doc @? 'strict $.a.b')$$), ($$NOT jsonb_path_exists(doc, 'strict $.a.b', '{}', true)$$), ($$NOT (doc @? '$.a.b[*]')$$),
-	($$NOT (doc @? '$.town ? (@ == "t1")')$$), ($$(doc @? '$.town') IS NOT TRUE$$), ($$NOT (doc @@ '$.town == null')$$), ($$NOT (doc @@ 'exists($.town)')$$), ($$jsonb_path_query_first(doc, '$.a') IS NULL$$), ($$NOT (jsonb_path_query_first(doc, '$.a') ? 'b')$$), ($$jsonb_path_query_first(doc, '$.town') #>> '{}' IS NULL$$), ($$jsonb_path_query_first(doc, '$.j') #>> '{}' IS NULL$$);
+	($$NOT (doc @? '$.town ? (@ == "t1")')$$), ($$(doc @? '$.town') IS NOT TRUE$$), ($$NOT (doc @@ '$.town == null')$$), ($$NOT (doc @@ 'exists($.town)')$$), ($$jsonb_path_query_first(doc, '$.a') IS NULL$$), ($$NOT (jsonb_path_query_first(doc, '$.a') ? 'b')$$), ($$jsonb_path_query_first(doc, '$.town') #>> '{}' IS NULL$$), ($$jsonb_path_query_first(doc, '$.j') #>> '{}' IS NULL$$),
+	($$(doc ->> 'ok')::boolean IS DISTINCT FROM true$$), ($$(doc ->> 'age')::int IS DISTINCT FROM 5$$), ($$5 IS DISTINCT FROM (doc ->> 'age')::int$$), ($$(doc ->> 'age')::int IS DISTINCT FROM NULL$$), ($$doc -> 'j' IS DISTINCT FROM 'null'$$), ($$doc -> 'j' <> '1' OR doc -> 'j' IS NULL$$),
+	($$tenant IS DISTINCT FROM 3 AND doc ->> 'town' = 't1'$$), ($$tenant = 3 AND doc ->> 'town' IS DISTINCT FROM 't1'$$), ($$tenant <> 3 OR tenant IS NULL OR doc ->> 'town' = 't1'$$), ($$doc -> 'town' IS DISTINCT FROM '"t1"'$$), ($$lower(doc ->> 'town') IS DISTINCT FROM 't1'$$);
 
 -- In orders with ties, the primary key decides.
 CREATE TABLE shapes (s text);
@@ -204,6 +206,14 @@ MOVE FORWARD 39 IN halves;
 FETCH 3 IN halves;
 FETCH BACKWARD 4 IN halves;
 COMMIT;
+EXPLAIN (COSTS OFF) SELECT doc ->> 'c' FROM ordered WHERE doc ->> 'c' <> 'c7' OR doc ->> 'c' IS NULL;
+-- Where most rows are equal to the constant.
+UPDATE ordered SET doc = doc || jsonb_build_object('state', CASE id % 400 WHEN 0 THEN 'open' WHEN 1 THEN 'waiting' WHEN 2 THEN NULL ELSE 'done' END);
+SELECT indextable.create('ordered_state', 'ordered', '{state}', sparse => false) \gset
+VACUUM ANALYZE ordered, ordered_state;
+EXPLAIN (COSTS OFF) SELECT * FROM ordered WHERE doc ->> 'state' IS DISTINCT FROM 'done';
+EXPLAIN (COSTS OFF) SELECT * FROM ordered WHERE 'done' <> doc ->> 'state' OR doc ->> 'state' IS NULL;
+SELECT doc ->> 'state', count(*) FROM ordered WHERE doc ->> 'state' IS DISTINCT FROM 'done' GROUP BY 1 ORDER BY 1;
 EXPLAIN (COSTS OFF) SELECT id FROM ordered WHERE (doc ->> 'a')::int = 3 AND coalesce(doc ->> 'b', 'b3') = 'b3' ORDER BY doc ->> 'c' LIMIT 5;
 PREPARE halves(int) AS SELECT id FROM ordered WHERE (doc ->> 'a')::int = $1 ORDER BY doc ->> 'b' NULLS FIRST, doc ->> 'c' LIMIT 3;
 SET plan_cache_mode = force_generic_plan;
