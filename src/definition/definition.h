@@ -133,14 +133,14 @@ extern Oid	route_key(FactDef *def, Relation root, Datum *key);
 extern int	partition_of(PartitionKey key, PartitionDesc desc, Datum *values, bool *isnull);
 
 /*
- * invalidation.c: the news of changed relations, functions and domains to the caches of this
- * backend.
+ * invalidation.c: the news of changed relations, functions, domains and casts to the caches of
+ * this backend.
  */
 
-/* A function or a domain, as the server's invalidation messages name it. */
+/* A function, a domain or a cast, as the server's invalidation messages name it. */
 typedef struct CodeObject
 {
-	int			cache;			/* PROCOID or TYPEOID */
+	int			cache;			/* PROCOID, TYPEOID, or CASTSOURCETARGET */
 	uint32		hash;			/* of its key; 0: it may be any */
 } CodeObject;
 

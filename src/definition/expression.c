@@ -37,6 +37,7 @@
 #include "rewrite/rewriteManip.h"
 #include "storage/lockdefs.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/ruleutils.h"
 #include "utils/syscache.h"
@@ -74,7 +75,7 @@ static Node *parse_over_fact(Relation fact, const char *text, Oid type, int32 ty
 							 const char **column_names);
 static void stored_context(void *arg);
 static void check_columns(Relation fact, Node *expr);
-static bool calls_users_code(Node *node, void *context);
+static bool calls_users_code(Node *node, void *by_type);
 static bool collect_code(Node *node, void *context);
 
 /* expression_text: returns an expression as SQL, with the names that the columns have now */
@@ -121,6 +122,7 @@ RowExpression *
 expression_compile(Relation fact, const char *text, Oid type, int32 typmod, const char **column_names, bool given)
 {
 	RowExpression *result = expression_parse(fact, text, type, typmod, column_names, given);
+	bool		by_type = false;
 
 	AS_OWNER(result->owner);
 	{
@@ -128,7 +130,7 @@ expression_compile(Relation fact, const char *text, Oid type, int32 typmod, cons
 		if (!given)
 			result->parsed = (Expr *) expand_virtual_columns((Node *) result->parsed, fact);
 		check_columns(fact, (Node *) result->parsed);
-		result->users_code = calls_users_code((Node *) result->parsed, NULL);
+		result->users_code = calls_users_code((Node *) result->parsed, &by_type);
 
 		/*
 		 * Collect what it calls before planning, which inlines functions, and
@@ -463,19 +465,86 @@ check_columns(Relation fact, Node *expr)
 	}
 }
 
+/* is_users_function: returns whether a function may run code of users; for check_functions_in_node() */
 static bool
 is_users_function(Oid function, void *context)
 {
-	return function >= FirstNormalObjectId;
+	/* This one opens a table of the user's choice, whose partition key is planned then. */
+	return function >= FirstNormalObjectId || function == F_SATISFIES_HASH_PARTITION;
 }
 
-/* calls_users_code: returns whether evaluating a node runs code that is not the server's own */
+/* takes_only_enums: returns whether all arguments of a function are declared as enums, as those of comparisons are */
 static bool
-calls_users_code(Node *node, void *context)
+takes_only_enums(Oid function)
 {
+	Oid		   *types;
+	int			n;
+	int			i = 0;
+
+	(void) get_func_signature(function, &types, &n);
+	while (i < n && types[i] == ANYENUMOID)
+		i++;
+	return i == n;
+}
+
+/*
+ * looks_up_by_type
+ *		Returns whether evaluating a node may look up code by the types of its arguments, as JSON_OBJECT() looks
+ *		up their casts to json.
+ *
+ * Listed is what does not: it passes values on, or calls input and output functions, which only superusers make.
+ * A function of the server whose arguments may have any type can do so as well.
+ */
+static bool
+looks_up_by_type(Node *node)
+{
+	switch (nodeTag(node))
+	{
+		case T_FuncExpr:
+			return !takes_only_enums(((FuncExpr *) node)->funcid);
+		case T_OpExpr:
+		case T_DistinctExpr:
+		case T_NullIfExpr:
+			return !takes_only_enums(get_opcode(((OpExpr *) node)->opno));
+		case T_ScalarArrayOpExpr:
+			return !takes_only_enums(get_opcode(((ScalarArrayOpExpr *) node)->opno));
+		case T_RelabelType:
+		case T_CoerceViaIO:
+		case T_CollateExpr:
+		case T_BoolExpr:
+		case T_BooleanTest:
+		case T_NullTest:
+		case T_CaseExpr:
+		case T_CaseWhen:
+		case T_CoalesceExpr:
+		case T_ArrayExpr:
+		case T_SubscriptingRef:
+		case T_FieldSelect:
+			return false;
+		default:
+			return true;
+	}
+}
+
+/*
+ * calls_users_code
+ *		Returns whether evaluating a node may run code that is not the server's own.
+ *
+ * by_type points to whether the node above may look up code by the type of this one.  A type that has a user's
+ * type in it is a user's type itself; rows of no declared type have their columns among the nodes below.
+ */
+static bool
+calls_users_code(Node *node, void *by_type)
+{
+	bool		below;
+
 	if (node == NULL)
 		return false;
-	if (check_functions_in_node(node, is_users_function, context))
+	if (IsA(node, List))
+		return expression_tree_walker(node, calls_users_code, by_type);
+	if (check_functions_in_node(node, is_users_function, NULL))
+		return true;
+	if (*(bool *) by_type && exprType(node) >= FirstNormalObjectId)
 		return true;
 	switch (nodeTag(node))
 	{
@@ -497,7 +566,8 @@ calls_users_code(Node *node, void *context)
 		default:
 			break;
 	}
-	return expression_tree_walker(node, calls_users_code, context);
+	below = looks_up_by_type(node);
+	return expression_tree_walker(node, calls_users_code, &below);
 }
 
 static List *
@@ -553,7 +623,7 @@ base_of(Oid type)
  *		Adds to the list that context points to what an expression uses that can be altered
  *		under it: functions, and domains, whose constraints are compiled in, or left out
  *		where there are none.  Operators and casts cannot be altered, and nothing that is in
- *		use can be dropped.
+ *		use can be dropped, but for casts to json, which a constructor of JSON looks up.
  */
 static bool
 collect_code(Node *node, void *context)
@@ -571,5 +641,14 @@ collect_code(Node *node, void *context)
 		type = ((RelabelType *) node)->resulttype;
 	for (; type >= FirstNormalObjectId && OidIsValid(base = base_of(type)); type = base)
 		*code = add_code(*code, TYPEOID, GetSysCacheHashValue1(TYPEOID, ObjectIdGetDatum(type)));
+#if PG_VERSION_NUM >= 160000
+	foreach_ptr(Node, arg, IsA(node, JsonConstructorExpr) ? ((JsonConstructorExpr *) node)->args : NIL)
+	{
+		type = getBaseType(exprType(arg));
+		if (type >= FirstNormalObjectId)
+			*code = add_code(*code, CASTSOURCETARGET,
+							 GetSysCacheHashValue2(CASTSOURCETARGET, ObjectIdGetDatum(type), ObjectIdGetDatum(JSONOID)));
+	}
+#endif
 	return expression_tree_walker(node, collect_code, context);
 }

@@ -40,7 +40,7 @@ static bool watching = false;
 static ChangeListener *listeners = NULL;
 static HTAB *relations = NULL;	/* of Oid: what definitions depend on, and
 								 * maybe more */
-static ObjectSet objects;		/* the same for functions and domains */
+static ObjectSet objects;		/* the same for functions, domains and casts */
 static Loading *loads = NULL;	/* those under way, the innermost first */
 
 static void watch_changes(void);
@@ -74,6 +74,7 @@ watch_changes(void)
 	CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
 	CacheRegisterSyscacheCallback(PROCOID, object_changed, (Datum) 0);
 	CacheRegisterSyscacheCallback(TYPEOID, object_changed, (Datum) 0);
+	CacheRegisterSyscacheCallback(CASTSOURCETARGET, object_changed, (Datum) 0);
 	watching = true;
 }
 

@@ -31,9 +31,16 @@ CREATE CAST (mal.e AS json) WITH FUNCTION mal.e2j(mal.e);
 CREATE TABLE mal.j (id mal.e PRIMARY KEY, doc jsonb);
 INSERT INTO mal.j VALUES ('a', '{"k": "1"}');
 SELECT indextable.create('mal.cast', 'mal.j', '{k}');
+-- in the partition key of a table that a filter has the server open
+CREATE TABLE mal.keyed (id int) PARTITION BY HASH ((id + mal.evil('partition key of a filter''s table')));
+CREATE TABLE mal.h (id int PRIMARY KEY, doc jsonb);
+SELECT indextable.create('mal.h_k', 'mal.h', '{k}', filter => format('satisfies_hash_partition(%s, 1, 0, id)', 'mal.keyed'::regclass::oid)) \gset
 RESET ROLE;
 
 -- what is planned once is kept: a new session each time
+\c
+INSERT INTO mal.h VALUES (1, '{"k": "1"}');
+TABLE mal.h_k;
 \c
 CALL indextable.build('mal.online');
 \c
