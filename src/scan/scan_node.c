@@ -404,7 +404,7 @@ check_not_truncated(IndexTableScan *scan)
 		refuse_truncated(scan->fact->relid, scan->css.ss.ps.state->es_snapshot, scan->begun_at, scan->locked);
 }
 
-/* and_go_on: has a part be at its next entry, and EXPLAIN ANALYZE count it */
+/* and_go_on: has a part be at its next entry, and EXPLAIN ANALYZE count it, unless a policy may hide its row */
 static void
 and_go_on(IndexTableScan *part)
 {
@@ -414,7 +414,7 @@ and_go_on(IndexTableScan *part)
 		InstrStartNode(node->instrument);
 	part->entry = next_entry(part);
 	if (node->instrument != NULL)
-		InstrStopNode(node->instrument, part->entry == NULL ? 0 : 1);
+		InstrStopNode(node->instrument, part->entry == NULL || part->plan.secured ? 0 : 1);
 }
 
 /* and_contains: returns whether all parts have an entry for the row of this one */

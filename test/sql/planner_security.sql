@@ -182,6 +182,18 @@ SELECT t, q, count FROM unnest('{account,part}'::text[]) t, hidden, LATERAL (SEL
 	EXCEPT ALL SELECT count FROM shown(replace(replace(q1, '@n', '7'), '@t', 'y')) l, substring(l FROM '(?:Removed|Entries|Fetche[sd]|Searches).*') count) x;
 SELECT regexp_replace(shown, ' \(actual.*', '') AS shown FROM shown('SELECT id FROM account WHERE doc ->> ''tenant'' = ''b''');
 RESET ROLE;
+-- nor does the other search of two that are merged
+CREATE TABLE both_hidden AS SELECT i AS id, 'x' AS owner, jsonb_build_object('dept', i % 5, 'salary', i % 4) AS doc FROM generate_series(1, 3000) i;
+ALTER TABLE both_hidden ADD PRIMARY KEY (id);
+SELECT indextable.create('hidden_dept', 'both_hidden', '{dept}'), indextable.create('hidden_salary', 'both_hidden', '{salary::int}') \gset
+ALTER TABLE both_hidden ENABLE ROW LEVEL SECURITY;
+CREATE POLICY p ON both_hidden USING (owner = current_user);
+GRANT SELECT ON both_hidden TO tenant_reader;
+VACUUM ANALYZE both_hidden, hidden_dept, hidden_salary;
+SET ROLE tenant_reader;
+SELECT regexp_replace(shown, '(actual rows=0)(\.00)?', '\1') AS shown FROM shown('SELECT count(*) FROM both_hidden WHERE doc ->> ''dept'' = ''1'' AND (doc ->> ''salary'')::int = 3');
+RESET ROLE;
+DROP TABLE both_hidden;
 -- where no policy applies it does
 SELECT regexp_replace(regexp_replace(shown, ' \(actual.*', ''), '\d+', 'N') AS shown FROM shown('SELECT id FROM account WHERE doc ->> ''tenant'' = ''b'' AND note = ''x''');
 DROP FUNCTION shown;
