@@ -209,7 +209,10 @@ key_from_texts(FactDef *def, ArrayType *array, Datum *key, MemoryContext cxt)
 
 	deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT, &texts, NULL, &n);
 	if (n != def->npk)
-		elog(ERROR, "a primary key of %d columns was written down, not of %d", n, def->npk);
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("a primary key with %d columns is none of \"%s\"", n, def->name),
+				 errdetail("Its primary key has %d columns.", def->npk)));
 	AS_OWNER(def->owner);
 	{
 		for (int i = 0; i < n; i++)
