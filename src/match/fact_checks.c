@@ -2,11 +2,12 @@
  *
  * fact_checks.c
  *	  Reads constraints of a fact table that say of every row that a field is there, or that
- *	  a value is an array, if it is there at all.
+ *	  a value is an array, or an object, if it is there at all.
  *
- * They are CHECK (doc ->> 'town' IS NOT NULL) and CHECK (jsonb_typeof(doc -> 'tags') = 'array'),
- * and such conditions connected by AND, and NOT NULL of columns.  Only constraints are read that
- * are known to be true for all rows, also those of partitions.
+ * They are CHECK (doc ->> 'town' IS NOT NULL), CHECK (jsonb_typeof(doc -> 'tags') = 'array') and
+ * CHECK (jsonb_typeof(doc) = 'object'), and such conditions connected by AND, and NOT NULL of
+ * columns.  Only constraints are read that are known to be true for all rows, also those of
+ * partitions.
  *
  * A row that a constraint was not checked for can be seen by a snapshot that is older than the
  * constraint.  So it is believed only when the transaction that has made it, or has validated
@@ -56,6 +57,7 @@ struct FactChecks
 	List	   *not_null;		/* of Checked *: it is not NULL */
 	List	   *arrays;			/* of Checked *: it is an array, or NULL, or
 								 * SQL NULL */
+	List	   *objects;		/* of Checked *: it is an object, likewise */
 };
 
 /* The newest transaction since which something is known that a plan may rely on. */
@@ -104,6 +106,18 @@ check_says_array(IndexDef *def, Field *field)
 	foreach_ptr(Checked, checked, checks_of(def->fact)->arrays)
 	{
 		if (is_believed(checked) && is_value_after(def, field, field->plain_steps, checked->expr, VARNO))
+			return true;
+	}
+	return false;
+}
+
+/* check_says_object: returns whether what a field is a member of is an object in all rows in which it is there */
+bool
+check_says_object(IndexDef *def, Field *field)
+{
+	foreach_ptr(Checked, checked, checks_of(def->fact)->objects)
+	{
+		if (is_believed(checked) && is_value_after(def, field, field->spec->nsteps - 1, checked->expr, VARNO))
 			return true;
 	}
 	return false;
@@ -217,9 +231,15 @@ read_condition(struct FactChecks *checks, Node *node, TransactionId xmin)
 			call = lsecond(((OpExpr *) node)->args);
 		}
 		if (IsA(call, FuncExpr) && ((FuncExpr *) call)->funcid == F_JSONB_TYPEOF &&
-			IsA(name, Const) && !((Const *) name)->constisnull &&
-			strcmp(TextDatumGetCString(((Const *) name)->constvalue), "array") == 0)
-			checks->arrays = add_checked(checks->arrays, linitial(((FuncExpr *) call)->args), xmin);
+			IsA(name, Const) && !((Const *) name)->constisnull)
+		{
+			char	   *type = TextDatumGetCString(((Const *) name)->constvalue);
+
+			if (strcmp(type, "array") == 0)
+				checks->arrays = add_checked(checks->arrays, linitial(((FuncExpr *) call)->args), xmin);
+			else if (strcmp(type, "object") == 0)
+				checks->objects = add_checked(checks->objects, linitial(((FuncExpr *) call)->args), xmin);
+		}
 	}
 }
 

@@ -201,6 +201,7 @@ extern Taken take_day(Field *field, StrategyNumber strategy, Oid from, int days,
 /* fact_checks.c: tells what constraints of a fact table say of the documents in it */
 extern bool check_says_not_null(IndexDef *def, Field *field);
 extern bool check_says_array(IndexDef *def, Field *field);
+extern bool check_says_object(IndexDef *def, Field *field);
 extern bool snapshot_precedes_checks(Snapshot snapshot);
 
 #endif							/* INDEXTABLE_MATCH_H */

@@ -38,7 +38,8 @@ static Condition *conversion(IndexDef *def, int position, StrategyNumber strateg
 							 bool array);
 static bool convert_constant(Field *field, Condition *condition);
 static Condition *contained_json(IndexDef *def, int position, int nsteps, Node *json);
-static bool is_absent(IndexDef *def, Field *field, Node *document, List *names, Index varno);
+static List *presence_conditions(IndexDef *def, Oid function, List *args, Index varno);
+static bool is_through_member(IndexDef *def, Field *field, Node *document, List *names, Index varno);
 static bool is_value(Node *expr, Index varno);
 static Condition *row_comparison_start(IndexDef *def, RowCompareExpr *clause, Index varno);
 static List *pattern_range(IndexDef *def, Node *clause, Oid function, List *args, Index varno);
@@ -74,7 +75,8 @@ compared_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Index varno,
 		if (function == F_JSONB_CONTAINED)
 			return exact_if_text(def, contained_values(root, def, right, left, false, varno, unknown), left);
 		if (function == F_JSONB_EXISTS || function == F_JSONB_EXISTS_ALL || function == F_JSONB_EXISTS_ANY)
-			return exact_if_text(def, element_exists(def, function, args, varno), right);
+			return list_concat(exact_if_text(def, element_exists(def, function, args, varno), right),
+							   presence_conditions(def, function, args, varno));
 		if (IsA(clause, OpExpr))
 		{
 			OpExpr	   *op = (OpExpr *) clause;
@@ -381,15 +383,52 @@ absence_conditions(IndexDef *def, Node *clause, Index varno)
 	{
 		Condition  *condition = null_comparison(def, i);
 
-		if (condition != NULL && is_absent(def, &def->fields[i], linitial(args), names, varno))
+		if (condition != NULL && is_through_member(def, &def->fields[i], linitial(args), names, varno))
 			result = lappend(result, condition);
 	}
 	return result;
 }
 
-/* is_absent: returns whether a field is at a path through a member of a document that has one of some names */
+/*
+ * presence_conditions
+ *		Returns the comparisons that follow from doc ? 'town', and ?& with several names: a field of type
+ *		jsonb is not NULL, as JSON null is no NULL there.
+ *
+ * An array may have the name for an element, and a string be the name.  So a constraint has to say that
+ * the document is an object.
+ */
+static List *
+presence_conditions(IndexDef *def, Oid function, List *args, Index varno)
+{
+	List	   *result = NIL;
+	List	   *names = NIL;
+
+	if (function == F_JSONB_EXISTS && IsA(lsecond(args), Const) && !lsecond_node(Const, args)->constisnull)
+		names = list_make1(lsecond(args));
+	else if (function == F_JSONB_EXISTS_ALL)
+		names = constant_values(lsecond(args), MAX_NAMES);
+	for (int i = 0; i < def->nkeys && i < def->nsearch && names != NIL; i++)
+	{
+		Field	   *field = &def->fields[i];
+		Condition  *condition;
+
+		if (!field->is_jsonb || field->spec->multi || field->spec->nsteps == 0 ||
+			!is_value_after(def, field, field->spec->nsteps - 1, linitial(args), varno) ||
+			!is_through_member(def, field, linitial(args), names, varno) || !check_says_object(def, field))
+			continue;
+		condition = null_comparison(def, i);
+		if (condition == NULL)
+			continue;
+		condition->taking = TAKE_NOT_NULL;
+		condition->strategy = BTLessStrategyNumber;
+		result = lappend(result, condition);
+	}
+	return result;
+}
+
+/* is_through_member: returns whether the path of a field leads through a member of a document with one of some names */
 static bool
-is_absent(IndexDef *def, Field *field, Node *document, List *names, Index varno)
+is_through_member(IndexDef *def, Field *field, Node *document, List *names, Index varno)
 {
 	for (int i = 0; field->fact_attno == 0 && i < field->spec->nsteps; i++)
 	{

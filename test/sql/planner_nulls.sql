@@ -147,6 +147,16 @@ FROM (SELECT format(s, c) AS query FROM (SELECT * FROM shapes LIMIT 2) s, condit
 CALL pg_temp.no_rows($$(SELECT * FROM outcomes WHERE natively <> by_entries) d$$);
 SELECT c FROM conditions WHERE (SELECT bool_or(e ~ 'IS NULL') FROM entry_conditions(format('SELECT id, doc FROM t WHERE %s', c)) e) ORDER BY ctid;
 SET search_path = planner_nulls;
+-- A constraint says that documents are objects, so that they have a member where a field of type jsonb is not NULL.
+CREATE TABLE objects (id int PRIMARY KEY, doc jsonb NOT NULL);
+INSERT INTO objects SELECT id, doc FROM t WHERE jsonb_typeof(doc) = 'object';
+SELECT indextable.create('objects_j', 'objects', '{j::jsonb}', sparse => false), indextable.create('objects_b', 'objects', '{a.b::jsonb}', sparse => false) \gset
+ANALYZE objects, objects_j, objects_b;
+SELECT * FROM entry_conditions($$SELECT * FROM objects WHERE doc ? 'j'$$);
+ALTER TABLE objects ADD CHECK (jsonb_typeof(doc) = 'object');
+SELECT c, (SELECT array_agg(e) FROM entry_conditions('SELECT * FROM objects WHERE ' || c) e) AS searched_by, by_entries = natively AS same
+	FROM (SELECT c, outcome(format('SELECT id, doc FROM objects WHERE %s ORDER BY id', c), 'off') AS natively, outcome(format('SELECT id, doc FROM objects WHERE %s ORDER BY id', c), 'force') AS by_entries
+		FROM unnest(ARRAY[$$doc ? 'j'$$, $$doc ?& '{j,town}'$$, $$doc ?| '{j,town}'$$, $$doc ? 'a'$$, $$doc -> 'a' ? 'b'$$, $$NOT (doc ? 'j')$$]) c) o;
 
 -- One row among many changes no plan.
 CREATE TABLE many (id int PRIMARY KEY, doc jsonb NOT NULL);
