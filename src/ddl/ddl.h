@@ -66,6 +66,7 @@ extern List *event_trigger_relations(const char *function, bool with_columns);
 #define IS_COMMAND(collected, type)	((collected)->parsetree != NULL && IsA((collected)->parsetree, type))
 
 extern List *collected_commands(void);
+extern void refuse_uncollected(Node *command);
 extern Oid	created_object(CollectedCommand *command, Oid class);
 extern Oid	altered_relation(List *commands);
 extern void begin_notes(CommandNotes **innermost, Node *command);

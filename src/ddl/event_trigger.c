@@ -7,14 +7,20 @@
  */
 #include "postgres.h"
 
+#include "catalog/namespace.h"
+#include "catalog/pg_namespace.h"
 #include "commands/event_trigger.h"
 #include "tcop/deparse_utility.h"
+#include "tcop/utility.h"
 #include "utils/memutils.h"
 
+#include "../catalog/catalog.h"
 #include "../indextable.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
 #include "ddl.h"
+
+static bool is_of_refresh(Node *command);
 
 /* require_event_trigger: refuses a call that does not come from the event trigger manager */
 void
@@ -70,6 +76,58 @@ collected_commands(void)
 	for (uint64 i = 0; i < rows.n; i++)
 		result = lappend(result, DatumGetPointer(row_value(&rows, i, 1)));
 	return result;
+}
+
+/*
+ * refuse_uncollected
+ *		Raises an error if a command that has ended is none that the server collects, because it was run within
+ *		another one, so that nobody can tell what it has changed.
+ *
+ * Within REFRESH MATERIALIZED VIEW, and commands of ours, the server collects nothing.  It does not say so; but
+ * of what it collects as a command here, nothing is to be seen then.  No other event trigger gets to see it.
+ * Tables that REFRESH MATERIALIZED VIEW CONCURRENTLY itself makes and alters are left alone.
+ */
+void
+refuse_uncollected(Node *command)
+{
+	ObjectAddress schema;
+	List	   *commands;
+
+	if (IsA(command, GrantStmt) || IsA(command, CreateSubscriptionStmt) || IsA(command, AlterSubscriptionStmt) ||
+		is_of_refresh(command) || (!IsA(command, CreateTrigStmt) && catalog_fact_tables() == NIL))
+		return;
+	ObjectAddressSet(schema, NamespaceRelationId, PG_CATALOG_NAMESPACE);
+	EventTriggerCollectSimpleCommand(schema, InvalidObjectAddress, command);
+	commands = collected_commands();
+	if (commands == NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("%s cannot be run within another command here", GetCommandTagName(CreateCommandTag(command))),
+				 errdetail("Within REFRESH MATERIALIZED VIEW, and commands that indextable runs, the server does not tell which tables a command changes."),
+				 errhint("Run the command by itself, not in a function that a materialized view or an index calls.")));
+	/* It tells of no object without an OID. */
+	((CollectedCommand *) llast(commands))->d.simple.address.objectId = InvalidOid;
+}
+
+/* is_of_refresh: returns whether a command is one that REFRESH MATERIALIZED VIEW CONCURRENTLY runs for itself */
+static bool
+is_of_refresh(Node *command)
+{
+	RangeVar   *table = NULL;
+
+	if (IsA(command, CreateStmt) && ((CreateStmt *) command)->inhRelations == NIL)
+		table = ((CreateStmt *) command)->relation;
+	else if (IsA(command, AlterTableStmt))
+	{
+		table = ((AlterTableStmt *) command)->relation;
+		foreach_ptr(AlterTableCmd, cmd, ((AlterTableStmt *) command)->cmds)
+		{
+			if (cmd->subtype != AT_AddColumn)
+				return false;
+		}
+	}
+	/* Such a schema has a name that no other can be given. */
+	return table != NULL && table->schemaname != NULL && isTempNamespace(get_namespace_oid(table->schemaname, true));
 }
 
 /* created_object: returns the object that a command has made, renamed or moved, by its class; InvalidOid: it has done nothing of that */

@@ -59,6 +59,8 @@ indextable_on_alter(PG_FUNCTION_ARGS)
 
 	command = trigdata->parsetree;
 	commands = collected_commands();
+	if (commands == NIL)
+		refuse_uncollected(command);
 	refuse_again(command, commands);
 	foreach_ptr(CollectedCommand, collected, commands)
 	{

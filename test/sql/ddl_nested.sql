@@ -365,7 +365,60 @@ SELECT indextable.create('logged.fact_k', 'logged.fact', '{k}', if_not_exists =>
 TABLE swapped.fact_k;
 SELECT format('REVOKE CREATE ON DATABASE %I FROM regress_ddl_log', current_database()) \gexec
 RESET client_min_messages;
+
+-- ---- within REFRESH MATERIALIZED VIEW the server does not tell what commands change: they are refused
+CREATE SCHEMA refreshed;
+SET search_path = refreshed;
+CREATE TABLE f (id int PRIMARY KEY, doc jsonb, c int);
+CREATE TABLE p (id int PRIMARY KEY, doc jsonb) PARTITION BY RANGE (id);
+CREATE TABLE other (id int PRIMARY KEY, doc jsonb);
+INSERT INTO f VALUES (1, '{"k": 1}', 1);
+SELECT indextable.create('f_k', 'f', '{k,@c}'), indextable.create('p_k', 'p', '{k}') \gset
+CREATE TABLE command (c text, result text);
+CREATE FUNCTION run(c text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+	EXECUTE c;
+	RETURN 'done';
+EXCEPTION WHEN OTHERS THEN
+	RETURN sqlstate || ' ' || sqlerrm;
+END $$;
+CREATE MATERIALIZED VIEW ran AS SELECT c, refreshed.run(c) AS result FROM command;
+CREATE UNIQUE INDEX ON ran (c);
+INSERT INTO command VALUES
+	('CREATE OR REPLACE TRIGGER indextable_row AFTER DELETE ON refreshed.f FOR EACH ROW EXECUTE FUNCTION indextable_internal.maintain()'),
+	('CREATE TRIGGER own AFTER DELETE ON refreshed.other FOR EACH ROW EXECUTE FUNCTION indextable_internal.maintain(''x'')'),
+	('ALTER TABLE refreshed.f ALTER c TYPE text'),
+	('ALTER TABLE refreshed.f RENAME doc TO document'),
+	('ALTER TABLE refreshed.f RENAME TO g'),
+	('ALTER TABLE refreshed.f DISABLE TRIGGER indextable_row'),
+	('ALTER TABLE refreshed.f OWNER TO regress_ddl_log'),
+	('ALTER TABLE refreshed.p ATTACH PARTITION refreshed.other FOR VALUES FROM (0) TO (9)'),
+	('CREATE TABLE refreshed.p1 PARTITION OF refreshed.p FOR VALUES FROM (0) TO (9)'),
+	('CREATE TABLE IF NOT EXISTS refreshed.f ()'),
+	('CREATE SCHEMA refreshed_too CREATE TABLE f ()');
+REFRESH MATERIALIZED VIEW ran;
+SELECT result, c FROM ran ORDER BY c COLLATE "C";
+SELECT index_table, state, problem FROM indextable.index_tables WHERE fact_table IN ('f'::regclass, 'p'::regclass) ORDER BY index_table::text;
+SELECT * FROM indextable.verify('f');
+-- also where the command comes from an index of the view, or what is refreshed is compared
+REFRESH MATERIALIZED VIEW CONCURRENTLY ran;
+SELECT DISTINCT result FROM ran ORDER BY 1;
+-- what changes nothing, and what is run by itself, is not
+CREATE TABLE IF NOT EXISTS f ();
+ALTER TABLE IF EXISTS nothing RENAME c TO d;
+DO $$ BEGIN ALTER TABLE refreshed.f RENAME c TO d; END $$;
+SELECT attname FROM pg_attribute WHERE attrelid = 'f_k'::regclass AND attnum > 0;
+-- no event trigger sees what it is found out by
+CREATE FUNCTION tell() RETURNS event_trigger LANGUAGE plpgsql AS $$
+BEGIN
+	RAISE NOTICE '% %', tg_tag, (SELECT array_agg(object_identity) FROM pg_event_trigger_ddl_commands());
+END $$;
+CREATE EVENT TRIGGER z_tell ON ddl_command_end EXECUTE FUNCTION tell();
+CREATE TABLE IF NOT EXISTS f ();
+ALTER TABLE f ALTER d SET STATISTICS 10;
+DROP EVENT TRIGGER z_tell;
 SET client_min_messages = warning;
+DROP SCHEMA refreshed CASCADE;
 DROP SCHEMA nested, logged, swapped, evil CASCADE;
 DROP ROLE regress_ddl_log;
 RESET client_min_messages;
