@@ -89,6 +89,7 @@ extern List *stored_key(Oid fact);
 extern bool resolve_row_key(FactDef *def, Relation fact, List *key, const char **names);
 pg_noreturn extern void report_no_primary_key(Oid fact);
 extern Oid	row_key_index(FactDef *def, Relation leaf);
+extern bool orders_by_default(Relation index, int column, Oid type);
 extern void check_row_key(FactDef *def, Relation root);
 
 /* fact_partition.c: the rows of a fact table's partitions with the columns of the fact table */

@@ -430,10 +430,17 @@ is_key_index(FactDef *def, Relation leaf, Relation index)
 		if (form->indkey.values[i] != get_attnum(RelationGetRelid(leaf),
 												 get_attname(def->relid, def->pk_attno[i], false)) ||
 			index->rd_indcollation[i] != def->pk_keys[i].sk_collation ||
-			index->rd_opfamily[i] != get_opclass_family(GetDefaultOpClass(type, BTREE_AM_OID)))
+			!orders_by_default(index, i, type))
 			return false;
 	}
 	return true;
+}
+
+/* orders_by_default: returns whether an index compares a column of some type by the default operators of that type */
+bool
+orders_by_default(Relation index, int column, Oid type)
+{
+	return index->rd_opfamily[column] == get_opclass_family(GetDefaultOpClass(type, BTREE_AM_OID));
 }
 
 /*

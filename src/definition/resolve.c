@@ -474,7 +474,8 @@ definition_complete_row_index(IndexDef *def, Relation rel)
 			heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL);
 
 		for (int i = 0; fits && i < fact->npk; i++)
-			fits = (form->indkey.values[i] == def->pk_attno[i]);
+			fits = form->indkey.values[i] == def->pk_attno[i] &&
+				orders_by_default(index, i, TupleDescAttr(RelationGetDescr(rel), def->pk_attno[i] - 1)->atttypid);
 		if (fits)
 		{
 			def->row_index = RelationGetRelid(index);

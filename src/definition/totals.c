@@ -312,7 +312,12 @@ complete_totals_index(IndexDef *def, Relation rel)
 			index->rd_rel->relam == BTREE_AM_OID && heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL);
 
 		for (int i = 0; fits && i < def->nkeys; i++)
-			fits = (form->indkey.values[i] == def->ident[i]);
+		{
+			Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), def->ident[i] - 1);
+
+			fits = form->indkey.values[i] == def->ident[i] && index->rd_indcollation[i] == att->attcollation &&
+				index->rd_indoption[i] == 0 && orders_by_default(index, i, att->atttypid);
+		}
 		if (fits)
 		{
 			def->primary_index = RelationGetRelid(index);

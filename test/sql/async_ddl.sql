@@ -311,6 +311,17 @@ SET ROLE regress_it_owner;
 SELECT id FROM indextable.lookup(NULL::fact, 'one', '{"k": "secured"}');
 RESET ROLE;
 
+-- entries of a row are not searched in an index that compares keys in another way
+CREATE TABLE text_key (id text PRIMARY KEY, doc jsonb);
+SELECT indextable.create('text_key_k', 'text_key', '{k}', maintenance => 'async') \gset
+CREATE INDEX other ON text_key_k (id text_pattern_ops);
+DROP INDEX text_key_k_row_idx;
+CREATE INDEX ON text_key_k (id);
+DROP INDEX text_key_k_row_idx;
+INSERT INTO text_key VALUES ('a', '{"k": "x"}');
+SELECT indextable.drain('text_key');
+TABLE text_key_k;
+
 SET client_min_messages = warning;
 DROP SCHEMA asyncddl CASCADE;
 DROP OWNED BY regress_it_owner, regress_it_other, regress_it_member;
