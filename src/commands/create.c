@@ -71,6 +71,7 @@ enum
 
 void		(*index_table_created) (DefinitionRow *row, IndexDef *def) = NULL;
 
+static bool sparse_arg(FunctionCallInfo fcinfo, DefinitionRow *row);
 static List *row_key(FunctionCallInfo fcinfo, Relation fact);
 static Oid	target_schema(const char *index_table, Relation fact, char **name);
 static void fill_and_register(DefinitionRow *row, IndexDef *def, Relation fact, Relation index_table,
@@ -133,8 +134,7 @@ indextable_create(PG_FUNCTION_ARGS)
 	row.state = populate ? STATE_ACTIVE : STATE_BUILDING;
 	accept_existing = !PG_ARGISNULL(ARG_IF_NOT_EXISTS) && PG_GETARG_BOOL(ARG_IF_NOT_EXISTS);
 
-	/* What version 1.1 makes is sparse. */
-	row.sparse = PG_NARGS() <= ARG_SPARSE || PG_ARGISNULL(ARG_SPARSE) ? !keeps_totals(&row) : PG_GETARG_BOOL(ARG_SPARSE);
+	row.sparse = sparse_arg(fcinfo, &row);
 	if (row.is_unique)
 		place_check_unique(PG_GETARG_OID(ARG_FACT_TABLE));
 	if (keeps_totals(&row))
@@ -326,6 +326,23 @@ fill_and_register(DefinitionRow *row, IndexDef *def, Relation fact, Relation ind
 		fact_being_filled = InvalidOid;
 	triggers_install_guard(row->index_table);
 	triggers_install(row->fact_table);
+}
+
+/*
+ * sparse_arg
+ *		Returns whether the index table is to be sparse: what is asked for, or else whether it has to be,
+ *		as it is unique, its fact table is in a place whose index tables need a primary key, or version 1.1
+ *		makes it.
+ */
+static bool
+sparse_arg(FunctionCallInfo fcinfo, DefinitionRow *row)
+{
+	if (PG_NARGS() > ARG_SPARSE && !PG_ARGISNULL(ARG_SPARSE))
+		return PG_GETARG_BOOL(ARG_SPARSE);
+	if (keeps_totals(row))
+		return false;
+	return row->is_unique || PG_NARGS() <= ARG_SPARSE ||
+		place_of(PG_GETARG_OID(ARG_FACT_TABLE))->index_tables->create != NULL;
 }
 
 /*

@@ -87,8 +87,7 @@ create_call(const char *index_table, const char *fact_table, DefinitionRow *row,
 		appendStringInfoString(&sql, ", maintenance => 'async'");
 	if (row->is_unique)
 		appendStringInfoString(&sql, ", is_unique => true");
-	if (row->sparse == keeps_totals(row))
-		appendStringInfo(&sql, ", sparse => %s", row->sparse ? "true" : "false");
+	appendStringInfo(&sql, ", sparse => %s", row->sparse ? "true" : "false");
 	if (row->on_mismatch != MISMATCH_ERROR)
 		appendStringInfo(&sql, ", on_mismatch => %s", sql_literal(mismatch_names[row->on_mismatch]));
 	if (row->document != NULL)
