@@ -103,7 +103,12 @@ primary_key_constraint(IndexDef *def, bool covering)
 	return sql.data;
 }
 
-/* drop_not_null_of_key: returns, for ALTER TABLE, the subcommands that allow NULL in the key fields of an index table, each after a comma */
+/*
+ * drop_not_null_of_key
+ *		Returns, for ALTER TABLE, the subcommands that allow NULL in the key fields of an index table,
+ *		each after a comma.  The names are those that its columns have now, as primary_key_columns()
+ *		reads them.
+ */
 char *
 drop_not_null_of_key(IndexDef *def)
 {
@@ -112,7 +117,7 @@ drop_not_null_of_key(IndexDef *def)
 	initStringInfo(&sql);
 	for (int i = 0; i < def->nkeys; i++)
 		appendStringInfo(&sql, ", ALTER COLUMN %s DROP NOT NULL",
-						 quote_identifier(NameStr(TupleDescAttr(def->desc, def->fields[i].attno - 1)->attname)));
+						 quote_identifier(get_attname(def->relid, def->fields[i].attno, false)));
 	return sql.data;
 }
 
