@@ -226,6 +226,7 @@ static bool
 read_loosely(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *groups)
 {
 	Loose		loose = {.c = c};
+	bool		null_ends = false;
 	double		n;
 	int			end;
 
@@ -239,12 +240,11 @@ read_loosely(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *groups)
 	{
 		if (position != end && position >= c->nequal && !bms_is_member(position, loose.columns))
 			return false;
-		/* NULL comes after the greatest value. */
-		if (position == end && loose.greatest && may_be_null(c, position))
-			return false;
+		null_ends |= position == end && loose.greatest && may_be_null(c, position);
 	}
 	c->groups = NIL;
 	c->null_groups = false;
+	c->null_ends = null_ends;
 	for (int i = c->nequal; i < end; i++)
 	{
 		c->groups = lappend_int(c->groups, c->def->ident[i]);

@@ -78,6 +78,7 @@ typedef struct Candidate
 	bool		first;			/* of each group the first entry is returned */
 	bool		last;			/* and, or only, the last one */
 	bool		null_groups;	/* these columns may be NULL */
+	bool		null_ends;		/* the column after them may be NULL, of which the greatest value is read */
 	bool		is_part;		/* rows are those that others find, too; see
 								 * and_path.c */
 	List	   *parts;			/* these others, Candidate * */

@@ -126,6 +126,7 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	plan.first = c->first;
 	plan.last = c->last;
 	plan.null_groups = c->null_groups;
+	plan.null_ends = c->null_ends;
 	plan.nequal = c->nequal;
 	plan.conditions = palloc0(sizeof(Condition) * list_length(c->conditions));
 

@@ -55,6 +55,7 @@ typedef struct ScanPlan
 	bool		first;
 	bool		last;
 	bool		null_groups;	/* columns that tell groups may be NULL */
+	bool		null_ends;		/* the column after them may be NULL, of which the greatest value is read */
 	int			nequal;			/* so many leading columns are compared by = */
 	bool		has_checks;		/* the last of custom_exprs lists conditions
 								 * that are checked for entries, before rows

@@ -53,6 +53,7 @@ static Size values_end(IndexTableScan *scan);
 static int	nkeys_of_scan(IndexTableScan *scan);
 static void loose_start(IndexTableScan *scan);
 static TupleTableSlot *loose_next(IndexTableScan *scan);
+static TupleTableSlot *end_of_group(IndexTableScan *scan, bool backward);
 static TupleTableSlot *search(IndexTableScan *scan, bool backward);
 static TupleTableSlot *search_after_group(IndexTableScan *scan);
 static TupleTableSlot *search_after_prefix(IndexTableScan *scan, int column);
@@ -484,7 +485,8 @@ next_entry(IndexTableScan *scan)
 static int
 nkeys_of_scan(IndexTableScan *scan)
 {
-	return scan->plan.nconditions + (scan->plan.last || scan->plan.null_groups ? list_length(scan->plan.groups) :
+	return scan->plan.nconditions + (scan->plan.null_ends ? list_length(scan->plan.groups) + 1 :
+									 scan->plan.last || scan->plan.null_groups ? list_length(scan->plan.groups) :
 									 scan->plan.groups != NIL ? 1 : 0);
 }
 
@@ -515,8 +517,7 @@ loose_next(IndexTableScan *scan)
 		if (loose->last_is_next)
 		{
 			loose->last_is_next = false;
-			set_group_keys(scan, loose->ngroups);
-			return search(scan, !scan->plan.backward);
+			return end_of_group(scan, !scan->plan.backward);
 		}
 		entry = loose->in_group ? search_after_group(scan) : entry_scan_next(&scan->entries);
 		loose->in_group = entry != NULL;
@@ -525,8 +526,39 @@ loose_next(IndexTableScan *scan)
 		note_group(scan, entry);
 		loose->last_is_next = scan->plan.last;
 		if (scan->plan.first)
-			return entry;
+			return scan->plan.null_ends && scan->plan.backward ? end_of_group(scan, true) : entry;
 	}
+}
+
+/*
+ * end_of_group
+ *		Returns the entry of the group with the least value of the column after those that tell groups,
+ *		or, backward, with the greatest one.
+ *
+ * NULL comes after the greatest value, so values are searched first.
+ */
+static TupleTableSlot *
+end_of_group(IndexTableScan *scan, bool backward)
+{
+	int			number = scan->plan.nconditions + scan->loose->ngroups;
+	TupleTableSlot *entry = NULL;
+
+	set_group_keys(scan, scan->loose->ngroups);
+	if (scan->plan.null_ends && backward)
+	{
+		scan->keys[number] = scan->def->search_keys[scan->plan.nequal + scan->loose->ngroups];
+		set_search_key(&scan->keys[number], (Datum) 0, true);
+		scan->keys[number].sk_flags = SK_ISNULL | SK_SEARCHNOTNULL;
+		entry = search(scan, true);
+	}
+	if (entry == NULL)
+	{
+		/* A key that says what the one before says */
+		if (number < nkeys_of_scan(scan))
+			scan->keys[number] = scan->keys[number - 1];
+		entry = search(scan, backward);
+	}
+	return entry;
 }
 
 /*
