@@ -297,8 +297,8 @@ seconds_of_time(Node *value, double more)
 
 /*
  * null_conditions
- *		Returns the comparisons that follow from IS NULL or IS NOT NULL: those of the field itself, and
- *		of the text that it was made of, which is NULL where the field is.
+ *		Returns the comparisons that follow from IS NULL or IS NOT NULL: those of the field itself, of
+ *		the text that it was made of, and of that as another number, which are NULL where the field is.
  *
  * In entries of an index table that is not sparse, fields are NULL where they are in the rows.  Where
  * the value in JSON is NULL, so is its text; the reverse is not true, so rows are checked.  So where
@@ -315,8 +315,11 @@ null_conditions(IndexDef *def, NullTest *test, Index varno)
 	{
 		Field	   *field = &def->fields[i];
 		bool		text = field->fact_attno == 0 && !field->is_jsonb;
+		bool		rounded;
+		bool		lossy = false;
 		bool		exact = expression_is_field(def, field, expr, varno) ||
-			(text && is_text_of_field(def, field, bare_value(expr), varno));
+			(text && (is_text_of_field(def, field, bare_value(expr), varno) ||
+					  is_number_cast(def, field, expr, varno, &rounded, &lossy)));
 		bool		implied = is_null ? text && is_value_after(def, field, field->spec->nsteps, expr, varno) :
 			field->fact_attno == 0 && field->is_jsonb && is_text_of_field(def, field, bare_value(expr), varno);
 		Condition  *condition = exact || implied ? null_comparison(def, i) : NULL;
@@ -325,7 +328,7 @@ null_conditions(IndexDef *def, NullTest *test, Index varno)
 			continue;
 		condition->taking = is_null ? TAKE_NULL : TAKE_NOT_NULL;
 		condition->strategy = is_null ? BTEqualStrategyNumber : BTLessStrategyNumber;
-		condition->lossy = !exact;
+		condition->lossy = !exact || lossy;
 		condition->unless = depends_on_json_path(expr, NULL) ? CONTAINER_BIT : 0;
 		result = lappend(result, condition);
 	}
