@@ -30,7 +30,7 @@ VACUUM FULL by_k;
 UPDATE fact SET doc = doc || '{"k": "vacuumed"}' WHERE id = 2;
 CLUSTER fact USING fact_pkey;
 UPDATE fact SET doc = doc || '{"k": "clustered"}' WHERE id = 3;
-CLUSTER by_k USING by_k_pkey;
+CLUSTER by_k USING by_k_k_id_v_key;
 UPDATE fact SET doc = doc || '{"k": "clustered"}' WHERE id = 4;
 REINDEX TABLE fact;
 REINDEX TABLE by_k;

@@ -236,7 +236,7 @@ SELECT indextable.alter('e', filter => '', populate => false) \gset
 ALTER TABLE e ADD COLUMN mine2 int;
 CALL indextable.rebuild('e');
 SELECT * FROM definition('e');
-SELECT o.* FROM pg_temp.oracle('e', 'SELECT doc ->> ''k'', id, NULL::text, NULL::int FROM doc WHERE doc ->> ''k'' IS NOT NULL') o;
+SELECT o.* FROM pg_temp.oracle('e', 'SELECT doc ->> ''k'', id, NULL::text, NULL::int FROM doc') o;
 CALL pg_temp.no_rows('left_behind()');
 DROP TABLE e, u;
 
@@ -402,7 +402,7 @@ VACUUM FULL t;
 VACUUM (FREEZE) t;
 SELECT relkind, age(relfrozenxid) < 100 AS fresh FROM pg_class c WHERE oid = 't'::regclass OR oid = (SELECT reltoastrelid FROM pg_class WHERE oid = 't'::regclass) ORDER BY 1;
 REINDEX TABLE t;
-CLUSTER t USING t_pkey;
+CLUSTER t USING t_k_id_v_key;
 REINDEX TABLE CONCURRENTLY t;
 UPDATE doc SET doc = doc || '{"v": "after"}' WHERE id < 5;
 SELECT indextable.drain('doc') > 0 AS some;
@@ -478,7 +478,7 @@ SELECT indextable.alter('t', include => '{v,w::int,@note}');
 SELECT indextable.alter('t', 'async', include => '{v,w::int}', populate => false);
 CALL indextable.rebuild('t', 20);
 SELECT indextable.alter('t', 'transactional') \gset
-SELECT regexp_replace(a, '^[0-9]+ ', '') FROM ((TABLE before EXCEPT ALL SELECT * FROM belongings()) UNION ALL (SELECT * FROM belongings() EXCEPT ALL TABLE before)) x(a) WHERE a !~ 't_pkey';
+SELECT regexp_replace(a, '^[0-9]+ ', '') FROM ((TABLE before EXCEPT ALL SELECT * FROM belongings()) UNION ALL (SELECT * FROM belongings() EXCEPT ALL TABLE before)) x(a) WHERE a !~ 't_k_id_v.*_key';
 CALL pg_temp.no_rows('wrong()');
 CALL pg_temp.no_rows('left_behind()');
 SET enable_seqscan = off;
@@ -739,7 +739,7 @@ ALTER TABLE t RENAME TO tt;
 INSERT INTO doc VALUES (50, d(1), 'y', true);
 CALL indextable.rebuild('tt', 5);
 SELECT * FROM definition('tt');
-CALL pg_temp.compare('tt', 'SELECT document ->> ''k'', ident, document ->> ''v'', remark FROM doc WHERE alive AND document ->> ''k'' IS NOT NULL');
+CALL pg_temp.compare('tt', 'SELECT document ->> ''k'', ident, document ->> ''v'', remark FROM doc WHERE alive');
 SELECT indextable.alter('tt', 'async', include => '{v}', populate => false) \gset
 ALTER TABLE tt RENAME COLUMN v TO v2;
 ALTER TABLE tt RENAME COLUMN note TO v;
@@ -756,7 +756,7 @@ ALTER TABLE altering3.doc RENAME TO document;
 SELECT relname ~ 'rebuild' AS replacement, relowner::regrole FROM pg_class WHERE relname ~ '^rebuild_[0-9]+$|^tt$|^queue_[0-9]+_1$' ORDER BY 1, 2;
 CALL indextable.rebuild('altering3.tt', 5);
 SELECT * FROM definition('altering3.tt');
-CALL pg_temp.compare('altering3.tt', 'SELECT document ->> ''k'', ident, document FROM altering3.document WHERE alive AND document ->> ''k'' IS NOT NULL');
+CALL pg_temp.compare('altering3.tt', 'SELECT document ->> ''k'', ident, document FROM altering3.document WHERE alive');
 SELECT * FROM indextable.verify('altering3.tt');
 SELECT indextable.alter('altering3.tt', include => '{@remark}', populate => false) \gset
 \set VERBOSITY terse
@@ -767,10 +767,10 @@ CALL indextable.rebuild('altering3.tt', 5);
 SELECT * FROM definition('altering3.tt');
 DROP SCHEMA altering3 CASCADE;
 CALL pg_temp.no_rows('left_behind()');
--- ---- uniqueness and on_mismatch, which leave the entries where they are
+-- ---- uniqueness of one that is sparse, and on_mismatch, which leave the entries where they are
 CREATE TABLE u (id int PRIMARY KEY, doc jsonb);
 INSERT INTO u SELECT g, jsonb_build_object('k', 'k' || g, 'v', g, 'n', g) FROM generate_series(1, 5) g;
-SELECT indextable.create('u_k', 'u', '{k}', include => '{v}', on_mismatch => 'skip') \gset
+SELECT indextable.create('u_k', 'u', '{k}', include => '{v}', on_mismatch => 'skip', sparse => true) \gset
 CREATE INDEX u_own ON u_k (v);
 ALTER TABLE u_k REPLICA IDENTITY USING INDEX u_k_pkey;
 CREATE FUNCTION u_wrong() RETURNS TABLE (what text, entry text) LANGUAGE sql AS $$
@@ -850,20 +850,20 @@ SELECT indextable.drain('u');
 SELECT indextable.alter('u_k', maintenance => 'transactional');
 SELECT indextable.alter('u_k', on_mismatch => 'skip') \gset
 SELECT maintenance, on_mismatch, skipped, rejected FROM u_is();
-CALL pg_temp.compare('u_k', 'SELECT doc ->> ''k'', (doc ->> ''n'')::int, id, doc ->> ''v'' FROM u WHERE id <> 8 AND doc ? ''n''');
+CALL pg_temp.compare('u_k', 'SELECT doc ->> ''k'', (doc ->> ''n'')::int, id, doc ->> ''v'' FROM u WHERE id <> 8');
 SELECT indextable.alter('u_k', on_mismatch => 'error');
 SELECT indextable.alter('u_k', on_mismatch => 'error', populate => false) \gset
 CALL indextable.rebuild('u_k');
 SELECT maintenance, on_mismatch, skipped, rejected FROM u_is();
 SELECT indextable.alter('u_k', on_mismatch => 'skip', maintenance => 'transactional') \gset
 SELECT maintenance, on_mismatch, skipped, rejected FROM u_is();
-CALL pg_temp.compare('u_k', 'SELECT doc ->> ''k'', (doc ->> ''n'')::int, id, doc ->> ''v'' FROM u WHERE id <> 8 AND doc ? ''n''');
+CALL pg_temp.compare('u_k', 'SELECT doc ->> ''k'', (doc ->> ''n'')::int, id, doc ->> ''v'' FROM u WHERE id <> 8');
 -- of a partitioned index table over a partitioned fact table
 CREATE TABLE up (id int, r int, doc jsonb, PRIMARY KEY (r, id)) PARTITION BY LIST (r);
 CREATE TABLE up1 PARTITION OF up FOR VALUES IN (1);
 CREATE TABLE up2 PARTITION OF up FOR VALUES IN (2);
 INSERT INTO up SELECT g, 1 + g % 2, jsonb_build_object('k', g / 2) FROM generate_series(1, 20) g;
-SELECT indextable.create('up_k', 'up', '{k::int}', partitions => 3) \gset
+SELECT indextable.create('up_k', 'up', '{k::int}', partitions => 3, sparse => true) \gset
 SELECT indextable.alter('up_k', is_unique => true);
 DELETE FROM up1;
 SELECT indextable.alter('up_k', is_unique => true) \gset

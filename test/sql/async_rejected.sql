@@ -22,11 +22,11 @@ SELECT indextable.create('lax_tags', 'doc', '{tags[*]::int AS tag}', on_mismatch
 SELECT indextable.create('any', 'doc', '{n}', maintenance => 'async');
 CREATE FUNCTION differences() RETURNS TABLE (index_table text, side text, entry text) LANGUAGE sql AS $$
 	SELECT t, d.* FROM (VALUES
-		('strict', 'SELECT (doc ->> ''n'')::int, a, b, (doc ->> ''d'')::date, (doc ->> ''x'')::int FROM doc WHERE doc ->> ''n'' ~ ''^[0-9]{1,9}$'' AND coalesce(doc ->> ''d'', ''1'') ~ ''[0-9]$'' AND coalesce(doc ->> ''x'', ''1'') ~ ''^[0-9]+$'''),
-		('lax', 'SELECT (doc ->> ''n'')::int, a, b, (doc ->> ''d'')::date FROM doc WHERE doc ->> ''n'' ~ ''^[0-9]{1,9}$'' AND coalesce(doc ->> ''d'', ''1'') ~ ''[0-9]$'''),
-		('tags', 'SELECT DISTINCT e::int, a, b FROM doc, jsonb_array_elements_text(doc -> ''tags'') e WHERE e ~ ''^[0-9]+$'''),
-		('lax_tags', 'SELECT DISTINCT e::int, a, b FROM doc, jsonb_array_elements_text(doc -> ''tags'') e WHERE e ~ ''^[0-9]+$'''),
-		('any', 'SELECT doc ->> ''n'', a, b FROM doc WHERE doc ->> ''n'' IS NOT NULL')) v(t, recompute),
+		('strict', 'SELECT (doc ->> ''n'')::int, a, b, (doc ->> ''d'')::date, (doc ->> ''x'')::int FROM doc WHERE coalesce(doc ->> ''n'', ''1'') ~ ''^[0-9]{1,9}$'' AND coalesce(doc ->> ''d'', ''1'') ~ ''[0-9]$'' AND coalesce(doc ->> ''x'', ''1'') ~ ''^[0-9]+$'''),
+		('lax', 'SELECT (doc ->> ''n'')::int, a, b, (doc ->> ''d'')::date FROM doc WHERE coalesce(doc ->> ''n'', ''1'') ~ ''^[0-9]{1,9}$'' AND coalesce(doc ->> ''d'', ''1'') ~ ''[0-9]$'''),
+		('tags', 'SELECT DISTINCT e::int, a, b FROM doc, jsonb_array_elements_text(doc -> ''tags'') e WHERE coalesce(e, ''1'') ~ ''^[0-9]+$'''),
+		('lax_tags', 'SELECT DISTINCT e::int, a, b FROM doc, jsonb_array_elements_text(doc -> ''tags'') e WHERE coalesce(e, ''1'') ~ ''^[0-9]+$'''),
+		('any', 'SELECT doc ->> ''n'', a, b FROM doc')) v(t, recompute),
 		pg_temp.oracle(quote_ident(t), recompute) d WHERE to_regclass(quote_ident(t)) IS NOT NULL
 $$;
 INSERT INTO doc VALUES (1, 'good', '{"n": 1, "d": "2024-01-01", "x": 1, "tags": [1, 2]}'), (2, 'bad', '{"n": "many"}'), (3, 'bad', '{"n": 1.5}'),

@@ -47,7 +47,7 @@ RESET ROLE;
 -- what is no index table, no interval
 SELECT indextable.wait('fact');
 \echo :LAST_ERROR_SQLSTATE
-SELECT indextable.wait('by_k_pkey');
+SELECT indextable.wait('by_k_k_id_key');
 SELECT indextable.wait(0);
 SELECT indextable.wait('by_k', '-1 ms');
 \echo :LAST_ERROR_SQLSTATE

@@ -14,7 +14,7 @@ BEGIN
 	changes := indextable.drain('fact', batch_size);
 	RETURN NEXT;
 	RETURN QUERY SELECT NULL::bigint, t, d.* FROM (VALUES
-		('town', 'SELECT doc ->> ''town'', id FROM fact WHERE doc ->> ''town'' IS NOT NULL'),
+		('town', 'SELECT doc ->> ''town'', id FROM fact'),
 		('tags', 'SELECT DISTINCT t, id FROM fact, jsonb_array_elements_text(doc -> ''tags'') t')) v(t, recompute),
 		pg_temp.oracle(t, recompute) d;
 END $$;

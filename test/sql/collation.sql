@@ -46,7 +46,7 @@ $$;
 INSERT INTO doc SELECT i, doc(i) FROM generate_series(100, 2000) i;
 UPDATE doc SET doc = doc(id + 1) WHERE id % 2 = 0 AND id >= 100;
 DELETE FROM doc WHERE id % 5 > 0;
-CALL pg_temp.compare('by_kind', $$SELECT doc #>> '{kind}', id FROM doc WHERE doc #>> '{kind}' IS NOT NULL$$);
+CALL pg_temp.compare('by_kind', $$SELECT doc #>> '{kind}', id FROM doc$$);
 SET indextable.planner = off;
 SELECT count(*) FROM by_tag WHERE id >= 100 AND NOT EXISTS (SELECT FROM doc, jsonb_array_elements_text(doc -> 'tags') t WHERE doc.id = by_tag.id AND t = by_tag.tag);
 

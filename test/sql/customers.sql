@@ -34,7 +34,7 @@ SELECT town, id, doc ->> 'lastname' AS lastname FROM by_town_full;
 
 -- town and last name, in the three strategies
 SELECT indextable.create('by_name', 'customer', '{town, lastname}') \gset
-SELECT indextable.create('by_name_partial', 'customer', '{town, lastname}', 'partial', '{phone, address.street}') \gset
+SELECT indextable.create('by_name_partial', 'customer', '{town, lastname}', 'partial', '{phone, address.street}', sparse => true) \gset
 SELECT indextable.create('by_name_full', 'customer', '{town, lastname}', strategy => 'denormalized') \gset
 \d by_name_partial
 TABLE by_name;
@@ -75,21 +75,19 @@ SELECT d FROM indextable.lookup('by_name_full', '{"town": "Tacoma", "lastname": 
 
 -- the oracle
 CALL pg_temp.compare('by_town',
-	$$SELECT doc #>> '{town}', id FROM customer WHERE doc #>> '{town}' IS NOT NULL$$);
+	$$SELECT doc #>> '{town}', id FROM customer$$);
 CALL pg_temp.compare('by_town_partial',
 	$$SELECT doc #>> '{town}', id, doc #>> '{lastname}', doc #>> '{phone}'
-	  FROM customer WHERE doc #>> '{town}' IS NOT NULL$$);
+	  FROM customer$$);
 CALL pg_temp.compare('by_town_full',
-	$$SELECT doc #>> '{town}', id, doc FROM customer WHERE doc #>> '{town}' IS NOT NULL$$);
+	$$SELECT doc #>> '{town}', id, doc FROM customer$$);
 CALL pg_temp.compare('by_name',
-	$$SELECT doc #>> '{town}', doc #>> '{lastname}', id FROM customer
-	  WHERE doc #>> '{town}' IS NOT NULL AND doc #>> '{lastname}' IS NOT NULL$$);
+	$$SELECT doc #>> '{town}', doc #>> '{lastname}', id FROM customer$$);
 CALL pg_temp.compare('by_name_partial',
 	$$SELECT doc #>> '{town}', doc #>> '{lastname}', id, doc #>> '{phone}', doc #>> '{address,street}' FROM customer
 	  WHERE doc #>> '{town}' IS NOT NULL AND doc #>> '{lastname}' IS NOT NULL$$);
 CALL pg_temp.compare('by_name_full',
-	$$SELECT doc #>> '{town}', doc #>> '{lastname}', id, doc FROM customer
-	  WHERE doc #>> '{town}' IS NOT NULL AND doc #>> '{lastname}' IS NOT NULL$$);
+	$$SELECT doc #>> '{town}', doc #>> '{lastname}', id, doc FROM customer$$);
 
 SET client_min_messages = warning;
 DROP SCHEMA customers CASCADE;

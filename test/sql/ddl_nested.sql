@@ -185,7 +185,7 @@ CALL indextable.rebuild('wide_k');
 SELECT indextable.drop('wide_k');
 \set VERBOSITY default
 DROP EVENT TRIGGER a_refuse;
-SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 'wide_k'::regclass AND contype = 'p';
+SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 'wide_k'::regclass AND contype = 'u';
 TABLE wide_k;
 DROP TABLE wide;
 REVOKE ALL ON SCHEMA nested FROM regress_ddl_writer;

@@ -14,7 +14,7 @@ INSERT INTO f SELECT g, 'r' || g % 3, jsonb_build_object('k', 'k' || g % 7, 'n',
 CREATE FUNCTION pg_temp.facts(t regclass) RETURNS text LANGUAGE sql AS $$
 	SELECT jsonb_pretty(jsonb_build_array((SELECT to_jsonb(d) - '{index_table,state,problem,key,include}'::text[] FROM indextable_internal.definition d WHERE index_table = t),
 		(SELECT jsonb_agg(format('%s %s %s %s', attname, format_type(atttypid, atttypmod), attcollation::regcollation, attnotnull) ORDER BY attnum) FROM pg_attribute WHERE attrelid = t AND attnum > 0 AND NOT attisdropped),
-		(SELECT jsonb_agg(pg_get_indexdef(indexrelid) ORDER BY indisprimary, indexrelid) FROM pg_index WHERE indrelid = t), pg_get_partkeydef(t), obj_description(t, 'pg_class'),
+		(SELECT jsonb_agg(regexp_replace(pg_get_indexdef(indexrelid), ' INDEX .* ON ', ' INDEX ON ') ORDER BY indisprimary, indexrelid) FROM pg_index WHERE indrelid = t), pg_get_partkeydef(t), obj_description(t, 'pg_class'),
 		(SELECT jsonb_agg(format('%s %s', pg_get_expr(relpartbound, c.oid), spcname) ORDER BY pg_get_expr(relpartbound, c.oid)) FROM pg_inherits JOIN pg_class c ON c.oid = inhrelid LEFT JOIN pg_tablespace s ON s.oid = reltablespace WHERE inhparent = t))) $$;
 CREATE FUNCTION pg_temp.again(name text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE

@@ -29,11 +29,11 @@ SELECT indextable.create('by_far', 'fact', '{member399::int}') \gset
 SELECT indextable.create('copies', 'fact', '{k}', 'denormalized') \gset
 
 CREATE FUNCTION check_all() RETURNS TABLE (index_table text, side text, entry text) LANGUAGE sql AS $$
-	SELECT 'by_k', left(side, 20), left(entry, 40) FROM pg_temp.oracle('documents.by_k', $q$SELECT doc #>> '{k}', id, (doc #>> '{n}')::numeric, doc #>> '{deep,inner,k}' FROM documents.fact WHERE doc #>> '{k}' IS NOT NULL$q$)
-	UNION ALL SELECT 'by_last', side, left(entry, 40) FROM pg_temp.oracle('documents.by_last', $q$SELECT doc #>> '{a_long_name_that_sorts_last_of_all}', doc #>> '{deep,zz}', id FROM documents.fact WHERE doc #>> '{deep,zz}' IS NOT NULL$q$)
+	SELECT 'by_k', left(side, 20), left(entry, 40) FROM pg_temp.oracle('documents.by_k', $q$SELECT doc #>> '{k}', id, (doc #>> '{n}')::numeric, doc #>> '{deep,inner,k}' FROM documents.fact$q$)
+	UNION ALL SELECT 'by_last', side, left(entry, 40) FROM pg_temp.oracle('documents.by_last', $q$SELECT doc #>> '{a_long_name_that_sorts_last_of_all}', doc #>> '{deep,zz}', id FROM documents.fact$q$)
 	UNION ALL SELECT 'by_element', side, left(entry, 40) FROM pg_temp.oracle('documents.by_element', $q$SELECT DISTINCT e, id FROM documents.fact, jsonb_array_elements_text(doc -> 'list') e$q$)
 	UNION ALL SELECT 'by_third', side, left(entry, 40) FROM pg_temp.oracle('documents.by_third', $q$SELECT doc #>> '{list,2}', doc #>> '{list,-1}', id FROM documents.fact$q$)
-	UNION ALL SELECT 'by_far', side, left(entry, 40) FROM pg_temp.oracle('documents.by_far', $q$SELECT (doc #>> '{member399}')::int, id FROM documents.fact WHERE doc ? 'member399'$q$)
+	UNION ALL SELECT 'by_far', side, left(entry, 40) FROM pg_temp.oracle('documents.by_far', $q$SELECT (doc #>> '{member399}')::int, id FROM documents.fact$q$)
 	UNION ALL SELECT 'copies', side, left(entry, 40) FROM pg_temp.oracle('documents.copies', $q$SELECT doc #>> '{k}', id, doc FROM documents.fact$q$) $$;
 
 INSERT INTO fact SELECT i, document(i) FROM generate_series(1, 120) i;
@@ -57,10 +57,10 @@ CALL pg_temp.no_rows('check_all()');
 INSERT INTO fact SELECT 100 + i, d FROM (VALUES
 	(1, to_jsonb(filler(1, 9000))), (2, to_jsonb(ARRAY[filler(1, 9000), 'x'])), (3, '3'), (4, '[]'), (5, NULL)) v(i, d);
 SELECT indextable.create('by_root', 'fact', ARRAY['$[1] AS second']) \gset
-SELECT second, id FROM by_root;
+SELECT second, id FROM by_root WHERE second IS NOT NULL OR id > 100 ORDER BY id;
 UPDATE fact SET doc = doc || '["y"]' WHERE id = 102;
 UPDATE fact SET doc = jsonb_set(doc, '{1}', '"z"') WHERE id = 102;
-SELECT second, id FROM by_root;
+SELECT second, id FROM by_root WHERE second IS NOT NULL OR id > 100 ORDER BY id;
 
 -- updates of values and of others beside them, which leave the length of the documents and the keys as they are, or do not
 CREATE TABLE pairs (id int PRIMARY KEY, doc jsonb);
@@ -75,9 +75,9 @@ SELECT indextable.create('by_json', 'pairs', '{k::jsonb}') \gset
 SELECT indextable.create('beside', 'pairs', '{a}', include => '{k::jsonb}') \gset
 CREATE FUNCTION wrong_pairs() RETURNS bigint LANGUAGE sql AS $$
 	SELECT count(*) FROM (
-		SELECT entry FROM pg_temp.oracle('documents.by_text', $q$SELECT doc #>> '{k}' AS k, id FROM documents.pairs WHERE doc #>> '{k}' IS NOT NULL$q$)
-		UNION ALL SELECT entry FROM pg_temp.oracle('documents.by_json', $q$SELECT doc #> '{k}' AS k, id FROM documents.pairs WHERE doc #> '{k}' <> 'null'$q$)
-		UNION ALL SELECT entry FROM pg_temp.oracle('documents.beside', $q$SELECT doc #>> '{a}' AS a, id, doc #> '{k}' AS k FROM documents.pairs WHERE doc #>> '{a}' IS NOT NULL$q$)) AS d $$;
+		SELECT entry FROM pg_temp.oracle('documents.by_text', $q$SELECT doc #>> '{k}' AS k, id FROM documents.pairs$q$)
+		UNION ALL SELECT entry FROM pg_temp.oracle('documents.by_json', $q$SELECT doc #> '{k}' AS k, id FROM documents.pairs$q$)
+		UNION ALL SELECT entry FROM pg_temp.oracle('documents.beside', $q$SELECT doc #>> '{a}' AS a, id, doc #> '{k}' AS k FROM documents.pairs$q$)) AS d $$;
 DO $$
 BEGIN
 	-- every document follows every other one

@@ -67,12 +67,12 @@ UPDATE doc SET doc = '{"k": "1"}' WHERE id = 5;
 UPDATE doc SET doc = '{"k": 1.0}' WHERE id = 6;
 UPDATE doc SET doc = '{"k": 1.00}' WHERE id = 7;
 SELECT * FROM k WHERE id IN (5, 6, 7) ORDER BY id;
-CALL pg_temp.compare('k', $$SELECT doc #>> '{k}', id, doc #>> '{k}', doc #> '{k}' FROM doc WHERE doc #>> '{k}' IS NOT NULL$$);
+CALL pg_temp.compare('k', $$SELECT doc #>> '{k}', id, doc #>> '{k}', doc #> '{k}' FROM doc$$);
 
 -- a field of a root that is an array
 SELECT indextable.create('root_array', 'doc', '{$[0] AS first}') \gset
 SELECT * FROM root_array ORDER BY id;
-CALL pg_temp.compare('root_array', $$SELECT doc #>> '{0}', id FROM doc WHERE doc #>> '{0}' IS NOT NULL$$);
+CALL pg_temp.compare('root_array', $$SELECT doc #>> '{0}', id FROM doc$$);
 
 -- a jsonb key: JSON null is no key, everything else is one; a nested null is a value
 TRUNCATE doc;
@@ -86,7 +86,7 @@ SELECT * FROM data WHERE id = 1;
 SELECT d FROM indextable.lookup('data', '{"k": 1}') d;
 SELECT d FROM indextable.lookup('data', '{"k": {"a": 2, "b": 1}}') d;
 SELECT d FROM indextable.lookup('data', '{"k": "1"}') d;
-CALL pg_temp.compare('data', $$SELECT doc #> '{k}', id FROM doc WHERE doc #>> '{k}' IS NOT NULL$$);
+CALL pg_temp.compare('data', $$SELECT doc #> '{k}', id FROM doc$$);
 
 -- the same for numeric keys: 1 = 1.0 = 1.00, and a reader sees which
 TRUNCATE doc;
@@ -114,7 +114,7 @@ SELECT k, v FROM equal WHERE k = 0;
 SELECT v, k FROM equal_unique WHERE v = '1 month';
 RESET enable_seqscan;
 UPDATE doc SET doc = '{"k": 0, "v": "720:00:00"}' WHERE id = 1;
-CALL pg_temp.compare('equal', $$SELECT (doc ->> 'k')::float8, (doc ->> 'v')::interval, id FROM doc WHERE doc ->> 'v' IS NOT NULL$$);
+CALL pg_temp.compare('equal', $$SELECT (doc ->> 'k')::float8, (doc ->> 'v')::interval, id FROM doc$$);
 CALL pg_temp.compare('equal_unique', $$SELECT (doc ->> 'v')::interval, id, (doc ->> 'k')::float8 FROM doc WHERE doc ->> 'v' IS NOT NULL$$);
 SELECT indextable.drop('equal'), indextable.drop('equal_unique') \gset
 
@@ -129,8 +129,8 @@ SELECT * FROM pair_a ORDER BY id;
 SELECT * FROM pair_b ORDER BY id;
 SELECT d FROM indextable.lookup('pair_a', '{"k": "a2"}') d;
 SELECT d FROM indextable.lookup('pair_b', '{"k": "b1"}') d;
-CALL pg_temp.compare('pair_a', $$SELECT a ->> 'k', id, b FROM pair WHERE a ->> 'k' IS NOT NULL$$);
-CALL pg_temp.compare('pair_b', $$SELECT b ->> 'k', id, b FROM pair WHERE b ->> 'k' IS NOT NULL$$);
+CALL pg_temp.compare('pair_a', $$SELECT a ->> 'k', id, b FROM pair$$);
+CALL pg_temp.compare('pair_b', $$SELECT b ->> 'k', id, b FROM pair$$);
 
 -- ---- types
 TRUNCATE doc;
@@ -219,10 +219,10 @@ SELECT * FROM by_id ORDER BY id;
 SELECT id FROM indextable.lookup(NULL::fact, 'by_n', '{"n": "1.5"}');
 SELECT id FROM indextable.lookup(NULL::fact, 'by_n', '{"n": "2", "id": 2}');
 SELECT id FROM indextable.lookup(NULL::fact, 'by_kind', '{"kind": "dvd"}');
-CALL pg_temp.compare('by_kind', $$SELECT kind, doc #>> '{x}', id, at, n::int, tags FROM fact WHERE kind IS NOT NULL AND doc #>> '{x}' IS NOT NULL$$);
-CALL pg_temp.compare('by_tags', $$SELECT tags, id FROM fact WHERE tags <> 'null'$$);
-CALL pg_temp.compare('by_n', $$SELECT n::text, id FROM fact WHERE n IS NOT NULL$$);
-CALL pg_temp.compare('by_id', $$SELECT doc #>> '{x}', id, doc FROM fact WHERE doc #>> '{x}' IS NOT NULL$$);
+CALL pg_temp.compare('by_kind', $$SELECT kind, doc #>> '{x}', id, at, n::int, tags FROM fact$$);
+CALL pg_temp.compare('by_tags', $$SELECT tags, id FROM fact$$);
+CALL pg_temp.compare('by_n', $$SELECT n::text, id FROM fact$$);
+CALL pg_temp.compare('by_id', $$SELECT doc #>> '{x}', id, doc FROM fact$$);
 
 -- ---- names and collations
 TRUNCATE doc;

@@ -27,7 +27,7 @@ LANGUAGE sql AS $$SELECT * FROM lacking(idx::regclass, '{doc ->> ''town'', doc -
 
 -- ---- each way to write one
 CREATE TABLE f (id int PRIMARY KEY, doc jsonb);
-SELECT indextable.create('town_last', 'f', '{town, last}') \gset
+SELECT indextable.create('town_last', 'f', '{town, last}', sparse => true) \gset
 SELECT * FROM town_last();
 INSERT INTO f SELECT i, '{"town": "t", "last": "l"}' FROM generate_series(1, 9) i;
 SELECT * FROM town_last();
@@ -70,9 +70,9 @@ INSERT INTO f VALUES (1, '{}');
 SELECT * FROM town_last();
 DROP TRIGGER more ON f;
 -- when the index table is made, and while it is built
-SELECT indextable.create('made', 'f', '{town, last}') \gset
+SELECT indextable.create('made', 'f', '{town, last}', sparse => true) \gset
 SELECT * FROM town_last('made');
-SELECT indextable.create('built', 'f', '{town, last}', populate => false) \gset
+SELECT indextable.create('built', 'f', '{town, last}', populate => false, sparse => true) \gset
 SELECT count(*) FROM indextable_internal.completeness WHERE index_table = 'built'::regclass AND fields IS DISTINCT FROM 31;
 CALL indextable.build('built', 1);
 SELECT * FROM town_last('built');
@@ -162,7 +162,7 @@ SELECT * FROM town_last();
 -- of a table that was made in the same transaction, where it invalidates nothing
 BEGIN;
 CREATE TABLE g (id int PRIMARY KEY, doc jsonb);
-SELECT indextable.create('g_i', 'g', '{town, last}') \gset
+SELECT indextable.create('g_i', 'g', '{town, last}', sparse => true) \gset
 INSERT INTO g VALUES (1, '{"town": "t"}');
 TRUNCATE g;
 INSERT INTO g VALUES (2, '{"town": "t"}');
@@ -173,22 +173,22 @@ DROP TABLE g;
 -- ---- which rows lack entries
 TRUNCATE f;
 -- a field that is missing behind one that is missing; three fields
-SELECT indextable.create('three', 'f', '{a, b, c}') \gset
+SELECT indextable.create('three', 'f', '{a, b, c}', sparse => true) \gset
 INSERT INTO f VALUES (1, '{"a": 1, "c": 3}');
 SELECT * FROM lacking('three', '{doc ->> ''a'', doc ->> ''b'', doc ->> ''c''}');
 INSERT INTO f VALUES (2, '{"a": 1, "b": 2}'), (3, '{"b": 2, "c": 2}');
 SELECT * FROM lacking('three', '{doc ->> ''a'', doc ->> ''b'', doc ->> ''c''}');
 -- a JSON null is no key, but in a field of type jsonb SQL takes it for a value
-SELECT indextable.create('j_jsonb', 'f', '{j::jsonb}') \gset
-SELECT indextable.create('j_text', 'f', '{j}') \gset
+SELECT indextable.create('j_jsonb', 'f', '{j::jsonb}', sparse => true) \gset
+SELECT indextable.create('j_text', 'f', '{j}', sparse => true) \gset
 INSERT INTO f VALUES (4, '{"j": null}');
 SELECT * FROM lacking('j_jsonb', '{doc -> ''j''}');
 SELECT * FROM lacking('j_text', '{doc ->> ''j''}');
 -- an array that is empty, or has no value; the value of a field that leads through no array counts as one
-SELECT indextable.create('tags', 'f', '{tags[*]}') \gset
-SELECT indextable.create('town_tags', 'f', '{town, tags[*]}') \gset
-SELECT indextable.create('tags_town', 'f', '{tags[*], town}') \gset
-SELECT indextable.create('json_tags', 'f', '{tags[*]::jsonb}') \gset
+SELECT indextable.create('tags', 'f', '{tags[*]}', sparse => true) \gset
+SELECT indextable.create('town_tags', 'f', '{town, tags[*]}', sparse => true) \gset
+SELECT indextable.create('tags_town', 'f', '{tags[*], town}', sparse => true) \gset
+SELECT indextable.create('json_tags', 'f', '{tags[*]::jsonb}', sparse => true) \gset
 CREATE FUNCTION tags(doc jsonb, nulls boolean DEFAULT false) RETURNS jsonb LANGUAGE sql IMMUTABLE AS
 	$$SELECT nullif(jsonb_agg(DISTINCT e), '[]') FROM jsonb_array_elements(CASE jsonb_typeof(doc -> 'tags') WHEN 'array' THEN doc -> 'tags' ELSE '[]' || (doc -> 'tags') END) e WHERE nulls OR e <> 'null'$$;
 CREATE FUNCTION all_tags(OUT index_table text, OUT truth int[], OUT recorded int[], OUT verdict text) RETURNS SETOF record LANGUAGE sql AS $$
@@ -216,9 +216,9 @@ SELECT indextable.drop('three'), indextable.drop('j_jsonb'), indextable.drop('j_
 SELECT count(*) FROM indextable_internal.completeness c WHERE NOT EXISTS (SELECT FROM indextable.index_tables t WHERE t.index_table = c.index_table);
 -- entries that are skipped
 TRUNCATE f;
-SELECT indextable.create('numbers', 'f', '{n::int, m}', include => '{d::date}', on_mismatch => 'skip') \gset
-SELECT indextable.create('elements', 'f', '{e[*]::int}', on_mismatch => 'skip') \gset
-SELECT indextable.create('long', 'f', '{s}', on_mismatch => 'skip') \gset
+SELECT indextable.create('numbers', 'f', '{n::int, m}', include => '{d::date}', on_mismatch => 'skip', sparse => true) \gset
+SELECT indextable.create('elements', 'f', '{e[*]::int}', on_mismatch => 'skip', sparse => true) \gset
+SELECT indextable.create('long', 'f', '{s}', on_mismatch => 'skip', sparse => true) \gset
 CREATE FUNCTION all_skipped(OUT index_table text, OUT truth int[], OUT recorded int[], OUT verdict text) RETURNS SETOF record LANGUAGE sql AS $$
 	SELECT 'numbers', * FROM lacking('numbers', '{doc ->> ''n'', doc ->> ''m''}') UNION ALL
 	SELECT 'elements', * FROM lacking('elements', '{doc ->> ''e''}', 'coalesce(jsonb_array_length(doc -> ''e''), 1)') UNION ALL
@@ -236,14 +236,14 @@ SELECT * FROM all_skipped();
 SELECT indextable.drop('numbers'), indextable.drop('elements'), indextable.drop('long') \gset
 -- a row that the filter leaves out lacks nothing
 TRUNCATE f;
-SELECT indextable.create('filtered', 'f', '{town, last}', filter => $$doc ? 'in'$$) \gset
+SELECT indextable.create('filtered', 'f', '{town, last}', filter => $$doc ? 'in'$$, sparse => true) \gset
 INSERT INTO f VALUES (1, '{"town": "t"}');
 SELECT * FROM town_last('filtered', $$(SELECT * FROM f WHERE doc ? 'in')$$);
 INSERT INTO f VALUES (2, '{"town": "t", "in": 1}');
 SELECT * FROM town_last('filtered', $$(SELECT * FROM f WHERE doc ? 'in')$$);
 SELECT indextable.drop('filtered') \gset
 -- a row that is rejected by an asynchronous index table lacks its entry until it is corrected, which is noted elsewhere
-SELECT indextable.create('rejects', 'f', '{n::int}', maintenance => 'async') \gset
+SELECT indextable.create('rejects', 'f', '{n::int}', maintenance => 'async', sparse => true) \gset
 TRUNCATE f;
 INSERT INTO f VALUES (1, '{"n": "one"}');
 SELECT indextable.drain('f');
@@ -253,7 +253,7 @@ SELECT indextable.drop('rejects') \gset
 -- two rows under one primary key for a while
 DROP TABLE f;
 CREATE TABLE f (id int, doc jsonb, PRIMARY KEY (id) DEFERRABLE INITIALLY DEFERRED);
-SELECT indextable.create('town_last', 'f', '{town, last}') \gset
+SELECT indextable.create('town_last', 'f', '{town, last}', sparse => true) \gset
 BEGIN;
 INSERT INTO f VALUES (1, '{"town": "t", "last": "l"}'), (1, '{"town": "t"}');
 SELECT * FROM town_last();
@@ -267,7 +267,7 @@ CREATE TABLE f (id int PRIMARY KEY, doc jsonb) PARTITION BY RANGE (id);
 CREATE TABLE f1 PARTITION OF f FOR VALUES FROM (0) TO (10);
 CREATE TABLE f2 PARTITION OF f FOR VALUES FROM (10) TO (20);
 CREATE TABLE f3 (doc jsonb, id int PRIMARY KEY);
-SELECT indextable.create('town_last', 'f', '{town, last}') \gset
+SELECT indextable.create('town_last', 'f', '{town, last}', sparse => true) \gset
 INSERT INTO f3 VALUES ('{"town": "t"}', 20);
 SELECT * FROM town_last();
 ALTER TABLE f ATTACH PARTITION f3 FOR VALUES FROM (20) TO (30);
@@ -302,7 +302,7 @@ CALL indextable.rebuild('town_last');
 SELECT * FROM town_last();
 DROP TABLE f;
 CREATE TABLE f (id int PRIMARY KEY, doc jsonb);
-SELECT indextable.create('town_last', 'f', '{town, last}') \gset
+SELECT indextable.create('town_last', 'f', '{town, last}', sparse => true) \gset
 SET session_replication_role = replica;
 DO $$
 DECLARE
@@ -334,7 +334,7 @@ SELECT * FROM town_last();
 DROP TABLE f;
 -- ---- verify() removes what is recorded of rows that are gone, and plain SQL uses the index table again
 CREATE TABLE f (id int PRIMARY KEY, doc jsonb);
-SELECT indextable.create('town_last', 'f', '{town, last}'), indextable.create('numbers', 'f', '{n::int}', on_mismatch => 'skip') \gset
+SELECT indextable.create('town_last', 'f', '{town, last}', sparse => true), indextable.create('numbers', 'f', '{n::int}', on_mismatch => 'skip', sparse => true) \gset
 INSERT INTO f SELECT i, jsonb_build_object('town', 't' || i % 10, 'last', 'l' || i, 'n', i) FROM generate_series(1, 100) i;
 CREATE FUNCTION used(OUT index_table regclass, OUT used boolean, OUT recorded int[]) RETURNS SETOF record LANGUAGE sql AS $$
 	SELECT x.index_table, x.used, (SELECT array_agg(c.fields ORDER BY c.fields) FROM indextable_internal.completeness c WHERE c.index_table = x.index_table AND c.fields < 30)
@@ -404,7 +404,7 @@ DROP TABLE f;
 CREATE TABLE f (id int PRIMARY KEY, doc jsonb) PARTITION BY RANGE (id);
 CREATE TABLE f1 PARTITION OF f FOR VALUES FROM (0) TO (10);
 CREATE TABLE f2 PARTITION OF f FOR VALUES FROM (10) TO (20);
-SELECT indextable.create('town_last', 'f', '{town, last}'), indextable.create('numbers', 'f', '{n::int}', on_mismatch => 'skip') \gset
+SELECT indextable.create('town_last', 'f', '{town, last}', sparse => true), indextable.create('numbers', 'f', '{n::int}', on_mismatch => 'skip', sparse => true) \gset
 INSERT INTO f VALUES (1, '{"town": "t1", "last": "l", "n": 1}'), (11, '{"town": "t1", "n": "x"}');
 SELECT * FROM indextable.verify('f');
 SELECT * FROM used();
@@ -414,7 +414,7 @@ SELECT * FROM used();
 -- so many key fields that their numbers would be taken for other records
 DROP TABLE f;
 CREATE TABLE f (id int PRIMARY KEY, doc jsonb);
-SELECT indextable.create('many', 'f', (SELECT array_agg('k' || i) FROM generate_series(1, 31) i)) \gset
+SELECT indextable.create('many', 'f', (SELECT array_agg('k' || i) FROM generate_series(1, 31) i), sparse => true) \gset
 INSERT INTO f SELECT i, (SELECT jsonb_object_agg('k' || k, '{}'::text) FROM generate_series(1, CASE i WHEN 1 THEN 31 ELSE 25 + i END) k) FROM generate_series(1, 5) i;
 SELECT * FROM indextable.verify('f');
 SELECT count(*), count(doc ->> 'k31') FROM f WHERE doc ->> 'k1' = '{}';

@@ -28,16 +28,16 @@ INSERT INTO g SELECT i, (ARRAY['a', 'b', 'c'])[1 + i % 3], d(i), 'n' || i % 4 FR
 CREATE FUNCTION make(fact text, pk text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
 	INSERT INTO expected SELECT fact || '_' || name, format('SELECT %s FROM %s %s', replace(entry, 'PK', pk), fact, more) FROM (VALUES
-		('k', 'doc ->> ''k'', PK', 'WHERE doc ->> ''k'' IS NOT NULL'),
-		('p', 'doc ->> ''k'', PK, doc ->> ''u'', note', 'WHERE doc ->> ''k'' IS NOT NULL'),
-		('d', 'doc ->> ''u'', PK, doc', 'WHERE doc ->> ''u'' IS NOT NULL'),
-		('t', 'DISTINCT t, doc ->> ''k'', PK', ', jsonb_array_elements_text(CASE jsonb_typeof(doc -> ''t'') WHEN ''array'' THEN doc -> ''t'' ELSE jsonb_build_array(doc -> ''t'') END) t WHERE t IS NOT NULL AND doc ->> ''k'' IS NOT NULL'),
+		('k', 'doc ->> ''k'', PK', ''),
+		('p', 'doc ->> ''k'', PK, doc ->> ''u'', note', ''),
+		('d', 'doc ->> ''u'', PK, doc', ''),
+		('t', 'DISTINCT t, doc ->> ''k'', PK', ', jsonb_array_elements_text(CASE jsonb_typeof(doc -> ''t'') WHEN ''array'' THEN doc -> ''t'' ELSE jsonb_build_array(doc -> ''t'') END) t WHERE doc ->> ''t'' IS NOT NULL'),
 		('u', 'doc ->> ''u'', PK', 'WHERE doc ->> ''u'' IS NOT NULL'),
-		('n', '(doc ->> ''n'')::int, PK', 'WHERE jsonb_typeof(doc -> ''n'') = ''number'''),
-		('w', 'doc ->> ''k'', note, PK', 'WHERE (doc -> ''live'')::boolean AND note IS NOT NULL AND doc ->> ''k'' IS NOT NULL'),
-		('c', 'note, doc ->> ''u'', PK, (doc ->> ''k'')', 'WHERE note IS NOT NULL AND doc ->> ''u'' IS NOT NULL'),
-		('q', 'doc ->> ''k'', PK, doc ->> ''u''', 'WHERE doc ->> ''k'' IS NOT NULL'),
-		('qt', 'DISTINCT t, PK', ', jsonb_array_elements_text(CASE jsonb_typeof(doc -> ''t'') WHEN ''array'' THEN doc -> ''t'' ELSE jsonb_build_array(doc -> ''t'') END) t WHERE t IS NOT NULL')) v (name, entry, more);
+		('n', '(doc ->> ''n'')::int, PK', 'WHERE jsonb_typeof(doc -> ''n'') IS DISTINCT FROM ''string'''),
+		('w', 'doc ->> ''k'', note, PK', 'WHERE (doc -> ''live'')::boolean'),
+		('c', 'note, doc ->> ''u'', PK, (doc ->> ''k'')', ''),
+		('q', 'doc ->> ''k'', PK, doc ->> ''u''', ''),
+		('qt', 'DISTINCT t, PK', ', jsonb_array_elements_text(CASE jsonb_typeof(doc -> ''t'') WHEN ''array'' THEN doc -> ''t'' ELSE jsonb_build_array(doc -> ''t'') END) t WHERE doc ->> ''t'' IS NOT NULL')) v (name, entry, more);
 	PERFORM indextable.create(fact || '_k', fact, '{k}', partitions => 1);
 	PERFORM indextable.create(fact || '_p', fact, '{k}', include => '{u,@note}', partitions => 3);
 	PERFORM indextable.create(fact || '_d', fact, '{u}', 'denormalized', partitions => 4);
@@ -197,11 +197,11 @@ SELECT indextable.create('l_first', 'f', '{k,n::int}', on_mismatch => 'skip', pa
 SELECT indextable.create('l_later', 'f', '{n::int,k}', include => '{u}', on_mismatch => 'skip', maintenance => 'async', partition_by => 'list (k)', partition_bounds => ARRAY[$$IN ('k1', 'k2')$$, $$IN ('k3')$$]) \gset
 SELECT indextable.create('l_default', 'f', '{k}', partition_by => 'LIST (k)') \gset
 INSERT INTO expected VALUES
-	('r_first', $$SELECT (doc ->> 'n')::int, doc ->> 'k', id FROM f WHERE jsonb_typeof(doc -> 'n') = 'number' AND doc ->> 'k' IS NOT NULL$$),
-	('r_later', $$SELECT doc ->> 'k', (doc ->> 'n')::int, id FROM f WHERE jsonb_typeof(doc -> 'n') = 'number' AND doc ->> 'k' IS NOT NULL$$),
-	('l_first', $$SELECT doc ->> 'k', (doc ->> 'n')::int, id FROM f WHERE jsonb_typeof(doc -> 'n') = 'number' AND doc ->> 'k' IS NOT NULL$$),
-	('l_later', $$SELECT (doc ->> 'n')::int, doc ->> 'k', id, doc ->> 'u' FROM f WHERE jsonb_typeof(doc -> 'n') = 'number' AND doc ->> 'k' IS NOT NULL$$),
-	('l_default', $$SELECT doc ->> 'k', id FROM f WHERE doc ->> 'k' IS NOT NULL$$);
+	('r_first', $$SELECT (doc ->> 'n')::int, doc ->> 'k', id FROM f WHERE jsonb_typeof(doc -> 'n') IS DISTINCT FROM 'string'$$),
+	('r_later', $$SELECT doc ->> 'k', (doc ->> 'n')::int, id FROM f WHERE jsonb_typeof(doc -> 'n') IS DISTINCT FROM 'string'$$),
+	('l_first', $$SELECT doc ->> 'k', (doc ->> 'n')::int, id FROM f WHERE jsonb_typeof(doc -> 'n') IS DISTINCT FROM 'string'$$),
+	('l_later', $$SELECT (doc ->> 'n')::int, doc ->> 'k', id, doc ->> 'u' FROM f WHERE jsonb_typeof(doc -> 'n') IS DISTINCT FROM 'string'$$),
+	('l_default', $$SELECT doc ->> 'k', id FROM f$$);
 :check
 SELECT t, p.* FROM unnest('{r_first,r_later,l_first,l_default}'::text[]) t, parts(t::regclass) p ORDER BY 1, 2;
 SELECT tableoid::regclass, count(*), min(n), max(n) FROM r_first GROUP BY 1 ORDER BY tableoid::regclass::text COLLATE "C";

@@ -275,7 +275,7 @@ REINDEX TABLE f_r;
 REINDEX TABLE CONCURRENTLY f_r;
 REINDEX INDEX CONCURRENTLY f_r_p1_own;
 REINDEX TABLE CONCURRENTLY f_r_p0;
-CLUSTER f_r_p0 USING f_r_p0_pkey;
+CLUSTER f_r_p0 USING f_r_p0_n_id_key;
 VACUUM FULL f_r_p1;
 VACUUM (FULL, ANALYZE) f_q;
 UPDATE f SET doc = doc || jsonb_build_object('n', (doc ->> 'n')::int - 7);
@@ -285,7 +285,7 @@ SELECT indexrelid::regclass, indisvalid FROM pg_index WHERE indrelid::regclass::
 UPDATE f SET doc = doc || jsonb_build_object('n', (doc ->> 'n')::int + 3) WHERE id < 100;
 :check
 SELECT sqlstate_of('ALTER TABLE f_r_p0 ADD CHECK (n > 0)'), sqlstate_of('ALTER TABLE f_r_p0 ALTER n SET DEFAULT 4'), sqlstate_of('ALTER TABLE f_r_p0 SET UNLOGGED'), sqlstate_of('ALTER TABLE f_r ADD CHECK (n > 0)'),
-	sqlstate_of('ALTER TABLE f_r DROP COLUMN n'), sqlstate_of('ALTER TABLE f_r RENAME COLUMN n TO m'), sqlstate_of('ALTER TABLE f_r_p0 DROP CONSTRAINT f_r_p0_pkey'), sqlstate_of('ALTER TABLE f_r DROP CONSTRAINT f_r_pkey'),
+	sqlstate_of('ALTER TABLE f_r DROP COLUMN n'), sqlstate_of('ALTER TABLE f_r RENAME COLUMN n TO m'), sqlstate_of('ALTER TABLE f_r_p0 DROP CONSTRAINT f_r_p0_n_id_key'), sqlstate_of('ALTER TABLE f_r DROP CONSTRAINT f_r_n_id_key'),
 	sqlstate_of('ALTER TABLE f_r ALTER n TYPE bigint'), sqlstate_of('ALTER TABLE f_r_p0 INHERIT stranger'), sqlstate_of('ALTER TABLE f_r_p0 ALTER id SET NOT NULL');
 :check
 
@@ -297,7 +297,7 @@ INSERT INTO expected VALUES ('l_k', $$SELECT doc ->> 'k', id, doc ->> 'v' FROM l
 SELECT count(*) FROM pg_index WHERE indrelid IN (SELECT relid FROM pg_partition_tree('l_k')) AND indnatts = 3;
 UPDATE l SET doc = doc || jsonb_build_object('v', (SELECT string_agg(md5(j::text), '') FROM generate_series(1, 300) j)) WHERE id = 7;
 :check
-SELECT count(*) FILTER (WHERE indnatts = 3) AS covering, count(*) FILTER (WHERE indisprimary AND indisvalid) AS primary FROM pg_index WHERE indrelid IN (SELECT relid FROM pg_partition_tree('l_k'));
+SELECT count(*) FILTER (WHERE indnatts = 3) AS covering, count(*) FILTER (WHERE indisunique AND indisvalid) AS unique FROM pg_index WHERE indrelid IN (SELECT relid FROM pg_partition_tree('l_k'));
 UPDATE l SET doc = doc || '{"k": "k9"}' WHERE id % 2 = 0;
 :check
 DROP TABLE l;
@@ -331,7 +331,7 @@ SELECT indextable.alter('f_r', partition_bounds => '{FROM (1) TO (20),FROM (20) 
 :check
 SELECT * FROM parts('f_r');
 SELECT tableoid::regclass, count(*) FROM f_r GROUP BY 1 ORDER BY tableoid::regclass::text COLLATE "C";
-SELECT indexrelid::regclass FROM pg_index WHERE indrelid::regclass::text LIKE 'f\_r%' AND NOT indisprimary ORDER BY indexrelid::regclass::text COLLATE "C";
+SELECT indexrelid::regclass FROM pg_index WHERE indrelid::regclass::text LIKE 'f\_r%' AND NOT indisunique ORDER BY indexrelid::regclass::text COLLATE "C";
 SELECT indextable.alter('f_r', partition_bounds => '{FROM (1) TO (20),FROM (20) TO (3000),FROM (3000) TO (MAXVALUE)}', populate => false) \gset
 CALL indextable.rebuild('f_r');
 :check
@@ -381,7 +381,7 @@ CREATE TABLESPACE regress_ip_1 LOCATION '';
 CREATE TABLESPACE regress_ip_2 LOCATION '';
 CREATE FUNCTION places(index_table regclass) RETURNS TABLE (tab text, place text, key_place text) LANGUAGE sql AS $$
 	SELECT c.oid::regclass::text, coalesce(t.spcname, 'default'), coalesce(s.spcname, 'default') FROM pg_partition_tree(index_table) p JOIN pg_class c ON c.oid = p.relid
-		LEFT JOIN pg_tablespace t ON t.oid = c.reltablespace JOIN pg_index x ON x.indrelid = c.oid AND indisprimary JOIN pg_class i ON i.oid = indexrelid LEFT JOIN pg_tablespace s ON s.oid = i.reltablespace ORDER BY c.oid::regclass::text COLLATE "C" $$;
+		LEFT JOIN pg_tablespace t ON t.oid = c.reltablespace JOIN pg_index x ON x.indrelid = c.oid AND indisunique JOIN pg_class i ON i.oid = indexrelid LEFT JOIN pg_tablespace s ON s.oid = i.reltablespace ORDER BY c.oid::regclass::text COLLATE "C" $$;
 SET ROLE regress_ip_owner;
 SELECT sqlstate_of($$SELECT indextable.alter('f_h', partitions => 2, partition_tablespaces => '{regress_ip_1}')$$);
 RESET ROLE;

@@ -31,7 +31,7 @@ CREATE POLICY p ON x_k USING (false) WITH CHECK (false);
 ALTER TABLE x_k SET (autovacuum_enabled = off);
 CREATE STATISTICS s ON k, id FROM x_k;
 ALTER TABLE x_k ALTER k SET STATISTICS 500;
-CLUSTER x_k USING x_k_pkey;
+CLUSTER x_k USING x_k_k_id_key;
 SET client_min_messages = error;    -- of wal_level
 CREATE PUBLICATION put_id FOR TABLE x_k (id);
 SET client_min_messages = warning;

@@ -129,7 +129,7 @@ SELECT * FROM indextable.lookup('fact', '{"a": 1}');
 SELECT * FROM indextable.lookup('nope', '{"a": 1}');
 SELECT * FROM indextable.lookup(0, '{"a": 1}');
 SELECT * FROM indextable.lookup('pg_class', '{"a": 1}');
-SELECT * FROM indextable.lookup('abc_pkey', '{"a": 1}');
+SELECT * FROM indextable.lookup('abc_a_b_c_id_key', '{"a": 1}');
 SELECT * FROM indextable.lookup(NULL::abc, 'abc', '{"a": 1}');
 \echo :LAST_ERROR_SQLSTATE
 SELECT * FROM indextable.lookup(1, 'abc'::regclass, '{"a": 1}');
@@ -174,7 +174,7 @@ SELECT query, pg_temp.expected('SELECT * FROM ' || query) FROM unnest(ARRAY[
 	-- what is wrong is said when it is run
 	$$indextable.lookup('many_parts', '{"n": "x"}')$$, $$indextable.lookup('many_parts', '{"x": 1}')$$, $$indextable.lookup('many_parts', '[1]')$$,
 	$$indextable.lookup('many_parts', '1')$$, $$indextable.query('many_parts', condition => '{"n": {"?": 1}}')$$, $$indextable.query('many_parts', condition => '7')$$,
-	$$indextable.query('many_parts', '{"x": 7}')$$, $$indextable.lookup('many_parts_pkey', '{"n": 1}')$$, $$indextable.lookup(0, '{"n": 1}')$$]) query;
+	$$indextable.query('many_parts', '{"x": 7}')$$, $$indextable.lookup('many_parts_n_id_key', '{"n": 1}')$$, $$indextable.lookup(0, '{"n": 1}')$$]) query;
 -- in a join, a search costs a descent, and a row that is fetched another one
 CREATE FUNCTION pg_temp.cost(call text) RETURNS float LANGUAGE plpgsql AS $$
 DECLARE
@@ -189,7 +189,7 @@ SELECT pg_temp.cost($$indextable.lookup('many_t', '{"t": "T1"}')$$) < pg_temp.co
 -- nothing is locked for it, and statistics tell only those who may read the index table
 BEGIN;
 SELECT pg_temp.expected($$SELECT * FROM indextable.lookup('many_t', '{"t": "Paris"}')$$);
-SELECT count(*) FROM pg_locks WHERE relation IN ('many'::regclass, 'many_t'::regclass, 'many_t_pkey'::regclass);
+SELECT count(*) FROM pg_locks WHERE relation IN ('many'::regclass, 'many_t'::regclass, 'many_t_t_n_id_key'::regclass);
 COMMIT;
 CREATE ROLE regress_it_stranger;
 GRANT USAGE ON SCHEMA lookup TO regress_it_stranger;

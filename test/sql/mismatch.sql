@@ -8,7 +8,7 @@ SET DateStyle = 'ISO, YMD';
 CREATE TABLE doc (a int, b text, doc jsonb, PRIMARY KEY (a, b));
 
 -- ---- error
-SELECT indextable.create('strict', 'doc', '{n::int}', include => '{d::date, x::int}') \gset
+SELECT indextable.create('strict', 'doc', '{n::int}', include => '{d::date, x::int}', sparse => true) \gset
 INSERT INTO doc VALUES (1, 'ok', '{"n": 1, "d": "2024-01-01", "x": 1}');
 INSERT INTO doc VALUES (2, 'bad', '{"n": "many"}');
 \echo :LAST_ERROR_SQLSTATE
@@ -26,7 +26,7 @@ INSERT INTO doc VALUES (2, 'bad', jsonb_build_object('n', 1, 'x', repeat('long '
 -- in an update, and among many rows: nothing is stored
 UPDATE doc SET doc = jsonb_set(doc, '{n}', '"x"');
 INSERT INTO doc SELECT i, 'many', jsonb_build_object('n', CASE WHEN i = 77 THEN 'seven' ELSE i::text END) FROM generate_series(1, 100) i;
--- a null key means no entry, whatever the other fields hold
+-- a null key means no entry where it is sparse, whatever the other fields hold
 INSERT INTO doc VALUES (3, 'null', '{"d": "yesterday", "x": "no number"}'), (4, 'null', '{"n": null, "x": []}');
 TABLE doc;
 TABLE strict;
@@ -68,8 +68,8 @@ SELECT * FROM skipped();
 -- a value that was bad and still is, in a row that changes elsewhere: no entry, before and after
 UPDATE doc SET doc = doc || '{"other": 1}' WHERE a = 1;
 SELECT * FROM lax WHERE a = 1;
-CALL pg_temp.compare('lax', $$SELECT (doc ->> 'n')::int, a, b, (doc ->> 'd')::date FROM doc WHERE doc ->> 'n' ~ '^[0-9]+$'$$);
-CALL pg_temp.compare('tags', $$SELECT DISTINCT e::int, a, b, (doc ->> 'd')::date FROM doc, jsonb_array_elements_text(doc -> 'tags') e WHERE e ~ '^[0-9]+$'$$);
+CALL pg_temp.compare('lax', $$SELECT (doc ->> 'n')::int, a, b, (doc ->> 'd')::date FROM doc WHERE coalesce(doc ->> 'n', '0') ~ '^[0-9]+$' AND a <> 5$$);
+CALL pg_temp.compare('tags', $$SELECT DISTINCT e::int, a, b, (doc ->> 'd')::date FROM doc, jsonb_array_elements_text(doc -> 'tags') e WHERE coalesce(e, '0') ~ '^[0-9]+$'$$);
 SELECT indextable.drop('lax'), indextable.drop('tags') \gset
 
 -- ---- columns cast to a type: the same
@@ -113,7 +113,7 @@ INSERT INTO long VALUES (8, jsonb_build_object('ks', ARRAY['a', repeat('b', 2596
 SELECT length(k), id FROM skip ORDER BY id;
 SELECT left(ks, 1), length(ks), id FROM each ORDER BY 1;
 SELECT * FROM skipped();
-CALL pg_temp.compare('skip', $$SELECT doc ->> 'k', id FROM long WHERE octet_length(doc ->> 'k') + 4 <= 2600$$);
+CALL pg_temp.compare('skip', $$SELECT doc ->> 'k', id FROM long WHERE coalesce(octet_length(doc ->> 'k'), 0) + 4 <= 2600$$);
 -- the primary key counts
 CREATE TABLE long_pk (pk text PRIMARY KEY, doc jsonb);
 SELECT indextable.create('pks', 'long_pk', '{k}') \gset
@@ -125,12 +125,12 @@ INSERT INTO long_pk VALUES (repeat('q', 1300), jsonb_build_object('k', repeat('b
 SELECT indextable.create('many_fields', 'long', '{a,b,c,d::int,e::bigint}') \gset
 INSERT INTO long VALUES (20, jsonb_build_object('a', noise(862), 'b', noise(861), 'c', noise(861), 'd', 1, 'e', 2));
 INSERT INTO long VALUES (21, jsonb_build_object('a', noise(862), 'b', noise(862), 'c', noise(861), 'd', 1, 'e', 2));
-SELECT length(a), length(b), length(c), d, e, id FROM many_fields;
+SELECT length(a), length(b), length(c), d, e, id FROM many_fields WHERE a IS NOT NULL;
 
 -- ---- long included fields are stored; the primary key then does without them
 INSERT INTO long VALUES (30, '{"t": "a", "text": "short"}');
 SELECT indextable.create('before', 'long', '{t}', include => '{text, text::jsonb AS data}') \gset
-SELECT pg_get_indexdef('before_pkey'::regclass);
+SELECT pg_get_indexdef('before_t_id_text_data_key'::regclass);
 INSERT INTO long VALUES (31, jsonb_build_object('t', 'a', 'text', noise(10000)));
 SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = 'before'::regclass;
 SELECT indextable.create('after', 'long', '{t}', include => '{text}') \gset
@@ -146,17 +146,17 @@ SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = 'again'::regcl
 ROLLBACK;
 SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = 'again'::regclass;
 INSERT INTO long SELECT i, jsonb_build_object('u', 'u', 'text', repeat('x', i)) FROM generate_series(1000, 4000, 1000) i;
-SELECT u, id, length(text) FROM again ORDER BY id;
-CALL pg_temp.compare('before', $$SELECT doc ->> 't', id, doc ->> 'text', doc -> 'text' FROM long WHERE doc ->> 't' IS NOT NULL$$);
-CALL pg_temp.compare('after', $$SELECT doc ->> 't', id, doc ->> 'text' FROM long WHERE doc ->> 't' IS NOT NULL$$);
-CALL pg_temp.compare('again', $$SELECT doc ->> 'u', id, doc ->> 'text' FROM long WHERE doc ->> 'u' IS NOT NULL$$);
+SELECT u, id, length(text) FROM again WHERE u IS NOT NULL ORDER BY id;
+CALL pg_temp.compare('before', $$SELECT doc ->> 't', id, doc ->> 'text', doc -> 'text' FROM long$$);
+CALL pg_temp.compare('after', $$SELECT doc ->> 't', id, doc ->> 'text' FROM long$$);
+CALL pg_temp.compare('again', $$SELECT doc ->> 'u', id, doc ->> 'text' FROM long$$);
 -- long documents in a denormalized one
 SELECT indextable.create('full', 'long', '{t}', 'denormalized');
 UPDATE long SET doc = doc || jsonb_build_object('text', noise(30000)) WHERE id = 31;
-CALL pg_temp.compare('"full"', $$SELECT doc ->> 't', id, doc FROM long WHERE doc ->> 't' IS NOT NULL$$);
+CALL pg_temp.compare('"full"', $$SELECT doc ->> 't', id, doc FROM long$$);
 
 -- ---- whether the primary key covers the included fields is chosen beforehand: by their types, ...
-CREATE VIEW keys AS SELECT tablename, regexp_replace(indexdef, '.*USING btree ', '') AS key FROM pg_indexes WHERE schemaname = 'mismatch' AND indexname = tablename || '_pkey';
+CREATE VIEW keys AS SELECT tablename, regexp_replace(indexdef, '.*USING btree (.*?)( NULLS NOT DISTINCT)?$', '\1') AS key FROM pg_indexes WHERE schemaname = 'mismatch' AND indexdef LIKE 'CREATE UNIQUE%' AND tablename <> 'person';
 CREATE DOMAIN short AS varchar(100);
 CREATE TABLE person (id int PRIMARY KEY, n int, doc jsonb, title short);
 INSERT INTO person VALUES (1, 1, jsonb_build_object('k', 1, 'name', 'a', 'bio', 'b'));
@@ -181,7 +181,7 @@ SELECT * FROM keys WHERE tablename = 'by_wide';
 DELETE FROM person;
 
 -- ---- an entry that is getting too wide: at the commit of its transaction
-SELECT indextable.create('early', 'person', '{k}', include => '{bio}'), indextable.create('queued', 'person', '{k}', include => '{bio}', maintenance => 'async'),
+SELECT indextable.create('early', 'person', '{k}', include => '{bio}', sparse => true), indextable.create('queued', 'person', '{k}', include => '{bio}', maintenance => 'async'),
 	indextable.create('parts', 'person', '{k}', include => '{bio}', partitions => 2) \gset
 CREATE VIEW three AS SELECT * FROM keys WHERE tablename IN ('early', 'queued', 'parts');
 ALTER TABLE early CLUSTER ON early_pkey;
@@ -215,7 +215,7 @@ UPDATE person SET n = 0 WHERE id = 1;
 SELECT * FROM keys WHERE tablename = 'keyed';
 DROP TABLE keyed;
 -- an error of that takes back nothing else
-SELECT indextable.create('needed', 'person', '{k}', include => '{bio}', filter => 'n > 10') \gset
+SELECT indextable.create('needed', 'person', '{k}', include => '{bio}', filter => 'n > 10', sparse => true) \gset
 CREATE VIEW grouped AS SELECT k, id, bio FROM needed GROUP BY k, id;
 BEGIN;
 INSERT INTO person SELECT 11, 11, jsonb_build_object('k', 'd', 'bio', noise(1500));

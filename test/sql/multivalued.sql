@@ -42,26 +42,26 @@ SELECT id, name FROM by_root_name ORDER BY id, name COLLATE "C";
 
 -- the recompute: the elements under a path, in plain SQL
 CREATE FUNCTION elements(j jsonb) RETURNS SETOF jsonb LANGUAGE sql IMMUTABLE AS $$
-	SELECT e FROM jsonb_array_elements(CASE jsonb_typeof(j) WHEN 'array' THEN j ELSE jsonb_build_array(j) END) e WHERE j IS NOT NULL
+	SELECT e FROM jsonb_array_elements(CASE jsonb_typeof(j) WHEN 'array' THEN j ELSE jsonb_build_array(j) END) e WHERE j <> 'null'
 $$;
 CREATE VIEW recompute AS
 	SELECT 'by_tag' AS t, e #>> '{}' AS v, id FROM doc, elements(doc -> 'tags') e
-	UNION SELECT 'by_cast', e #>> '{name}', id FROM doc, elements(doc -> 'cast') e
+	UNION SELECT 'by_cast', e #>> '{name}', id FROM doc, elements(doc -> 'cast') e WHERE jsonb_typeof(doc -> 'cast') = 'array' OR e ->> 'name' IS NOT NULL
 	UNION SELECT 'by_deep', f #>> '{}', id FROM doc, elements(doc -> 'a') e, elements(e -> 'b') f
 	UNION SELECT 'by_first', e #>> '{}', id FROM doc, elements(doc #> '{a,0,b}') e
 	UNION SELECT 'by_root', e #>> '{}', id FROM doc, elements(doc) e
-	UNION SELECT 'by_root_name', e #>> '{name}', id FROM doc, elements(doc) e;
+	UNION SELECT 'by_root_name', e #>> '{name}', id FROM doc, elements(doc) e WHERE jsonb_typeof(doc) = 'array' OR e ->> 'name' IS NOT NULL;
 CREATE FUNCTION differences() RETURNS TABLE (index_table text, side text, entry text) LANGUAGE sql AS $$
 	SELECT t, d.* FROM (VALUES ('by_tag'), ('by_cast'), ('by_deep'), ('by_first'), ('by_root'), ('by_root_name')) v(t),
-		pg_temp.oracle(t, format('SELECT v, id FROM recompute WHERE v IS NOT NULL AND t = %L', t)) d
+		pg_temp.oracle(t, format('SELECT v, id FROM recompute WHERE t = %L', t)) d
 	-- which of 1 and 1.0 stands for both is not promised, so these compare as numbers and as jsonb
 	UNION ALL SELECT 'by_num', 'differs', count(*)::text FROM
 		(SELECT num::text::numeric, id FROM by_num) n FULL JOIN
-		(SELECT DISTINCT (e #>> '{}')::numeric AS num, id FROM doc, elements(doc -> 'nums') e WHERE e #>> '{}' IS NOT NULL) r USING (num, id)
+		(SELECT DISTINCT (e #>> '{}')::numeric AS num, id FROM doc, elements(doc -> 'nums') e) r USING (num, id)
 		WHERE n IS NULL OR r IS NULL HAVING count(*) > 0
 	UNION ALL SELECT 'by_json', 'differs', count(*)::text FROM
 		(SELECT tag, id FROM by_json) n FULL JOIN
-		(SELECT DISTINCT e AS tag, id FROM doc, elements(doc -> 'tags') e WHERE e <> 'null') r USING (tag, id)
+		(SELECT DISTINCT e AS tag, id FROM doc, elements(doc -> 'tags') e) r USING (tag, id)
 		WHERE n IS NULL OR r IS NULL HAVING count(*) > 0
 $$;
 CALL pg_temp.no_rows('differences()');
@@ -116,12 +116,12 @@ UPDATE book SET doc = jsonb_set(doc, '{year}', '2024', true) WHERE author = 'y';
 UPDATE book SET author = 'w', doc = doc || '{"subjects": ["zoo", "art"]}' WHERE author = 'x' AND no = 1;
 CREATE VIEW subject AS SELECT DISTINCT author, no, doc, s FROM book, jsonb_array_elements_text(doc -> 'subjects') s;
 CALL pg_temp.compare('s_first', $$SELECT s, doc ->> 'lang', (doc ->> 'year')::int, author, no, doc ->> 'year'
-	FROM subject WHERE doc ->> 'lang' IS NOT NULL AND doc ->> 'year' IS NOT NULL$$);
+	FROM subject$$);
 CALL pg_temp.compare('s_middle', $$SELECT doc ->> 'lang', s, (doc ->> 'year')::int, author, no, doc
-	FROM subject WHERE doc ->> 'lang' IS NOT NULL AND doc ->> 'year' IS NOT NULL$$);
+	FROM subject$$);
 CALL pg_temp.compare('s_last', $$SELECT doc ->> 'lang', (doc ->> 'year')::int, s, author, no
-	FROM subject WHERE doc ->> 'lang' IS NOT NULL AND doc ->> 'year' IS NOT NULL$$);
-CALL pg_temp.compare('s_author', $$SELECT doc ->> 'lang', s, author, no FROM subject WHERE doc ->> 'lang' IS NOT NULL$$);
+	FROM subject$$);
+CALL pg_temp.compare('s_author', $$SELECT doc ->> 'lang', s, author, no FROM subject$$);
 
 -- ten thousand elements, one of them changed
 SELECT indextable.drop('by_root'), indextable.drop('by_root_name') \gset
@@ -131,7 +131,7 @@ INSERT INTO before SELECT ctid, xmin, tags, id FROM by_tag;
 UPDATE doc SET doc = jsonb_set(doc, '{tags,5000}', '"new"') WHERE id = 100;
 SELECT count(*), count(*) FILTER (WHERE t.ctid = b.place AND t.xmin = b.writer) AS untouched
 FROM by_tag t LEFT JOIN before b USING (tags, id) WHERE t.id = 100;
-CALL pg_temp.compare('by_tag', $$SELECT v, id FROM recompute WHERE v IS NOT NULL AND t = 'by_tag'$$);
+CALL pg_temp.compare('by_tag', $$SELECT v, id FROM recompute WHERE t = 'by_tag'$$);
 
 -- a path of thousands of steps into a document that ends after the first, or goes on and on
 SELECT indextable.drop('by_tag') \gset

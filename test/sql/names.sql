@@ -31,7 +31,7 @@ SELECT "Primary Key", "user" FROM indextable.lookup(NULL::"Select ""from"" Ünï
 	'"Select ""from"" Ünï.côde"."By ""Town"" 日本"', '{"The \"Town\"": "Y''; --"}');
 CALL pg_temp.compare('"Select ""from"" Ünï.côde"."By ""Town"" 日本"',
 	$$SELECT "Do'c" ->> 'The "Town"', "user", "Primary Key", "Do'c" ->> 'where', "Do'c" #>> '{a.b,c d}', "select"
-	  FROM "Select ""from"" Ünï.côde"."Fact table; DROP" WHERE "Do'c" ->> 'The "Town"' IS NOT NULL AND "select"$$);
+	  FROM "Select ""from"" Ünï.côde"."Fact table; DROP" WHERE "select"$$);
 -- a mismatch and a duplicate name them as they are
 SELECT indextable.create('"It''s unique"', '"Select ""from"" Ünï.côde"."Fact table; DROP"', '{order::int}', is_unique => true);
 DELETE FROM "Select ""from"" Ünï.côde"."Fact table; DROP" WHERE "user" = 'a';
@@ -81,8 +81,8 @@ SELECT repeat('é', 31) AS long \gset
 CALL indextable.rebuild((:'long' || 'p')::regclass);
 SELECT count(*), count(DISTINCT relname) FROM pg_class WHERE relname LIKE 'éééé%';
 SELECT * FROM indextable.verify((:'long' || 'p')::regclass);
-CALL pg_temp.compare(:'long' || 'p', $$SELECT doc ->> 'a', id FROM plain WHERE doc ->> 'a' IS NOT NULL$$);
-CALL pg_temp.compare(:'long' || 'q', $$SELECT doc ->> 'a', id FROM plain WHERE doc ->> 'a' IS NOT NULL$$);
+CALL pg_temp.compare(:'long' || 'p', $$SELECT doc ->> 'a', id FROM plain$$);
+CALL pg_temp.compare(:'long' || 'q', $$SELECT doc ->> 'a', id FROM plain$$);
 DROP TABLE plain;
 
 -- ---- composite primary keys of several types

@@ -84,14 +84,14 @@ $$;
 INSERT INTO f (id, region, doc, note) SELECT i, r(i), d(i), 'n' || i FROM generate_series(1, 250, 7) i;
 
 INSERT INTO expected VALUES
-	('f_k', $$SELECT doc ->> 'k', id, region FROM f WHERE doc ->> 'k' IS NOT NULL$$),
-	('f_p', $$SELECT doc ->> 'k', id, region, doc ->> 'u', note FROM f WHERE doc ->> 'k' IS NOT NULL$$),
-	('f_d', $$SELECT doc ->> 'u', id, region, doc FROM f WHERE doc ->> 'u' IS NOT NULL$$),
-	('f_t', $$SELECT DISTINCT t, id, region FROM f, jsonb_array_elements_text(CASE jsonb_typeof(doc -> 't') WHEN 'array' THEN doc -> 't' ELSE jsonb_build_array(doc -> 't') END) t WHERE t IS NOT NULL$$),
+	('f_k', $$SELECT doc ->> 'k', id, region FROM f$$),
+	('f_p', $$SELECT doc ->> 'k', id, region, doc ->> 'u', note FROM f$$),
+	('f_d', $$SELECT doc ->> 'u', id, region, doc FROM f$$),
+	('f_t', $$SELECT DISTINCT t, id, region FROM f, jsonb_array_elements_text(CASE jsonb_typeof(doc -> 't') WHEN 'array' THEN doc -> 't' ELSE jsonb_build_array(doc -> 't') END) t WHERE doc ->> 't' IS NOT NULL$$),
 	('f_u', $$SELECT doc ->> 'u', id, region FROM f WHERE doc ->> 'u' IS NOT NULL$$),
-	('f_n', $$SELECT (doc ->> 'n')::int, id, region FROM f WHERE jsonb_typeof(doc -> 'n') = 'number'$$),
-	('f_w', $$SELECT doc ->> 'k', note, id, region FROM f WHERE (doc -> 'live')::boolean AND note IS NOT NULL AND doc ->> 'k' IS NOT NULL$$),
-	('f_q', $$SELECT doc ->> 'k', id, region, doc ->> 'u' FROM f WHERE doc ->> 'k' IS NOT NULL$$);
+	('f_n', $$SELECT (doc ->> 'n')::int, id, region FROM f WHERE jsonb_typeof(doc -> 'n') IS DISTINCT FROM 'string'$$),
+	('f_w', $$SELECT doc ->> 'k', note, id, region FROM f WHERE (doc -> 'live')::boolean$$),
+	('f_q', $$SELECT doc ->> 'k', id, region, doc ->> 'u' FROM f$$);
 CREATE FUNCTION make() RETURNS void LANGUAGE sql AS $$
 	SELECT indextable.create('f_k', 'f', '{k}');
 	SELECT indextable.create('f_p', 'f', '{k}', include => '{u,@note}');
@@ -738,14 +738,14 @@ SELECT * FROM triggers('f');
 SELECT indextable.alter('f_k', maintenance => 'transactional') \gset
 SELECT indextable.alter('f_q', maintenance => 'async') \gset
 SELECT indextable.alter('f_p', include => '{t::jsonb}') \gset
-UPDATE expected SET recompute = $$SELECT doc ->> 'k', id, region, doc -> 't' FROM f WHERE doc ->> 'k' IS NOT NULL$$ WHERE index_table = 'f_p';
+UPDATE expected SET recompute = $$SELECT doc ->> 'k', id, region, doc -> 't' FROM f$$ WHERE index_table = 'f_p';
 :check
 CALL indextable.rebuild('f_d', 7);
 CALL indextable.rebuild('f_u');
 CALL indextable.rebuild('f_q', 7);
 :check
 SELECT indextable.create('f_b', 'f', '{t[*],k}', populate => false) \gset
-INSERT INTO expected VALUES ('f_b', replace((SELECT recompute FROM expected WHERE index_table = 'f_t'), 't, id, region FROM', 't, doc ->> ''k'', id, region FROM') || $$ AND doc ->> 'k' IS NOT NULL$$);
+INSERT INTO expected VALUES ('f_b', replace((SELECT recompute FROM expected WHERE index_table = 'f_t'), 't, id, region FROM', 't, doc ->> ''k'', id, region FROM'));
 INSERT INTO f (id, region, doc) VALUES (9030, 'c', d(9030)), (9031, 'd', d(9031));
 CREATE TABLE f_q1 (LIKE f);
 INSERT INTO f_q1 (id, region, doc) SELECT i, 'q', d(9040 + i) FROM generate_series(1, 10) i;

@@ -4,6 +4,7 @@
 \i :src/sql/include/planner.psql
 CREATE SCHEMA planner_exact;
 SET search_path = planner_exact;
+\set sparse true
 \i :src/sql/include/planner_data.psql
 
 -- ---- parameters, with custom plans and with generic ones
@@ -264,7 +265,7 @@ CREATE TABLE c (id int, doc jsonb, PRIMARY KEY (id)) PARTITION BY RANGE (id);
 CREATE TABLE c_1 PARTITION OF c FOR VALUES FROM (0) TO (10);
 CREATE TABLE c_2 PARTITION OF c FOR VALUES FROM (10) TO (20);
 INSERT INTO c SELECT i, jsonb_build_object('a', 'a' || i % 3, 'b', 'b' || i % 4) FROM generate_series(1, 18) i;
-SELECT indextable.create('c_ab', 'c', '{a, b}'), indextable.create('c_tags', 'c', '{tags[*]}') \gset
+SELECT indextable.create('c_ab', 'c', '{a, b}', sparse => true), indextable.create('c_tags', 'c', '{tags[*]}') \gset
 -- a partition by its name, with the columns of the root
 SELECT pg_temp.differences($$SELECT id FROM c_1 WHERE doc ->> 'a' = 'a1' AND doc ->> 'b' > 'b1'$$, 'native') AS difference;
 -- nothing: a row without b makes the index table incomplete
@@ -301,7 +302,7 @@ CALL pg_temp.settled();
 SELECT pg_temp.differences($$SELECT id FROM c WHERE doc -> 'tags' ? 'x'$$, 'only c_tags') AS difference;
 CREATE TABLE c_plain (id int PRIMARY KEY, doc jsonb);
 INSERT INTO c_plain VALUES (1, '{"a": "a1"}'), (2, '{"a": "a1", "b": "b1"}');
-SELECT indextable.create('cp_ab', 'c_plain', '{a, b}') \gset
+SELECT indextable.create('cp_ab', 'c_plain', '{a, b}', sparse => true) \gset
 SELECT pg_temp.differences($$SELECT id FROM c_plain WHERE doc ->> 'a' = 'a1'$$, 'native') AS difference;
 UPDATE c_plain SET doc = doc || '{"b": "b2"}';
 ALTER TABLE c_plain ADD CHECK (doc ->> 'b' IS NOT NULL) NO INHERIT;

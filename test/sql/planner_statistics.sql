@@ -140,11 +140,11 @@ SELECT expr, round(q_error('SELECT 1 FROM typed WHERE ' || expr), 1) BETWEEN 0.5
 CREATE TABLE sparse (id int PRIMARY KEY, doc jsonb);
 INSERT INTO sparse SELECT i, jsonb_build_object('k', 'k' || i % 4, 'x', i % 2) || CASE WHEN i % 2 = 0 THEN jsonb_build_object('half', 'h' || i % 8) ELSE '{}' END
 	|| CASE WHEN i % 10 = 0 THEN jsonb_build_object('tenth', 't' || i % 20) ELSE '{}' END FROM generate_series(1, 4000) i;
-SELECT indextable.create('sparse_half', 'sparse', '{k, half}', include => '{x}') \gset
+SELECT indextable.create('sparse_half', 'sparse', '{k, half}', include => '{x}', sparse => true) \gset
 ANALYZE sparse, sparse_half;
 SELECT expr, estimated('SELECT 1 FROM sparse WHERE ' || expr) FROM unnest(ARRAY[$$doc ->> 'half' IS NOT NULL$$, $$doc ->> 'k' = 'k2'$$, $$doc ->> 'k' = 'k1'$$, $$doc ->> 'x' = '0'$$, $$doc ->> 'x' = '1'$$]) expr;
 SELECT indextable.drop('sparse_half') \gset
-SELECT indextable.create('sparse_tenth', 'sparse', '{k, tenth}', include => '{x}') \gset
+SELECT indextable.create('sparse_tenth', 'sparse', '{k, tenth}', include => '{x}', sparse => true) \gset
 ANALYZE sparse_tenth;
 SELECT expr, estimated('SELECT 1 FROM sparse WHERE ' || expr) FROM unnest(ARRAY[$$doc ->> 'tenth' IS NOT NULL$$, $$doc ->> 'k' = 'k2'$$, $$doc ->> 'k' = 'k1'$$, $$doc ->> 'x' = '0'$$, $$doc ->> 'x' = '1'$$]) expr;
 -- of several index tables the most certain one

@@ -12,26 +12,26 @@ SELECT current_setting('server_version_num')::int >= 190000 AS is_19 \gset
 \if :is_19
 CREATE TABLE fact (id int PRIMARY KEY, doc jsonb NOT NULL, n int);
 INSERT INTO fact SELECT i, jsonb_build_object('k', 'k' || i / 10, 'u', i), i FROM generate_series(1, 1000) i;
-SELECT FROM indextable.create('fact_k', 'fact', '{k}', include => '{u, @ctid}');
+SELECT FROM indextable.create('fact_k', 'fact', '{k}', include => '{u, @ctid}', sparse => true);
 SELECT FROM indextable.create('fact_u', 'fact', '{u::int}', is_unique => true);
 SELECT FROM indextable.create('fact_p', 'fact', '{k}', partitions => 2);
 SELECT FROM indextable.create('fact_a', 'fact', '{k}', maintenance => 'async');
 CREATE FUNCTION pg_temp.wrong() RETURNS TABLE (index_table text, side text, entry text) LANGUAGE sql AS $$
-	SELECT 'fact_k', o.* FROM pg_temp.oracle('(SELECT k, id, u FROM fact_k)', 'SELECT doc ->> ''k'', id, doc ->> ''u'' FROM fact WHERE doc ->> ''k'' IS NOT NULL') o
+	SELECT 'fact_k', o.* FROM pg_temp.oracle('(SELECT k, id, u FROM fact_k)', 'SELECT doc ->> ''k'', id, doc ->> ''u'' FROM fact') o
 	UNION ALL SELECT 'fact_u', o.* FROM pg_temp.oracle('fact_u', 'SELECT (doc ->> ''u'')::int, id FROM fact WHERE doc ->> ''u'' IS NOT NULL') o
-	UNION ALL SELECT 'fact_p', o.* FROM pg_temp.oracle('fact_p', 'SELECT doc ->> ''k'', id FROM fact WHERE doc ->> ''k'' IS NOT NULL') o
-	UNION ALL SELECT 'fact_a', o.* FROM pg_temp.oracle('fact_a', 'SELECT doc ->> ''k'', id FROM fact WHERE doc ->> ''k'' IS NOT NULL') o
+	UNION ALL SELECT 'fact_p', o.* FROM pg_temp.oracle('fact_p', 'SELECT doc ->> ''k'', id FROM fact') o
+	UNION ALL SELECT 'fact_a', o.* FROM pg_temp.oracle('fact_a', 'SELECT doc ->> ''k'', id FROM fact') o
 $$;
 
--- REPACK. Rows of fact tables go to other places.
+-- REPACK. Rows of fact tables go to other places. With CONCURRENTLY it needs a primary key, which only sparse index tables have.
 DELETE FROM fact WHERE id % 3 = 0;
 UPDATE fact SET doc = doc || '{"k": "moved"}' WHERE id % 10 = 0;
 SELECT FROM indextable.drain('fact');
 REPACK fact USING INDEX fact_pkey;
 REPACK (CONCURRENTLY) fact;
 REPACK (CONCURRENTLY) fact_k;
-REPACK (CONCURRENTLY) fact_p_p0;
-REPACK (CONCURRENTLY) fact_a;
+REPACK fact_p_p0;
+REPACK fact_a;
 REPACK fact_u;
 REPACK fact_p;
 SELECT * FROM pg_temp.wrong();

@@ -327,7 +327,7 @@ SET ROLE regress_it_member;
 SELECT indextable.create('for_owner_too', 'fact', '{k}') \gset
 RESET ROLE;
 SELECT relname, relowner::regrole FROM pg_class WHERE relname LIKE 'for\_owner%' AND relkind = 'r' ORDER BY 1;
-SELECT pg_get_userbyid(relowner) = 'regress_it_owner' AS same FROM pg_class WHERE relname = 'for_owner_pkey';
+SELECT pg_get_userbyid(relowner) = 'regress_it_owner' AS same FROM pg_class WHERE relname = 'for_owner_k_id_key';
 SET ROLE regress_it_owner;
 SELECT indextable.drop('for_owner') \gset
 SET ROLE regress_it_member;
@@ -459,7 +459,7 @@ RESET ROLE;
 SET search_path = security;
 DROP TABLE pg_temp.by_k, pg_temp.lowered, pg_temp.fact, pg_temp.definition;
 SELECT k, v, id FROM lowered WHERE id = 10;
-CALL pg_temp.compare('lowered', $$SELECT doc ->> 'k', doc ->> 'v', id FROM fact WHERE doc ->> 'k' IS NOT NULL AND doc ->> 'v' IS NOT NULL$$);
+CALL pg_temp.compare('lowered', $$SELECT doc ->> 'k', doc ->> 'v', id FROM fact$$);
 -- names and values in user data reach no SQL
 INSERT INTO fact VALUES (20, '{"k": "''); DROP TABLE fact; --", "v": "$1 %s \\ \" "}');
 SELECT * FROM by_k WHERE id = 20;

@@ -11,8 +11,8 @@ CREATE TABLE f (id int PRIMARY KEY DEFERRABLE, doc jsonb);
 SELECT indextable.create('f_k', 'f', '{k}') \gset
 SELECT indextable.create('f_t', 'f', '{t[*]}') \gset
 CREATE FUNCTION pg_temp.drift() RETURNS TABLE (side text, k text, id int) LANGUAGE sql SET indextable.planner = off AS $$
-    (SELECT 'missing', doc ->> 'k', id FROM f WHERE doc ->> 'k' IS NOT NULL EXCEPT ALL SELECT 'missing', k, id FROM f_k) UNION ALL
-    (SELECT 'extra', k, id FROM f_k EXCEPT ALL SELECT 'extra', doc ->> 'k', id FROM f WHERE doc ->> 'k' IS NOT NULL) UNION ALL
+    (SELECT 'missing', doc ->> 'k', id FROM f EXCEPT ALL SELECT 'missing', k, id FROM f_k) UNION ALL
+    (SELECT 'extra', k, id FROM f_k EXCEPT ALL SELECT 'extra', doc ->> 'k', id FROM f) UNION ALL
     (SELECT 'missing tag', e, id FROM (SELECT DISTINCT e, id FROM f, jsonb_array_elements_text(doc -> 't') e) x EXCEPT ALL SELECT 'missing tag', t, id FROM f_t) UNION ALL
     (SELECT 'extra tag', t, id FROM f_t EXCEPT ALL SELECT 'extra tag', e, id FROM (SELECT DISTINCT e, id FROM f, jsonb_array_elements_text(doc -> 't') e) x)$$;
 

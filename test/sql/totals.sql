@@ -311,7 +311,7 @@ CREATE FUNCTION pg_temp.facets(tags text, lines text) RETURNS SETOF text LANGUAG
 		('native', $q$SELECT t, count(*) FROM faceted LEFT JOIN jsonb_array_elements_text(doc -> 'tags') t ON true GROUP BY t$q$, NULL)
 	) q (scans, query, args), pg_temp.differences(query, scans, args) d
 $$;
-SELECT pg_temp.facets('only facets', 'native');
+SELECT pg_temp.facets('only facets', 'only facet_lines');
 UPDATE faceted SET doc = doc || '{"a": "a1"}' WHERE doc ->> 'a' IS NULL;
 DELETE FROM faceted WHERE id IN (191, 192);
 SELECT v FROM indextable.verify('faceted') v;

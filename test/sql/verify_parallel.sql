@@ -27,7 +27,7 @@ END $$;
 CREATE TABLE fact (id int PRIMARY KEY, doc jsonb);
 INSERT INTO fact SELECT g, jsonb_build_object('k', 'k' || g % 7, 'on', date '2026-01-01' + g, 'n', g, 'tags', jsonb_build_array(g % 3, g % 5))
 	FROM generate_series(1, 2000) g;
-SELECT indextable.create('norm', 'fact', '{k}') \gset
+SELECT indextable.create('norm', 'fact', '{k}', sparse => true) \gset
 SELECT indextable.create('part', 'fact', '{on::date}', include => '{"n::numeric(9,2)", on::timestamptz AS at}') \gset
 SELECT indextable.create('deno', 'fact', '{n::int}', 'denormalized', partitions => 3) \gset
 SELECT indextable.create('tags', 'fact', '{tags[*]::int}') \gset
