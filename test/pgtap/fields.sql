@@ -124,19 +124,20 @@ BEGIN
 	END LOOP;
 END $$;
 
--- recompute(FIELD, IS_KEY): SQL for the field's values in a row of fact. JSON null is a value of an included field.
-CREATE FUNCTION recompute(f field, is_key boolean) RETURNS text LANGUAGE sql
+-- recompute(FIELD): SQL for the field's values in a row of fact. JSON null is a value of a field of type jsonb, and an element,
+-- but in place of an array it is none. A sparse index table has no entry for JSON null, whatever the type.
+CREATE FUNCTION recompute(f field) RETURNS text LANGUAGE sql
 RETURN CASE WHEN f.multi THEN
-	format('(SELECT DISTINCT %I(e #>> ''{}'') FROM jsonb_array_elements(CASE jsonb_typeof(doc #> %2$L) WHEN ''array'' THEN doc #> %2$L ELSE jsonb_build_array(doc #> %2$L) END) e)',
+	format('(SELECT DISTINCT %I(e #>> ''{}'') FROM jsonb_array_elements(CASE WHEN jsonb_typeof(doc #> %2$L) = ''array'' THEN doc #> %2$L WHEN jsonb_typeof(doc #> %2$L) <> ''null'' THEN jsonb_build_array(doc #> %2$L) END) e)',
 		   'as_' || f.type, f.path)
 WHEN f.type = 'jsonb' THEN
-	format('(SELECT (doc #> %1$L)::text WHERE NOT %2$L OR doc #>> %1$L IS NOT NULL)', f.path, is_key)
+	format('(SELECT (doc #> %L)::text)', f.path)
 ELSE
 	format('(SELECT %I(doc #>> %L))', 'as_' || f.type, f.path)
 END;
 
 -- differences(): between each index table and plain SQL
-CREATE TABLE made (index_table text, fields field[], entries bigint DEFAULT 0);
+CREATE TABLE made (index_table text, fields field[], sparse boolean, entries bigint DEFAULT 0);
 
 CREATE FUNCTION differences(moment text) RETURNS TABLE (at text, index_table text, fields text, side text, entry text) LANGUAGE plpgsql SET indextable.planner = off AS $$
 DECLARE
@@ -148,11 +149,14 @@ BEGIN
 	FOR m IN SELECT * FROM made LOOP
 		IF cardinality(m.fields) = 1 THEN
 			mine := format('SELECT (id, v::text)::text COLLATE "C" FROM %s', m.index_table);
-			plain := format('SELECT (id, v)::text COLLATE "C" FROM fact, LATERAL %s a(v) WHERE v <> ''<none>''', recompute(m.fields[1], true));
+			plain := format('SELECT (id, v)::text COLLATE "C" FROM fact, LATERAL %s a(v) WHERE v IS DISTINCT FROM ''<none>''', recompute(m.fields[1]));
 		ELSE
 			mine := format('SELECT (id, v::text, w::text)::text COLLATE "C" FROM %s', m.index_table);
 			plain := format('SELECT (id, v, w)::text COLLATE "C" FROM fact, LATERAL %s a(v) LEFT JOIN LATERAL %s b(w) ON true
-				WHERE v <> ''<none>'' AND w IS DISTINCT FROM ''<none>''', recompute(m.fields[1], true), recompute(m.fields[2], false));
+				WHERE v IS DISTINCT FROM ''<none>'' AND w IS DISTINCT FROM ''<none>''', recompute(m.fields[1]), recompute(m.fields[2]));
+		END IF;
+		IF m.sparse THEN
+			plain := plain || ' AND v IS NOT NULL' || CASE WHEN m.fields[1].type = 'jsonb' THEN ' AND v <> ''null''' ELSE '' END;
 		END IF;
 		RETURN QUERY EXECUTE format('SELECT %L, %L, %L, * FROM (
 			SELECT ''only in the index table'', x FROM (%4$s EXCEPT ALL %5$s) a(x) UNION ALL SELECT ''only in plain SQL'', x FROM (%5$s EXCEPT ALL %4$s) b(x)) y LIMIT 5',
@@ -188,8 +192,9 @@ BEGIN
 		IF n % 4 = 0 THEN
 			f := f || field((SELECT name FROM type ORDER BY random() LIMIT 1), 'w', false);
 		END IF;
-		INSERT INTO made VALUES ('fields.i' || n, f);
-		PERFORM indextable.create('fields.i' || n, 'fact', ARRAY[f[1].spec], include => CASE WHEN n % 4 = 0 THEN ARRAY[f[2].spec] END, on_mismatch => 'skip');
+		INSERT INTO made VALUES ('fields.i' || n, f, n % 3 = 0);
+		PERFORM indextable.create('fields.i' || n, 'fact', ARRAY[f[1].spec], include => CASE WHEN n % 4 = 0 THEN ARRAY[f[2].spec] END, on_mismatch => 'skip',
+			sparse => n % 3 = 0);
 	END LOOP;
 	PERFORM settings(false);
 	RETURN QUERY SELECT * FROM differences('when filled');

@@ -33,21 +33,22 @@ UPDATE type SET clause = 'COLLATE "C"' WHERE name = 'text';
 
 -- What an index table can be, beside its key.
 CREATE TABLE shape (name text, field text DEFAULT 'v', strategy text DEFAULT 'normalized', include text[], maintenance text DEFAULT 'transactional',
-	partitions int DEFAULT 0, is_unique boolean DEFAULT false);
+	partitions int DEFAULT 0, is_unique boolean DEFAULT false, sparse boolean DEFAULT false);
 INSERT INTO shape (name) VALUES ('plain');
 INSERT INTO shape (name, strategy) VALUES ('denormalized', 'denormalized');
 INSERT INTO shape (name, strategy, include) VALUES ('partial', 'partial', '{more}');
 INSERT INTO shape (name, partitions) VALUES ('partitioned', 3);
 INSERT INTO shape (name, maintenance) VALUES ('async', 'async');
-INSERT INTO shape (name, is_unique) VALUES ('unique', true);
+INSERT INTO shape (name, is_unique, sparse) VALUES ('unique', true, true);
+INSERT INTO shape (name, sparse) VALUES ('sparse', true);
 INSERT INTO shape (name, field) VALUES ('multi-valued', 'all[*]');
 
 -- Every type with one of them, and text with all.
 CREATE TABLE test (type type, shape shape);
 INSERT INTO test
 SELECT t.type, s.shape
-FROM (SELECT type, row_number() OVER () % 7 AS number FROM type) t
-JOIN (SELECT shape, row_number() OVER () % 7 AS number FROM shape) s ON s.number = t.number OR (t.type).name = 'text';
+FROM (SELECT type, row_number() OVER () % 8 AS number FROM type) t
+JOIN (SELECT shape, row_number() OVER () % 8 AS number FROM shape) s ON s.number = t.number OR (t.type).name = 'text';
 
 CREATE FUNCTION pick(choices text[]) RETURNS text LANGUAGE sql
 RETURN choices[1 + floor(random() * cardinality(choices))];
@@ -57,16 +58,16 @@ CREATE TABLE fact (p1 int, p2 text COLLATE "C", doc jsonb, PRIMARY KEY (p2, p1))
 
 CREATE FUNCTION document(pool text[], unique_number int) RETURNS jsonb LANGUAGE sql
 RETURN jsonb_strip_nulls(jsonb_build_object(
-	'v', CASE WHEN random() < 0.95 THEN pick(pool) END,
+	'v', CASE WHEN random() < 0.8 THEN pick(pool) END,
 	'all', jsonb_build_array(pick(pool), pick(pool), NULL, pick(pool)),
-	'n', CASE WHEN random() < 0.95 THEN coalesce(unique_number, floor(random() * 4)) END,
+	'n', CASE WHEN random() < 0.9 THEN coalesce(unique_number, floor(random() * 4)) END,
 	'more', jsonb_build_array(random())));
 
 -- recompute(TEST): the entries, in plain SQL over the fact table
 CREATE FUNCTION recompute(test) RETURNS text LANGUAGE sql
 RETURN format('SELECT v, n, p2, p1 FROM (SELECT DISTINCT (e #>> ''{}'')::%s %s AS v, (doc #>> ''{n}'')::int AS n, p2, p1
-	FROM fact, jsonb_array_elements(CASE WHEN %L THEN doc -> ''all'' ELSE jsonb_build_array(doc -> ''v'') END) e) y WHERE v IS NOT NULL AND n IS NOT NULL',
-	($1.type).name, ($1.type).clause, ($1.shape).field = 'all[*]');
+	FROM fact, jsonb_array_elements(CASE WHEN %L THEN doc -> ''all'' ELSE jsonb_build_array(doc -> ''v'') END) e) y WHERE NOT %L OR v IS NOT NULL AND n IS NOT NULL',
+	($1.type).name, ($1.type).clause, ($1.shape).field = 'all[*]', ($1.shape).sparse);
 
 -- A condition on a column, as query() takes it and as SQL; the operator is any, or none.
 CREATE FUNCTION condition(column_name text, pool text[], type text, OUT condition jsonb, OUT sql text) LANGUAGE plpgsql AS $$
@@ -176,7 +177,7 @@ BEGIN
 	TRUNCATE fact;
 	INSERT INTO fact SELECT n, pick('{x,y,ä|\"}'), document(pool, CASE WHEN s.is_unique THEN n END) FROM generate_series(1, 60) n;
 	PERFORM indextable.create('pages.i', 'fact', ARRAY[format('%s::%s %s AS v', s.field, (t.type).name, (t.type).clause), 'n::int'], s.strategy, s.include,
-		maintenance => s.maintenance, is_unique => s.is_unique, partitions => s.partitions);
+		maintenance => s.maintenance, is_unique => s.is_unique, partitions => s.partitions, sparse => s.sparse);
 	INSERT INTO fact SELECT n, pick('{x,y,ä|\"}'), document(pool, CASE WHEN s.is_unique THEN n END) FROM generate_series(61, 120) n;
 	UPDATE fact SET doc = document(pool, CASE WHEN s.is_unique THEN p1 END) WHERE random() < 0.2;
 	UPDATE fact SET p1 = p1 + 1000 WHERE random() < 0.1;
