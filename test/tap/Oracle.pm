@@ -73,9 +73,9 @@ SELECT indextable.create('f_d', 'f', '{v}', 'denormalized');
 SELECT indextable.create('f_t', 'f', '{tags[*]}', include => '{n::int}');
 CREATE VIEW drift AS
 WITH f AS MATERIALIZED (SELECT pk, doc, note FROM f),
-	k AS (SELECT doc ->> 'k', pk FROM f WHERE doc ->> 'k' IS NOT NULL),
-	v AS (SELECT (doc ->> 'n')::int, doc ->> 'k', pk, doc ->> 'v', note FROM f WHERE (doc ->> 'n')::int IS NOT NULL AND doc ->> 'k' IS NOT NULL),
-	d AS (SELECT doc ->> 'v', pk, doc FROM f WHERE doc ->> 'v' IS NOT NULL),
+	k AS (SELECT doc ->> 'k', pk FROM f),
+	v AS (SELECT (doc ->> 'n')::int, doc ->> 'k', pk, doc ->> 'v', note FROM f),
+	d AS (SELECT doc ->> 'v', pk, doc FROM f),
 	t AS (SELECT DISTINCT e, pk, (doc ->> 'n')::int FROM f, jsonb_array_elements_text(doc -> 'tags') e)
 SELECT 'f_k missing' AS what, count(*) AS n FROM (TABLE k EXCEPT ALL TABLE f_k) x
 UNION ALL SELECT 'f_k extra', count(*) FROM (TABLE f_k EXCEPT ALL TABLE k) x

@@ -75,7 +75,7 @@ for my $name (sort keys %flow)
 	next if $name eq 'plain';
 	$node->safe_psql($name, 'ALTER TABLE f RENAME more TO "More"; ALTER TABLE f RENAME note TO remark; ALTER TABLE f ADD more text');
 	$node->safe_psql($name, q(INSERT INTO f (pk, doc, remark, "More", more) SELECT g, d(g), 'n2', 'new', 'no' FROM generate_series(20001, 20010) g));
-	is($node->safe_psql($name, q(SELECT count(*) FROM f_m WHERE more = 'new')), $node->safe_psql($name, q(SELECT count(*) FROM f WHERE "More" = 'new' AND doc ->> 'k' IS NOT NULL)),
+	is($node->safe_psql($name, q(SELECT count(*) FROM f_m WHERE more = 'new')), $node->safe_psql($name, q(SELECT count(*) FROM f WHERE "More" = 'new')),
 		"$name: columns can be renamed after the restore");
 	$node->safe_psql($name, 'DROP VIEW drift; DROP TABLE f');
 	is($node->safe_psql($name, q(SELECT to_regclass('f_k'), to_regclass('f_v'), (SELECT count(*) FROM indextable.index_tables))), '||1',

@@ -39,10 +39,12 @@ ALTER TABLE f ATTACH PARTITION f_n FOR VALUES IN ('n');
 CREATE TABLE f_h PARTITION OF f FOR VALUES IN ('h') PARTITION BY HASH (pk);
 CREATE TABLE f_h0 PARTITION OF f_h FOR VALUES WITH (MODULUS 2, REMAINDER 0);
 CREATE TABLE f_h1 PARTITION OF f_h FOR VALUES WITH (MODULUS 2, REMAINDER 1);
--- Missing fields, values that are no number, arrays with duplicates; and u, which is rarely the same.
+-- Missing fields and JSON null, values that are no number or no array, arrays that are empty or have duplicates; and u, which is rarely the same.
 CREATE FUNCTION d(i int) RETURNS jsonb IMMUTABLE LANGUAGE sql AS $$
-	SELECT CASE WHEN i % 23 = 0 THEN '{}' ELSE jsonb_build_object('k', CASE WHEN i % 7 > 0 THEN 'k' || i % 5 END, 'u', CASE WHEN i % 5 > 0 THEN i % 700 END,
-		'n', CASE WHEN i % 11 = 0 THEN to_jsonb('x'::text) ELSE to_jsonb(i % 9) END, 't', jsonb_build_array('t' || i % 3, 't' || i % 4), 'live', i % 3 = 0) END
+	SELECT CASE WHEN i % 23 = 0 THEN '{}' WHEN i % 2 = 0 THEN d ELSE jsonb_strip_nulls(d) END
+	FROM jsonb_build_object('k', CASE WHEN i % 7 > 1 THEN 'k' || i % 5 END, 'u', CASE WHEN i % 10 > 2 THEN i % 700 END,
+		'n', CASE i % 11 WHEN 0 THEN to_jsonb('x'::text) WHEN 1 THEN NULL WHEN 2 THEN 'null' ELSE to_jsonb(i % 9) END,
+		't', CASE i % 13 WHEN 0 THEN '[]' WHEN 1 THEN '"t1"' WHEN 2 THEN NULL WHEN 3 THEN '[null, "t2"]' ELSE jsonb_build_array('t' || i % 3, 't' || i % 4) END, 'live', i % 3 = 0) d
 $$;
 INSERT INTO f (pk, r, doc, note) SELECT i, (ARRAY['s', 't', 'n', 'h'])[1 + i % 4], d(i), 'n' FROM generate_series(1, 40) i;
 SELECT indextable.create('f_k', 'f', '{k}');
@@ -51,6 +53,7 @@ SELECT indextable.create('f_d', 'f', '{u}', 'denormalized');
 SELECT indextable.create('f_t', 'f', '{t[*]}');
 SELECT indextable.create('f_u', 'f', '{u}', is_unique => true);
 SELECT indextable.create('f_i', 'f', '{n::int}', on_mismatch => 'skip');
+SELECT indextable.create('f_e', 'f', '{k}', sparse => true);
 SELECT indextable.create('f_w', 'f', '{k}', filter => '(doc -> ''live'')::boolean');
 -- Partitions of these can have entries of one or two partitions of f alone, and are emptied with one that goes.
 SELECT indextable.create('f_r', 'f', '{@r, k}', partition_by => 'LIST (r)', partition_bounds => '{IN (''p0''),IN (''p1''),"IN (''p2'', ''p3'')",IN (''s'')}');
@@ -66,16 +69,17 @@ DECLARE
 	side text[] := '{}';
 BEGIN
 	FOR e IN SELECT * FROM (VALUES
-		('f_q', 'SELECT doc ->> ''k'', pk, r, doc ->> ''u'', note FROM m WHERE doc ->> ''k'' IS NOT NULL'),
-		('f_k', 'SELECT doc ->> ''k'', pk, r FROM m WHERE doc ->> ''k'' IS NOT NULL'),
-		('f_p', 'SELECT doc ->> ''k'', pk, r, doc ->> ''u'', note FROM m WHERE doc ->> ''k'' IS NOT NULL'),
-		('f_d', 'SELECT doc ->> ''u'', pk, r, doc FROM m WHERE doc ->> ''u'' IS NOT NULL'),
-		('f_t', 'SELECT DISTINCT t, pk, r FROM m, jsonb_array_elements_text(doc -> ''t'') t'),
+		('f_q', 'SELECT doc ->> ''k'', pk, r, doc ->> ''u'', note FROM m WHERE true'),
+		('f_k', 'SELECT doc ->> ''k'', pk, r FROM m'),
+		('f_p', 'SELECT doc ->> ''k'', pk, r, doc ->> ''u'', note FROM m'),
+		('f_d', 'SELECT doc ->> ''u'', pk, r, doc FROM m'),
+		('f_t', 'SELECT DISTINCT t, pk, r FROM m, jsonb_array_elements_text(CASE WHEN jsonb_typeof(doc -> ''t'') = ''array'' THEN doc -> ''t'' WHEN jsonb_typeof(doc -> ''t'') <> ''null'' THEN jsonb_build_array(doc -> ''t'') END) t'),
 		('f_u', 'SELECT doc ->> ''u'', pk, r FROM m WHERE doc ->> ''u'' IS NOT NULL'),
-		('f_r', 'SELECT r, doc ->> ''k'', pk FROM m WHERE doc ->> ''k'' IS NOT NULL'),
+		('f_r', 'SELECT r, doc ->> ''k'', pk FROM m'),
+		('f_e', 'SELECT doc ->> ''k'', pk, r FROM m WHERE doc ->> ''k'' IS NOT NULL'),
 		('f_v', 'SELECT r, doc ->> ''u'', pk FROM m WHERE doc ->> ''u'' IS NOT NULL'),
-		('f_i', 'SELECT (doc ->> ''n'')::int, pk, r FROM m WHERE jsonb_typeof(doc -> ''n'') = ''number'''),
-		('f_w', 'SELECT doc ->> ''k'', pk, r FROM m WHERE (doc -> ''live'')::boolean AND doc ->> ''k'' IS NOT NULL')) v (name, recompute)
+		('f_i', 'SELECT (doc ->> ''n'')::int, pk, r FROM m WHERE doc ->> ''n'' IS NULL OR jsonb_typeof(doc -> ''n'') = ''number'''),
+		('f_w', 'SELECT doc ->> ''k'', pk, r FROM m WHERE (doc -> ''live'')::boolean')) v (name, recompute)
 	LOOP
 		side := side || format('SELECT ''%1$s missing'' AS what, x::text AS entry FROM (%2$s EXCEPT ALL SELECT * FROM %1$s) x', e.name, e.recompute)
 			|| format('SELECT ''%1$s extra'', x::text FROM (SELECT * FROM %1$s EXCEPT ALL %2$s) x', e.name, e.recompute);

@@ -70,7 +70,7 @@ $$ SELECT CASE WHEN v ~ '^\s*[-+]?[0-9]+(\.[0-9]+)?\s*$' THEN v::numeric END $$;
 CREATE FUNCTION as_date(v text) RETURNS date IMMUTABLE LANGUAGE sql AS
 $$ SELECT CASE WHEN v IN ('2024-01-31', '2023-12-01') THEN v::date END $$;
 CREATE FUNCTION elements(v jsonb) RETURNS SETOF jsonb IMMUTABLE LANGUAGE sql AS
-$$ SELECT jsonb_array_elements(CASE jsonb_typeof(v) WHEN 'array' THEN v ELSE jsonb_build_array(v) END) $$;
+$$ SELECT jsonb_array_elements(CASE WHEN jsonb_typeof(v) = 'array' THEN v WHEN jsonb_typeof(v) <> 'null' THEN jsonb_build_array(v) END) $$;
 
 -- One action that a trigger can take. Deeper than two triggers there is none.
 CREATE FUNCTION act(what text, own int, i int) RETURNS void LANGUAGE plpgsql AS
@@ -295,12 +295,16 @@ my %index = (
 	i_deno => [ q('i_deno', 'fact', '{k}', 'denormalized'), q(SELECT doc #>> '{k}' AS k, pk, doc FROM fact) ],
 	i_comp => [
 		q('i_comp', 'fact', '{k,n::int}', on_mismatch => 'skip'),
-		q(SELECT doc #>> '{k}' AS k, as_int(doc #>> '{n}') AS n, pk FROM fact)
+		q(SELECT doc #>> '{k}' AS k, as_int(doc #>> '{n}') AS n, pk FROM fact
+			WHERE doc #>> '{n}' IS NULL OR as_int(doc #>> '{n}') IS NOT NULL)
 	],
-	i_num => [ q('i_num', 'fact', '{n::numeric}', on_mismatch => 'skip'), q(SELECT as_numeric(doc #>> '{n}') AS n, pk FROM fact) ],
+	i_num => [
+		q('i_num', 'fact', '{n::numeric}', on_mismatch => 'skip'),
+		q(SELECT as_numeric(doc #>> '{n}') AS n, pk FROM fact WHERE doc #>> '{n}' IS NULL OR as_numeric(doc #>> '{n}') IS NOT NULL)
+	],
 	i_date => [
 		q('i_date', 'fact', '{d::date}', 'denormalized', on_mismatch => 'skip'),
-		q(SELECT as_date(doc #>> '{d}') AS d, pk, doc FROM fact)
+		q(SELECT as_date(doc #>> '{d}') AS d, pk, doc FROM fact WHERE doc #>> '{d}' IS NULL OR as_date(doc #>> '{d}') IS NOT NULL)
 	],
 	i_tags => [
 		q('i_tags', 'fact', '{tags[*]}', include => '{v}'),
@@ -313,9 +317,10 @@ my %index = (
 	],
 	i_tagnum => [
 		q('i_tagnum', 'fact', '{"tags[*]::int AS t"}', on_mismatch => 'skip'),
-		q(SELECT DISTINCT as_int(e #>> '{}') AS e, pk FROM fact, elements(doc #> '{tags}') e)
+		q(SELECT DISTINCT as_int(e #>> '{}') AS e, pk FROM fact, elements(doc #> '{tags}') e
+			WHERE e #>> '{}' IS NULL OR as_int(e #>> '{}') IS NOT NULL)
 	],
-	i_json => [ q('i_json', 'fact', '{j::jsonb}'), q(SELECT nullif(doc #> '{j}', 'null') AS j, pk FROM fact) ],
+	i_json => [ q('i_json', 'fact', '{j::jsonb}'), q(SELECT doc #> '{j}' AS j, pk FROM fact) ],
 	i_col => [ q('i_col', 'fact', '{@grp,k}', include => '{@note}'), q(SELECT grp, doc #>> '{k}' AS k, pk, note FROM fact) ],
 	i_pk => [ q('i_pk', 'fact', '{k,@pk}', include => '{v}'), q(SELECT doc #>> '{k}' AS k, pk, doc #>> '{v}' FROM fact) ],
 	i_filter => [
@@ -334,24 +339,25 @@ my %index = (
 	i_uniq => [ q('i_uniq', 'uniq', '{k}', is_unique => true, include => '{v}'), q(SELECT doc #>> '{k}' AS k, pk, doc #>> '{v}' FROM uniq) ],
 );
 my @names = sort keys %index;
+my %sparse = map { $_ => /^i_uniq$/ || chance(0.3) } @names;
 
-# The arguments of create(), of which some, by the seed, make an index table that is partitioned.
-sub with_partitions
+# The arguments of create(), of which some, by the seed, make an index table that is partitioned, or sparse.
+sub arguments_of
 {
-	my $args = $index{ $_[0] }[0];
+	my $args = $index{ $_[0] }[0] . ($sparse{ $_[0] } && $_[0] ne 'i_uniq' ? ', sparse => true' : '');
 	my ($key) = $args =~ /'\{(.*?)\}'/;
 	return $args . Oracle::partitions('n', -5, 2, 4) if $key =~ /\bn::int$/;
 	return $args . Oracle::partitions('k', '1', 'a', 'b', 'z') if $key =~ /(^|,)k(,|$)/;
 	return $args . pick('', ', partitions => 1', ', partitions => 3');
 }
 
-# Compared as text, because 1 and 1.0 are equal as numbers; without rows that have no key. The index tables themselves must not answer for the fact table.
+# Compared as text, because 1 and 1.0 are equal as numbers; if it is sparse, without rows that lack a key field. The index tables themselves must not answer for the fact table.
 my @drift;
 for my $name (@names)
 {
 	my ($args, $recompute) = @{ $index{$name} };
-	$setup .= 'SELECT indextable.create(' . with_partitions($name) . ");\n";
-	my $expected = "SELECT x::text FROM ($recompute) x WHERE " . not_null($recompute);
+	$setup .= 'SELECT indextable.create(' . arguments_of($name) . ");\n";
+	my $expected = "SELECT x::text FROM ($recompute) x" . ($sparse{$name} ? ' WHERE ' . not_null($recompute) : '');
 	push @drift, "(SELECT '$name missing ' || r FROM ($expected EXCEPT ALL SELECT entry::text FROM $name entry) d(r))",
 	  "(SELECT '$name extra ' || r FROM (SELECT entry::text FROM $name entry EXCEPT ALL $expected) d(r))";
 }
@@ -370,7 +376,7 @@ sub not_null
 {
 	my %named = map { $_ => 1 } $_[0] =~ /\bAS ([kendjv])\b/g;
 	$named{grp} = 1 if $_[0] =~ /SELECT grp/;
-	return join(' AND ', map { "x.$_ IS NOT NULL" } sort keys %named) || die $_[0];
+	return join(' AND ', map { $_ eq 'j' ? "x.j <> 'null'" : "x.$_ IS NOT NULL" } sort keys %named) || die $_[0];
 }
 
 # ---- the statements
@@ -464,7 +470,7 @@ my $on_fact = sub {
 		},
 		sub {
 			my $name = pick(grep { $index{$_}[1] =~ /FROM fact/ && !/^i_(norm|tags)$/ } @names);
-			return "DO \$c\$ BEGIN PERFORM indextable.drop('$name'); PERFORM indextable.create(" . with_partitions($name) . "); END \$c\$";
+			return "DO \$c\$ BEGIN PERFORM indextable.drop('$name'); PERFORM indextable.create(" . arguments_of($name) . "); END \$c\$";
 		},
 	)->();
 };

@@ -125,13 +125,13 @@ SQL
 # ---- the oracle
 
 my %recompute = (
-	'app.f_k' => q(SELECT doc ->> 'k', pk FROM app.f WHERE doc ->> 'k' IS NOT NULL),
+	'app.f_k' => q(SELECT doc ->> 'k', pk FROM app.f),
 	'app.f_c' => q(SELECT doc ->> 'k', pk FROM app.f),
 	'app.f_u' => q(SELECT doc ->> 'v', pk FROM app.f WHERE doc ->> 'v' IS NOT NULL),
-	'app.f_p' => q(SELECT (doc ->> 'n')::int, doc ->> 'k', pk, doc ->> 'v', note FROM app.f WHERE note <> 'n1' AND doc ->> 'k' IS NOT NULL),
+	'app.f_p' => q(SELECT (doc ->> 'n')::int, doc ->> 'k', pk, doc ->> 'v', note FROM app.f WHERE note <> 'n1'),
 	'app.f_t' => q(SELECT DISTINCT e, pk, (doc ->> 'n')::int FROM app.f, jsonb_array_elements_text(doc -> 'tags') e),
-	'app.f_d' => q(SELECT doc ->> 'v', pk, doc FROM app.f WHERE doc ->> 'v' IS NOT NULL),
-	'app.f_a' => q(SELECT doc ->> 'k', pk FROM app.f WHERE doc ->> 'k' IS NOT NULL),
+	'app.f_d' => q(SELECT doc ->> 'v', pk, doc FROM app.f),
+	'app.f_a' => q(SELECT doc ->> 'k', pk FROM app.f),
 	'app.f_af' => q(SELECT DISTINCT e, pk, note FROM app.f, jsonb_array_elements_text(doc -> 'tags') e WHERE note <> 'n1'),
 	'"An ""Own"""."Key of it"' => q(SELECT "Doc" ->> 'k', "B", a FROM "An ""Own"""."Fact 'x'" WHERE a > 0),
 	'"An ""Own"""."Later of ""it"""' => q(SELECT ("Doc" ->> 'n')::int, "B", a, "B" FROM "An ""Own"""."Fact 'x'"),

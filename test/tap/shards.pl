@@ -76,9 +76,9 @@ SELECT indextable.create('f_t', 'f', '{t[*]}', include => '{u,@note}');
 COMMIT;
 CREATE VIEW drift AS
 WITH f AS MATERIALIZED (SELECT id, doc, note FROM f),
-	k AS (SELECT doc ->> 'k', id FROM f WHERE doc ->> 'k' IS NOT NULL),
+	k AS (SELECT doc ->> 'k', id FROM f),
 	u AS (SELECT (doc ->> 'u')::int, id FROM f WHERE doc ->> 'u' IS NOT NULL),
-	d AS (SELECT doc ->> 'k', (doc ->> 'u')::int, id, doc FROM f WHERE doc ->> 'k' IS NOT NULL AND doc ->> 'u' IS NOT NULL),
+	d AS (SELECT doc ->> 'k', (doc ->> 'u')::int, id, doc FROM f),
 	t AS (SELECT DISTINCT e, id, doc ->> 'u', note FROM f, jsonb_array_elements_text(doc -> 't') e)
 SELECT 'f_k missing' AS what, count(*) AS n FROM (TABLE k EXCEPT ALL TABLE f_k) x
 UNION ALL SELECT 'f_k extra', count(*) FROM (TABLE f_k EXCEPT ALL TABLE k) x
