@@ -16,6 +16,9 @@ my %FIELD = (
 	'tags[*]' => [ q({tags}), q(e #>> '{}') ], 'marks[*]' => [ q({marks}), q(e #>> '{}') ], 'items[*].name' => [ q({items}), q(e #>> '{name}') ],
 );
 
+# The texts of those that are cast, which are NULL where the field is; another one may be no value of the type.
+my %TEXT = ('n::int AS m' => q(doc #>> '{n}'), 'n::int AS g' => q(doc #>> '{n}'), 'd::date' => q(doc #>> '{d}'));
+
 # Which rows an index table on_mismatch => 'error' rejects, by its key field.
 my $no_int = q(doc #>> '{n}' IS NOT NULL AND soak.as_int(doc #>> '{n}') IS NULL);
 my %REJECTED = ('n::int AS m' => $no_int, 'n::int AS g' => $no_int, k => q(octet_length(doc #>> '{k}') > 2000));
@@ -47,15 +50,22 @@ sub settle
 sub definition
 {
 	my ($s, $index) = @_;
-	my $rows = $s->select($s->{parent} ? 'none' : 'rows', "SELECT d.state, d.problem, d.strategy, d.maintenance, array_to_json(d.key), array_to_json(d.include), d.filter, d.on_mismatch, f.queue, f.spare
+	my $rows = $s->select($s->{parent} ? 'none' : 'rows', "SELECT d.state, d.problem, d.strategy, d.maintenance, array_to_json(d.key), array_to_json(d.include), d.filter, d.on_mismatch, d.sparse::int, f.queue, f.spare
 		FROM indextable_internal.definition d JOIN indextable_internal.fact f USING (fact_table) WHERE d.index_table = to_regclass('public.$index') AND d.replaces IS NULL") || return;
 	return {} if !@$rows;
 	my %d;
-	@d{qw(state problem strategy maintenance key include filter on_mismatch queue spare)} = @{ $rows->[0] };
+	@d{qw(state problem strategy maintenance key include filter on_mismatch sparse queue spare)} = @{ $rows->[0] };
 	$d{$_} = [ map { s/\\(.)/$1/gr } ($d{$_} // '') =~ /"((?:[^"\\]|\\.)*)"/g ] for qw(key include);
 	($d{fact}) = kind_of($index);
 	$d{index} = $index;
 	return \%d;
+}
+
+# has_entry: the SQL that says of a key field that a row, or an element, has an entry, as far as it goes by this field
+sub has_entry
+{
+	my ($d, $field, $sql) = @_;
+	return $d->{sparse} ? "$sql IS NOT NULL" : $TEXT{$field} ? "($TEXT{$field} IS NULL OR $sql IS NOT NULL)" : ();
 }
 
 # expected: the entries that it has to hold, as text. unsettled: rows to leave out
@@ -73,17 +83,17 @@ sub expected
 			$sql = 'm.e';
 		}
 		push @columns, $sql;
-		push @where, "$sql IS NOT NULL";
+		push @where, has_entry($d, $field, $sql);
 		$named{$1} = 1 if $field =~ /^@(\w+)$/;
 
 		# what is too long for a key, where it does not refuse the write
-		push @where, "octet_length($sql) <= 2000" if $field =~ /^[ku]$/ && ($d->{on_mismatch} eq 'skip' || $d->{maintenance} eq 'async');
+		push @where, "coalesce(octet_length($sql), 0) <= 2000" if $field =~ /^[ku]$/ && ($d->{on_mismatch} eq 'skip' || $d->{maintenance} eq 'async');
 	}
 	push @columns, grep { !$named{$_} } @{ $FACT{ $d->{fact} }{pk} };
 	push @columns, $d->{strategy} eq 'denormalized' ? 'doc' : map { $FIELD{$_} // die "Check.pm has no field $_\n" } @{ $d->{include} };
 	push @where, "($d->{filter})" if defined $d->{filter};
 	my $n = 0;
-	return 'SELECT x::text AS entry FROM (SELECT ' . join(', ', map { $n++; "$_ AS c$n" } @columns) . " FROM $from$element WHERE " . join(' AND ', @where) . ') x';
+	return 'SELECT x::text AS entry FROM (SELECT ' . join(', ', map { $n++; "$_ AS c$n" } @columns) . " FROM $from$element" . (@where ? ' WHERE ' . join(' AND ', @where) : '') . ') x';
 }
 
 # comparison: the SQL whose rows are what is missing and what is too much. Of an asynchronous index table without the
@@ -141,14 +151,14 @@ sub look_up
 	my ($field) = @{ $d->{key} };
 	my $name = $field =~ /AS (\w+)$/ ? $1 : $field =~ /(\w+)(?:\[\*\])?(?:::\w+)?$/ ? $1 : die $field;
 	my $at = int(rand(500));
-	my $keys = $s->select('rows', "SELECT to_jsonb(k) FROM (SELECT $name FROM $index OFFSET $at LIMIT 1) t(k)") || return;
+	my $keys = $s->select('rows', "SELECT to_jsonb(k) FROM (SELECT $name FROM $index WHERE $name IS NOT NULL OFFSET $at LIMIT 1) t(k)") || return;
 	return 1 if !@$keys;
 	my $key = $s->{dbh}->quote("{\"$name\": $keys->[0][0]}");
 	my $pk = join ', ', @{ $FACT{ $d->{fact} }{pk} };
 	my $sql = $FIELD{$field};
 	my $condition = ref $sql ? "EXISTS (SELECT FROM soak.elements(doc #> '$sql->[0]') e WHERE $sql->[1] = k.k)" : "$sql = k.k";
 	my $type = $field =~ /::(int|date)/ ? $1 : $field =~ /^@(id|n)$/ ? 'int' : 'text';
-	my @others = map { ref $FIELD{$_} ? "EXISTS (SELECT FROM soak.elements(doc #> '$FIELD{$_}[0]') e WHERE $FIELD{$_}[1] IS NOT NULL)" : "$FIELD{$_} IS NOT NULL" } @{ $d->{key} }[ 1 .. $#{ $d->{key} } ];
+	my @others = map { ref $FIELD{$_} ? "EXISTS (SELECT FROM soak.elements(doc #> '$FIELD{$_}[0]') e" . join('', map { " WHERE $_" } has_entry($d, $_, $FIELD{$_}[1])) . ')' : has_entry($d, $_, $FIELD{$_}) } @{ $d->{key} }[ 1 .. $#{ $d->{key} } ];
 	my $where = join ' AND ', $condition, @others, defined $d->{filter} ? "($d->{filter})" : ();
 	my $with = "WITH k AS MATERIALIZED (SELECT ($key\::jsonb ->> '$name')::$type AS k), found AS MATERIALIZED (SELECT $pk FROM indextable.lookup(NULL::$d->{fact}, '$index', $key)), "
 	  . "expected AS MATERIALIZED (SELECT $pk FROM k, $d->{fact} WHERE $where)";

@@ -134,7 +134,7 @@ sub alter
 		$unique || !enabled('async') ? () : (3, 'maintenance => ' . pick(q('async'), q('transactional'))),
 		2, sub { my @i = @{ pick(@includes) }; "strategy => 'partial', include => " . (@i ? Model::array_of(@i) : "'{v}'") }->(),
 		1, q(strategy => 'normalized', include => '{}'), 1, q(strategy => 'denormalized', include => '{}'),
-		3, 'filter => $f$' . pick(@filters) . '$f$', 1, 'partitions => ' . between(1, 4));
+		3, 'filter => $f$' . pick(@filters) . '$f$', 1, 'partitions => ' . between(1, 4), $unique ? () : (1, 'sparse => ' . pick(qw(true false))));
 	return chance(0.3) ? ("SELECT indextable.alter('$index', $what, populate => false)", "CALL indextable.rebuild('$index')") : ("SELECT indextable.alter('$index', $what)");
 }
 

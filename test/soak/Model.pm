@@ -121,7 +121,7 @@ sub create_sql
 	  . ($kind->{strategy} ? ", strategy => '$kind->{strategy}'" : '')
 	  . ($kind->{include} ? ', include => ' . array_of(@{ $kind->{include} }) : '')
 	  . $filter . ", maintenance => '$maintenance'"
-	  . ($kind->{is_unique} ? ', is_unique => true' : '')
+	  . ($kind->{is_unique} ? ', is_unique => true' : chance(0.25) ? ', sparse => true' : '')
 	  . ($kind->{on_mismatch} ? ", on_mismatch => '$kind->{on_mismatch}'" : '')
 	  . ($kind->{options} ? pick(@{ $kind->{options} }) : chance(0.2) ? ', partitions => ' . between(1, 4) : '')
 	  . ($more // '') . ')';

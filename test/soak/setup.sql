@@ -2,20 +2,21 @@
 
 CREATE SCHEMA soak;
 
--- Documents follow from a number. k is missing, null, text or a number (1 and 1.0); u and marks are rarely the same for
+-- Documents follow from a number. Nearly a third of the fields are missing or null, of another type, or an empty array: k is
+-- missing, null, text or a number (1 and 1.0); u and marks are rarely the same for
 -- two numbers; n is now and then no integer, d no date, k too long for a key, wide too wide for an index, pad TOASTed.
 CREATE FUNCTION soak.fields(i int) RETURNS jsonb IMMUTABLE PARALLEL SAFE LANGUAGE sql AS
 $$
 SELECT jsonb_build_object(
-	'k', CASE WHEN i % 1997 = 0 THEN to_jsonb(repeat('long', 700)) WHEN i % 11 = 0 THEN NULL WHEN i % 11 = 1 THEN to_jsonb(i % 4)
+	'k', CASE WHEN i % 1997 = 0 THEN to_jsonb(repeat('long', 700)) WHEN i % 11 = 0 OR i % 11 = 5 THEN NULL WHEN i % 11 = 1 THEN to_jsonb(i % 4)
 		WHEN i % 11 = 2 THEN to_jsonb((i % 4)::numeric(4, 1)) ELSE to_jsonb('k' || i % 97) END,
-	'n', CASE WHEN i % 499 = 0 THEN to_jsonb('x' || i % 3) WHEN i % 9 = 0 THEN NULL ELSE to_jsonb(i % 50) END,
-	'v', 'v' || i % 7,
+	'n', CASE WHEN i % 499 = 0 THEN to_jsonb('x' || i % 3) WHEN i % 9 < 3 THEN NULL ELSE to_jsonb(i % 50) END,
+	'v', CASE WHEN i % 17 > 4 THEN 'v' || i % 7 END,
 	'u', CASE WHEN i % 7 > 0 THEN 'u' || i END,
 	'marks', jsonb_build_array('a' || i, 'b' || i / 2),
-	'tags', CASE i % 13 WHEN 0 THEN '[]'::jsonb WHEN 1 THEN '"t1"' WHEN 2 THEN NULL ELSE jsonb_build_array('t' || i % 5, 't' || i % 3, i % 4) END,
-	'items', jsonb_build_array(jsonb_build_object('name', 'm' || i % 4), jsonb_build_object('name', 'm' || i % 6, 'z', 1), i % 2),
-	'd', CASE WHEN i % 211 = 0 THEN 'yesterday' WHEN i % 223 = 0 THEN '2024-02-30' ELSE '2024-01-' || 10 + i % 19 END,
+	'tags', CASE i % 13 WHEN 0 THEN '[]'::jsonb WHEN 1 THEN '"t1"' WHEN 2 THEN NULL WHEN 3 THEN '[null, "t2"]' ELSE jsonb_build_array('t' || i % 5, 't' || i % 3, i % 4) END,
+	'items', CASE i % 10 WHEN 0 THEN '[]'::jsonb WHEN 1 THEN NULL WHEN 2 THEN '"none"' ELSE jsonb_build_array(jsonb_build_object('name', 'm' || i % 4), jsonb_build_object('name', 'm' || i % 6, 'z', 1), i % 2) END,
+	'd', CASE WHEN i % 19 < 4 THEN NULL WHEN i % 211 = 0 THEN 'yesterday' WHEN i % 223 = 0 THEN '2024-02-30' ELSE '2024-01-' || 10 + i % 19 END,
 	'wide', CASE WHEN i % 4999 = 0 THEN repeat(md5(i::text), 100) ELSE 'w' || i % 5 END,
 	'pad', CASE WHEN i % 101 = 0 THEN repeat(md5(i::text), 90) END)
 $$;
@@ -34,7 +35,7 @@ $$ SELECT CASE WHEN v ~ '^[-+]?[0-9]{1,9}$' THEN v::int END $$;
 CREATE FUNCTION soak.as_date(v text) RETURNS date IMMUTABLE LANGUAGE sql AS
 $$ SELECT CASE WHEN v ~ '^2024-01-[0-9]{2}$' THEN v::date END $$;
 CREATE FUNCTION soak.elements(v jsonb) RETURNS SETOF jsonb IMMUTABLE LANGUAGE sql ROWS 3 AS
-$$ SELECT jsonb_array_elements(CASE jsonb_typeof(v) WHEN 'array' THEN v ELSE jsonb_build_array(v) END) $$;
+$$ SELECT jsonb_array_elements(CASE WHEN jsonb_typeof(v) = 'array' THEN v WHEN jsonb_typeof(v) <> 'null' THEN jsonb_build_array(v) END) $$;
 
 -- All have the columns id, r, n, doc, note, x, b; their order differs, also from one partition to the next.
 CREATE TABLE soak.grp (name text PRIMARY KEY);

@@ -63,13 +63,16 @@ sub field { return $FIELD{ $_[0] }; }
 
 # ---- documents
 
-my %missing = (0 => 0, 1 => 0.04, 2 => 0.3);
+# by how sparse documents are: how many fields are missing, and how many of the others are odd: JSON null, of another type, no
+# array, an empty one
+my %missing = (0 => 0, 1 => 0.04, 2 => 0.15);
+my %odd = (0 => 0, 1 => 0.06, 2 => 0.2);
 
 # value FIELD-like member: what a document has there
 sub member
 {
 	my ($w, $name) = @_;
-	my $odd = $w->{sparse} && chance(0.06);
+	my $odd = chance($odd{ $w->{sparse} });
 	if ($name eq 'k') { return $odd ? pick(1, JSON::PP::true, undef, { x => 1 }, [ 1, 2 ], '', 'null') : pick(qw(a a b b c d B ä 1)); }
 	if ($name eq 't') { return $odd ? pick(1, undef, [], {}, [ 'Genoa' ]) : pick(qw(Genoa Genoa Genoa Oslo Rome), 'town ' . between(1, 9)); }
 	if ($name eq 'i') { return $odd ? pick('2', '03', ' 4 ', undef) : between(-1, 5); }
@@ -126,7 +129,7 @@ sub document
 sub new_world
 {
 	my ($seed) = @_;
-	my $w = { seed => $seed, sparse => pick(0, 0, 1, 1, 1, 2), arrays => chance(0.4), strings => chance(0.5), zoneless => pick(0, 0, 0.005, 1), unique => 1, rows => pick(40, 80, 150), indexes => [], facts => {} };
+	my $w = { seed => $seed, sparse => pick(0, 1, 1, 2, 2, 2), arrays => chance(0.4), strings => chance(0.5), zoneless => pick(0, 0, 0.005, 1), unique => 1, rows => pick(40, 80, 150), indexes => [], facts => {} };
 	my $number = 0;
 	foreach my $fact ('f', 'g')
 	{
@@ -240,6 +243,7 @@ sub index_table
 	if (chance(0.1)) { push @arguments, "maintenance => 'async'"; $i->{async} = 1; }
 	elsif (grep { $_ eq 'u' } @key and chance(0.7)) { push @arguments, 'is_unique => true'; }
 	push @arguments, 'partitions => ' . between(1, 3) if $FIELD{ $key[0] }{type} !~ /jsonb/ && chance(0.15);
+	push @arguments, 'sparse => true' if !grep({ /^is_unique/ } @arguments) && chance(0.25);
 	$i->{sql} = "SELECT indextable.create('$i->{name}', '$f->{name}', " . join(', ', $list->(@key), @arguments) . ')';
 	push @{ $f->{indexes} }, $i;
 	return $i;
@@ -461,7 +465,7 @@ sub ddl
 		[ 1, index_table($w, $f)->{sql} ], [ 1, index_table($w, $f)->{sql} ],
 		[ 1, "SELECT indextable.alter('$i->{name}', maintenance => 'async')" ], [ 1, "SELECT indextable.alter('$i->{name}', maintenance => 'transactional')" ],
 		[ 1, "SELECT indextable.alter('$i->{name}', strategy => 'normalized')" ], [ 1, "SELECT indextable.alter('$i->{name}', include => ARRAY['" . $FIELD{ pick(qw(note n k)) }{spec} . "'])" ],
-		[ 1, "SELECT indextable.alter('$i->{name}', filter => 'v > 2')" ], [ 1, "SELECT indextable.alter('$i->{name}', filter => '')" ],
+		[ 1, "SELECT indextable.alter('$i->{name}', filter => 'v > 2')" ], ($i->{sql} =~ /is_unique/ ? () : [ 1, "SELECT indextable.alter('$i->{name}', sparse => " . pick(qw(true false)) . ')' ]), [ 1, "SELECT indextable.alter('$i->{name}', filter => '')" ],
 		[ 0, "CALL indextable.rebuild('$i->{name}')" ], [ 0, "SELECT indextable.drain()" ],
 		[ 1, "ALTER TABLE $i->{name} RENAME TO renamed", "ALTER TABLE renamed RENAME TO $i->{name}" ],
 		[ 1, "ALTER TABLE $name ADD COLUMN extra$n int DEFAULT 1" ], [ 1, "ALTER TABLE $name ADD COLUMN extra$n int", "ALTER TABLE $name DROP COLUMN extra$n" ],
