@@ -447,9 +447,10 @@ compare_rows(IndexTableScan *scan, TupleTableSlot *entry, IndexTableScan *part)
 	for (int own = scan->plan.nequal; own < scan->def->nident; own++, other++)
 	{
 		bool		isnull;
-		int			order = ApplySortComparator(slot_getattr(entry, scan->def->ident[own], &isnull), false,
-												slot_getattr(part->entry, part->def->ident[other], &isnull), false,
-												&scan->def->ident_sort[own]);
+		bool		other_isnull;
+		Datum		value = slot_getattr(entry, scan->def->ident[own], &isnull);
+		Datum		other_value = slot_getattr(part->entry, part->def->ident[other], &other_isnull);
+		int			order = ApplySortComparator(value, isnull, other_value, other_isnull, &scan->def->ident_sort[own]);
 
 		if (order != 0)
 			return scan->plan.backward ? -order : order;
