@@ -291,8 +291,8 @@ SQL
 ok($writers->finish, 'writers were not disturbed') || diag($written);
 is($wrong, '', 'right as soon as it is built');
 in_step("rebuilt while rows were written, in $rounds rounds");
-is(sql(q{SET indextable.planner = off; SELECT count(*) FROM ((SELECT k, u, id FROM f_n EXCEPT ALL SELECT doc ->> 'k', (doc ->> 'u')::int, id FROM f WHERE doc ? 'k' AND doc ? 'u')
-	UNION ALL (SELECT doc ->> 'k', (doc ->> 'u')::int, id FROM f WHERE doc ? 'k' AND doc ? 'u' EXCEPT ALL SELECT k, u, id FROM f_n)) x}), '0', 'and built so');
+is(sql(q{SET indextable.planner = off; SELECT count(*) FROM ((SELECT k, u, id FROM f_n EXCEPT ALL SELECT doc ->> 'k', (doc ->> 'u')::int, id FROM f)
+	UNION ALL (SELECT doc ->> 'k', (doc ->> 'u')::int, id FROM f EXCEPT ALL SELECT k, u, id FROM f_n)) x}), '0', 'and built so');
 is(sql("SELECT string_agg(DISTINCT state, ' ') FROM indextable.index_tables WHERE fact_table::text = 'f'"), 'active', 'all are active');
 sql("SELECT indextable.alter('f_n', include => '{t}', populate => false)");
 fails("BEGIN; CALL indextable.rebuild('f_n')", qr/25001: .*transaction block/, 'not in a transaction block');

@@ -171,7 +171,7 @@ for my $sql (@changes)
 }
 is($new->safe_psql('later', $catalog{'rejected rows'}), $before{later}{'rejected rows'}, 'the rejected row still is');
 $new->safe_psql('later', q(UPDATE f SET doc = doc || '{"j": 5}' WHERE pk = 5; SELECT indextable.drain()));
-is($new->safe_psql('later', 'TABLE f_j; TABLE indextable.rejected'), '5|5', 'and is mended');
+is($new->safe_psql('later', 'SELECT * FROM f_j WHERE j IS NOT NULL; TABLE indextable.rejected'), '5|5', 'and is mended');
 
 # that of 1.1, as it is and updated
 for my $update ('', 'ALTER EXTENSION indextable UPDATE')

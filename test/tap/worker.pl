@@ -137,7 +137,7 @@ SELECT count(*), count(*) FILTER (WHERE r IS DISTINCT FROM h_at) FROM h_at FULL 
 SQL
 	$node->safe_psql('two', q(UPDATE h SET doc = doc || '{"n": "no"}' WHERE pk = 3; UPDATE h SET doc = doc || '{"n": 4}' WHERE pk = 4));
 	ok(drained($node, 'two'), 'rejected under the settings of the database');
-	is($node->safe_psql('two', 'SELECT primary_key, sqlstate FROM indextable.rejected; SELECT n, pk FROM h_n'), "{3}|22P02\n4|4", 'a row is rejected, another is not');
+	is($node->safe_psql('two', 'SELECT primary_key, sqlstate FROM indextable.rejected; SELECT n, pk FROM h_n WHERE n IS NOT NULL OR pk = 3'), "{3}|22P02\n4|4", 'a row is rejected, another is not');
 	unlike(slurp_file($node->logfile), qr/indextable worker.*(ERROR|PANIC)/, 'no worker had an error');
 }
 $node->safe_psql('postgres', 'ALTER DATABASE two RESET ALL');
