@@ -34,14 +34,17 @@ extern char *told_remaking(List *undefined);
  * can answer by itself.
  */
 
-/* The bit of a record, and of rows that lack an entry though their first so many key fields are not null. */
+/* The bit of a record, and those of entries that were skipped, and of totals that lack a value or a row of a group. */
 #define LACKING_BIT(record)	((uint32) 1 << (record))
-#define LACKS_ENTRY(fields)	LACKING_BIT(Min(fields, 25))
+#define SKIPPED_BIT(def)	LACKING_BIT(Min((def)->nkeys, 25))
+#define SUM_LACKS_BIT(def)	SKIPPED_BIT(def)
+#define GROUP_LACKS_BIT(def)	LACKING_BIT(Min((def)->nkeys + 1, 25))
 /*
  * The bits of rows that have another value than an array where the elements of one are looked for,
  * of rows that have an element that is no string, of rows whose elements are not one
  * for each of an array, of rows that have a time without a zone of its own in a field with a zone,
- * of rows that have an array or an object where a key has its text, and of all that being recorded.
+ * of rows that have an array or an object where a key has its text or an array on the way to it, and of
+ * all that being recorded.
  */
 #define NO_ARRAY_BIT		((uint32) 1 << 26)
 #define NO_STRING_BIT		((uint32) 1 << 27)
@@ -51,7 +54,8 @@ extern char *told_remaking(List *undefined);
 #define VALUE_BITS			(NO_ARRAY_BIT | NO_STRING_BIT | UNEVEN_BIT | ZONELESS_BIT | CONTAINER_BIT)
 #define VALUES_RECORDED		((uint32) 1 << 31)
 
-extern bool index_table_complete(IndexDef *def, int fields, Snapshot snapshot);
+extern bool index_table_complete(IndexDef *def, Snapshot snapshot);
+extern bool totals_complete(IndexDef *def, bool sums, Snapshot snapshot);
 extern bool index_table_has_none(IndexDef *def, uint32 values, Snapshot snapshot);
 extern uint32 lacking_unrecorded(IndexDef *def, uint32 lacking, Snapshot snapshot);
 extern bool lacking_is_news(IndexDef *def, uint32 lacking);

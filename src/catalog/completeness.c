@@ -1,38 +1,33 @@
 /*-------------------------------------------------------------------------
  *
  * completeness.c
- *	  Records that fact rows lack entries, and tells which queries an index table can
- *	  answer by itself.
+ *	  Records that fact rows have values which entries do not tell as a query reads them, or
+ *	  that were skipped, and tells which queries an index table can answer by itself.
  *
- * A row has no entry in a sparse index table if one of its key fields is null.  Of one that is not
- * sparse, only skipped values and kinds of values are recorded.  Under on_mismatch => 'skip' a
- * value that cannot be a key costs it one, too, and so does a JSON null in a field of type
- * jsonb, which is no key although SQL takes it for a value.  So what an index table on
- * (town, last_name) has for a town are all rows of that town only if no row has a town and
- * lacks an entry.
- *
- * The table completeness of the catalog has a row (index table, k) if some fact row
- * lacks an entry, though its first k key fields are not null.  A multi-valued field is
- * null if it has no elements; otherwise the row should have an entry for each element
- * that differs from the others.  A row that the filter of the index table leaves out does
- * not count.  A row (index table, NULL) says that all of this is recorded.  So if a
- * snapshot sees the latter, and no row with a k of at least n, then every fact row that it
- * sees and whose first n key fields are not null has its entries; if n is 0, that is every
- * row.  Rejected rows of an asynchronous index table are noted elsewhere.
+ * A row has no entry in a sparse index table if one of its key fields is null; of one that is not
+ * sparse, every row has its entries.  That is not recorded: the conditions of a query say which rows it
+ * asks for.  What no condition says is recorded in the table completeness of the catalog.  A row
+ * (index table, number of key fields) says that some fact row lacks an entry because a value in it was
+ * skipped, under on_mismatch => 'skip'.  Of totals it says that a sum lacks a value, and a row with a
+ * number greater by one that a group lacks a row.  Rows with lower numbers are left from version 1.1.
+ * A row (index table, NULL) says that all of this is recorded.  So if a snapshot sees the latter, and no
+ * row of the former kind, then every fact row that it sees has the entries that it should have.
+ * Rejected rows of an asynchronous index table are noted elsewhere.
  *
  * Another row (index table, 30) says that some row had, or has, an array or an object at
- * a place of which a key has the text, or within an array that a [*] leads into.  Conditions
- * look into these, while a key does not tell what is in them.  A row (index table, 29) says
- * so of a time without a zone of its own, in a field of a type with a zone: entries have it
- * in UTC, while a query reads it in the zone of its session.  Of totals by elements, a row
- * (index table, 28) says so of an array that has an element twice, or one that is no key, and
+ * a place of which a key has the text, or an array on the way to that place, or within an array that a
+ * [*] leads into.  Conditions look into these, while a key does not tell what is in them.  A row
+ * (index table, 29) says so of a time without a zone of its own, in a field of a type with a zone:
+ * entries have it in UTC, while a query reads it in the zone of its session.  Of totals by elements, a
+ * row (index table, 28) says so of an array that has an element twice, or one that is no key, and
  * of a value in place of an array; and a row (index table, 27) of an element that is no string.
- * A row (index table, 31) says that all this is recorded: version 1.1 did not do so.  Index
- * tables with more than 25 key fields do not record it, and of these fields a k of 25 says
- * that there is a row of which at least so many are not null.
+ * A row (index table, 31) says that all this is recorded: version 1.1 did not do so, nor did it make
+ * entries of JSON null in a field of type jsonb, and where it made none it recorded that as skipped.
+ * Index tables with more than 25 key fields do not record these values, and a number of 25 stands for
+ * those beyond it.
  *
- * This holds for every snapshot of another transaction, because whoever writes a row that
- * lacks an entry records that before the end of his statement, unless the record is there
+ * This holds for every snapshot of another transaction, because whoever writes such a
+ * row records that before the end of his statement, unless the record is there
  * already: then he has read it with a snapshot, so it was committed before, or is his own,
  * and whoever sees his row sees the record, too.  If the transaction or the savepoint is
  * rolled back, the record goes with the row.  Writers that record the same at the same
@@ -98,14 +93,11 @@ typedef struct Records
 	uint32		lacking;
 } Records;
 
-/* All bits of rows that lack entries; of many key fields version 1.1 has recorded the number itself. */
-#define LACKING_BITS(def)	(~(records_values(def) ? VALUE_BITS | VALUES_RECORDED : VALUES_RECORDED))
-
 static void read_records(Relation rel, Oid index_table, Snapshot snapshot, Records *records);
 static bool all_records(Relation rel, Oid index_table, Snapshot snapshot, uint32 *lacking);
 static bool has_rejections(Oid index_table, Snapshot snapshot);
-static bool has_all_rows(IndexDef *def);
-static bool may_lack_whole_key(IndexDef *def);
+static bool read_if_free(IndexDef *def, Snapshot snapshot, uint32 *recorded);
+static bool may_lack_json_null(IndexDef *def);
 static bool records_values(IndexDef *def);
 static void insert_record(Oid index_table, int fields);
 static uint32 keep_remembered(IndexDef *def, uint32 lacking);
@@ -178,38 +170,38 @@ read_records(Relation rel, Oid index_table, Snapshot snapshot, Records *records)
 
 /*
  * index_table_complete
- *		Returns whether a query with this snapshot finds in an index table all fact rows whose
- *		first so many key fields are not null.  NULL for the snapshot: the latest one, to
+ *		Returns whether a query with this snapshot finds in an index table all fact rows that its filter
+ *		takes, and whose key fields are not null if it is sparse.  NULL for the snapshot: the latest one, to
  *		estimate whether a query will.
  *
- * A row whose key fields are not null has its entries, unless they may be skipped.  In an index table
- * that is not sparse, every row has its entries; where elements are a key, the caller makes sure that
- * the rows in question have elements.  Then no record is read.  There is no error, and nobody is waited
- * for: where it cannot be told, the result is false.
- *
- * A SERIALIZABLE transaction does not rely on the record.  Someone else's row that has
- * no entry would be no conflict with what it has read, as he may have found the record
- * there.
+ * Where elements are a key, the caller makes sure that the rows in question have elements.  There is no
+ * error, and nobody is waited for: where it cannot be told, the result is false.
  */
 bool
-index_table_complete(IndexDef *def, int fields, Snapshot snapshot)
+index_table_complete(IndexDef *def, Snapshot snapshot)
 {
-	bool		whole_key = (has_all_rows(def) || fields >= def->nkeys) && !may_lack_whole_key(def);
-	Relation	rel;
-	uint32		lacking;
-	bool		complete;
+	uint32		recorded;
 
 	if (def->async && has_rejections(def->relid, snapshot))
 		return false;
-	if (whole_key || IsolationIsSerializable())
-		return whole_key;
-	(void) open_if_free(completeness_relid(), &rel);
-	if (rel == NULL)
+	if (!def->skip_mismatch && !may_lack_json_null(def))
+		return true;
+	if (!read_if_free(def, snapshot, &recorded))
 		return false;
-	complete = all_records(rel, def->relid, snapshot, &lacking) &&
-		(has_all_rows(def) ? (lacking & LACKING_BITS(def)) == 0 : (lacking & LACKING_BITS(def)) < LACKS_ENTRY(fields));
-	relation_close(rel, AccessShareLock);
-	return complete;
+	if (!def->skip_mismatch && (recorded & VALUES_RECORDED) != 0 && records_values(def))
+		return true;
+	return !IsolationIsSerializable() && (recorded & SKIPPED_BIT(def)) == 0;
+}
+
+/* totals_complete: returns the same of a table of totals, whose groups have all rows; sums: whether each sum has all values, too */
+bool
+totals_complete(IndexDef *def, bool sums, Snapshot snapshot)
+{
+	uint32		recorded;
+
+	return !def->skip_mismatch ||
+		(!IsolationIsSerializable() && read_if_free(def, snapshot, &recorded) &&
+		 (recorded & (sums ? GROUP_LACKS_BIT(def) | SUM_LACKS_BIT(def) : GROUP_LACKS_BIT(def))) == 0);
 }
 
 /*
@@ -220,19 +212,39 @@ index_table_complete(IndexDef *def, int fields, Snapshot snapshot)
 bool
 index_table_has_none(IndexDef *def, uint32 values, Snapshot snapshot)
 {
-	Relation	rel;
 	uint32		recorded;
-	bool		result;
 
-	if (IsolationIsSerializable() || !records_values(def))
-		return false;
+	return !IsolationIsSerializable() && records_values(def) && read_if_free(def, snapshot, &recorded) &&
+		(recorded & VALUES_RECORDED) != 0 && (recorded & values) == 0;
+}
+
+/*
+ * read_if_free
+ *		Reads what is recorded of an index table, for a query with a snapshot.  Returns false if nothing
+ *		is, or the catalog is locked.
+ */
+static bool
+read_if_free(IndexDef *def, Snapshot snapshot, uint32 *recorded)
+{
+	Relation	rel;
+	bool		kept;
+
 	(void) open_if_free(completeness_relid(), &rel);
 	if (rel == NULL)
 		return false;
-	result = all_records(rel, def->relid, snapshot, &recorded) && (recorded & VALUES_RECORDED) != 0 &&
-		(recorded & values) == 0;
+	kept = all_records(rel, def->relid, snapshot, recorded);
 	relation_close(rel, AccessShareLock);
-	return result;
+	return kept;
+}
+
+/* may_lack_json_null: returns whether version 1.1 would make no entry of a row with JSON null in a key field */
+static bool
+may_lack_json_null(IndexDef *def)
+{
+	for (int i = 0; i < def->nkeys && def->sparse; i++)
+		if (def->fields[i].type == JSONBOID)
+			return true;
+	return false;
 }
 
 /* records_values: returns whether it has few enough key fields that their numbers are not taken for other bits */
@@ -280,23 +292,6 @@ has_rejections(Oid index_table, Snapshot snapshot)
 	systable_endscan(scan);
 	relation_close(rel, AccessShareLock);
 	return found;
-}
-
-/* has_all_rows: returns whether rows that lack a key field have an entry */
-static bool
-has_all_rows(IndexDef *def)
-{
-	return !def->sparse && def->strategy != STRATEGY_TOTALS;
-}
-
-/* may_lack_whole_key: returns whether a row may lack an entry though none of its key fields is null */
-static bool
-may_lack_whole_key(IndexDef *def)
-{
-	for (int i = 0; i < def->nkeys && !has_all_rows(def); i++)
-		if (def->fields[i].type == JSONBOID)
-			return true;
-	return def->skip_mismatch;
 }
 
 /*

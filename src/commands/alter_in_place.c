@@ -170,7 +170,7 @@ require_no_mismatch(DefinitionRow *row)
 	BlockScan	scan;
 	TupleTableSlot *slot;
 
-	if (index_table_complete(def, def->nkeys, NULL))
+	if (index_table_complete(def, NULL))
 		return;
 	factdef = def->fact;
 	strict = *def;

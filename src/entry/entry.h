@@ -205,8 +205,6 @@ extern bool key_fits(IndexDef *def, FactRow *row, Datum *values, bool report, in
 typedef enum ValueResult
 {
 	VALUE_NULL,
-	VALUE_JSON_NULL,			/* it is no key, although SQL takes it for a
-								 * value */
 	VALUE_OK,
 	VALUE_MISMATCH				/* it cannot be cast to the type of the field */
 } ValueResult;

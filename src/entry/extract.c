@@ -33,9 +33,6 @@ typedef struct Elements
 	int			n;
 	int			max;
 	int			mismatches;		/* how many could not be cast */
-	bool		json_null;		/* one was JSON null in a field of type jsonb, and
-								 * is not among values */
-	bool		json_null_element;	/* ... and was not in place of an array */
 	bool		null;			/* one is NULL, and is not among values */
 } Elements;
 
@@ -44,7 +41,7 @@ static void extract_added(IndexDef *def, FactRow *row, RowDelta *delta, RowMisma
 static ValueResult field_value(Field *field, FactRow *row, int docno, bool is_key,
 							   Datum *result, RowMismatch *mismatch);
 static bool path_meets_array(Field *field, FactRow *row, int docno);
-static ValueResult column_value(Field *field, Datum value, bool is_key, Datum *result);
+static ValueResult column_value(Field *field, Datum value, Datum *result);
 static char *converted_text(Field *field, FactRow *row, int docno);
 static ValueResult collect_row_elements(IndexDef *def, FactRow *row, Elements *elements, RowMismatch *mismatch);
 static void collect_array(Field *field, FactRow *row, int docno, Elements *elements, RowMismatch *mismatch);
@@ -78,11 +75,9 @@ passes_filter(IndexDef *def, TupleTableSlot *row)
  * Of a multi-valued field, rows without elements have no entry in either: a column that is NULL, or an
  * empty array, has none.
  *
- * If the row lacks any entry, a bit in entries->lacking says how many of its leading
- * key fields are not null, and others whether a key has the text of an array or an
- * object, and whether a time has no zone of its own: see completeness.c.  A row that the
- * filter leaves out, or that is rejected, lacks none in that sense; nor does one that has no
- * elements, unless the index table is sparse.
+ * Bits in entries->lacking say whether a value was skipped, whether a key has the text of an array or
+ * an object, or an array is on the way to it, and whether a time has no zone of its own: see
+ * completeness.c.  A row that the filter leaves out, or that is rejected, has none of them.
  */
 int
 extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
@@ -116,23 +111,17 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 			result = collect_row_elements(def, row, &elements, &element_mismatch);
 		else
 			result = field_value(field, row, def->docno, true, &values[field->attno - 1], &mismatch);
-		if (i == def->multi_field && result != VALUE_OK && !def->sparse)
-		{
-			entries->lacking = element_mismatch.values & (UNEVEN_BIT | CONTAINER_BIT);
-			return 0;
-		}
-		if (def->sparse && (result == VALUE_NULL || result == VALUE_JSON_NULL))
-		{
-			/* How many fields after a JSON null are not null does not matter. */
-			entries->lacking = LACKS_ENTRY(result == VALUE_NULL ? i : def->nkeys) | (element_mismatch.values & UNEVEN_BIT);
-			return 0;
-		}
 		isnull[field->attno - 1] = result == VALUE_NULL;
 		if (result == VALUE_NULL)
 		{
 			values[field->attno - 1] = (Datum) 0;
 			if (path_meets_array(field, row, def->docno))
 				mismatch.values |= CONTAINER_BIT;
+			if (def->sparse || i == def->multi_field)
+			{
+				entries->lacking = (mismatch.values & CONTAINER_BIT) | (element_mismatch.values & (UNEVEN_BIT | CONTAINER_BIT));
+				return 0;
+			}
 		}
 	}
 	for (; i < def->nkeys + def->nincludes; i++)
@@ -170,7 +159,7 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 		if (report && !def->skip_mismatch)
 			report_mismatch(def, row, &mismatch);
 		if (def->skip_mismatch)
-			entries->lacking = LACKS_ENTRY(def->nkeys);
+			entries->lacking = SKIPPED_BIT(def);
 		return report && def->skip_mismatch ? Max(elements.n + elements.mismatches, 1) : 0;
 	}
 	if (elements.mismatches > 0)
@@ -213,8 +202,8 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 		entries->values = values;
 		entries->isnull = isnull;
 	}
-	if ((elements.json_null && def->sparse) || (def->skip_mismatch && skipped > 0))
-		entries->lacking = LACKS_ENTRY(def->nkeys);
+	if (def->skip_mismatch && skipped > 0)
+		entries->lacking = SKIPPED_BIT(def);
 	entries->lacking |= mismatch.values | (element_mismatch.values & ~NO_STRING_BIT);
 	return report && def->skip_mismatch ? skipped : 0;
 }
@@ -226,8 +215,8 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
  *		that cannot be an entry are as there, too.
  *
  * There is a group for NULL, so that every row counts that has elements, if elements are a key.
- * If a key is skipped, bit nkeys + 1 is noted in delta->lacking; bit nkeys, if only a sum lacks a
- * value.
+ * If a key is skipped, GROUP_LACKS_BIT is noted in delta->lacking; SUM_LACKS_BIT, if only a sum lacks
+ * a value.
  */
 bool
 extract_delta(IndexDef *def, FactRow *row, bool report, RowDelta *delta)
@@ -247,7 +236,7 @@ extract_delta(IndexDef *def, FactRow *row, bool report, RowDelta *delta)
 	{
 		if (report && !def->skip_mismatch)
 			report_mismatch(def, row, &mismatch);
-		delta->lacking |= LACKS_ENTRY(def->nkeys);
+		delta->lacking |= SUM_LACKS_BIT(def);
 		delta->skipped += report && def->skip_mismatch;
 	}
 	delta->lacking |= mismatch.values;
@@ -300,7 +289,7 @@ extract_groups(IndexDef *def, FactRow *row, bool report, RowDelta *delta)
 	}
 	delta->elements = elements.values;
 	if (skipped > 0)
-		delta->lacking |= LACKS_ENTRY(def->nkeys + 1);
+		delta->lacking |= GROUP_LACKS_BIT(def);
 	if (report && def->skip_mismatch)
 		delta->skipped += skipped;
 	return delta->n > 0;
@@ -358,8 +347,7 @@ extract_added(IndexDef *def, FactRow *row, RowDelta *delta, RowMismatch *mismatc
 
 /*
  * field_value
- *		Finds the value of a field that is not multi-valued.  No key is JSON null,
- *		whatever the type of the field.
+ *		Finds the value of a field that is not multi-valued.
  */
 static ValueResult
 field_value(Field *field, FactRow *row, int docno, bool is_key, Datum *result,
@@ -381,7 +369,7 @@ field_value(Field *field, FactRow *row, int docno, bool is_key, Datum *result,
 		Mismatch	why = {0};
 
 		if (cast_column(field->convert, row->slot, result, &why))
-			return column_value(field, *result, is_key, result);
+			return column_value(field, *result, result);
 		if (why.message == NULL)
 			return VALUE_NULL;
 		if (mismatch->field == NULL)
@@ -394,7 +382,7 @@ field_value(Field *field, FactRow *row, int docno, bool is_key, Datum *result,
 	}
 	if (field->fact_attno != 0)
 		return row->slot->tts_isnull[field->fact_attno - 1] ? VALUE_NULL :
-			column_value(field, row->slot->tts_values[field->fact_attno - 1], is_key, result);
+			column_value(field, row->slot->tts_values[field->fact_attno - 1], result);
 	if (!document_value(row, docno, field->spec->steps, field->spec->nsteps, &value))
 		return VALUE_NULL;
 	return cast_json(field, &value, is_key, result, mismatch);
@@ -424,19 +412,9 @@ path_meets_array(Field *field, FactRow *row, int docno)
 
 /* column_value: sets *result to the value of a column, or to what has become of it by a cast */
 static ValueResult
-column_value(Field *field, Datum value, bool is_key, Datum *result)
+column_value(Field *field, Datum value, Datum *result)
 {
-	JsonbValue	scalar;
-
 	*result = field->typlen == -1 ? PointerGetDatum(PG_DETOAST_DATUM_PACKED(value)) : value;
-	if (is_key && field->type == JSONBOID)
-	{
-		Jsonb	   *json = DatumGetJsonbP(*result);
-
-		if (JsonContainerIsScalar(&json->root) &&
-			JsonbExtractScalar(&json->root, &scalar) && scalar.type == jbvNull)
-			return VALUE_JSON_NULL;
-	}
 	return VALUE_OK;
 }
 
@@ -459,7 +437,7 @@ converted_text(Field *field, FactRow *row, int docno)
 /*
  * collect_row_elements
  *		Collects the values that the multi-valued field has in a row.  Returns VALUE_OK if there are any,
- *		VALUE_JSON_NULL if there is only JSON null that is no key, and VALUE_NULL if there are none.
+ *		or one could not be cast, and VALUE_NULL if there are none.
  */
 static ValueResult
 collect_row_elements(IndexDef *def, FactRow *row, Elements *elements, RowMismatch *mismatch)
@@ -471,16 +449,9 @@ collect_row_elements(IndexDef *def, FactRow *row, Elements *elements, RowMismatc
 		collect_array(field, row, def->docno, elements, mismatch);
 	else if (document_value(row, def->docno, field->spec->steps, field->plain_steps, &value))
 		collect_elements(field, &value, field->plain_steps, false, elements, mismatch);
-	else if (!def->sparse && path_meets_array(field, row, def->docno))
+	else if (path_meets_array(field, row, def->docno))
 		mismatch->values |= CONTAINER_BIT;
-	if (elements->json_null_element && !def->sparse)
-	{
-		value.type = jbvNull;
-		take_element(elements, JsonbPGetDatum(JsonbValueToJsonb(&value)));
-	}
-	if (elements->n > 0 || elements->mismatches > 0 || (elements->null && !def->sparse))
-		return VALUE_OK;
-	return elements->json_null ? VALUE_JSON_NULL : VALUE_NULL;
+	return elements->n > 0 || elements->mismatches > 0 || (elements->null && !def->sparse) ? VALUE_OK : VALUE_NULL;
 }
 
 /*
@@ -597,16 +568,13 @@ collect_elements(Field *field, JsonbValue *value, int step, bool of_array, Eleme
 
 	if (value->type != jbvString && value->type != jbvNull)
 		mismatch->values |= NO_STRING_BIT;
+	if (lacks_array)
+		return;
 	switch (cast_json(field, value, true, &result, mismatch))
 	{
 		case VALUE_NULL:
 			mismatch->values |= UNEVEN_BIT;
 			elements->null |= of_array;
-			break;
-		case VALUE_JSON_NULL:
-			mismatch->values |= UNEVEN_BIT;
-			elements->json_null = true;
-			elements->json_null_element |= !lacks_array;
 			break;
 		case VALUE_MISMATCH:
 			elements->mismatches++;

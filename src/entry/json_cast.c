@@ -49,7 +49,7 @@ cast_json(Field *field, JsonbValue *value, bool is_key, Datum *result, RowMismat
 	if (field->is_jsonb)
 	{
 		*result = JsonbPGetDatum(JsonbValueToJsonb(value));
-		return is_key && value->type == jbvNull ? VALUE_JSON_NULL : VALUE_OK;
+		return VALUE_OK;
 	}
 
 	switch (value->type)
@@ -103,8 +103,8 @@ cast_json(Field *field, JsonbValue *value, bool is_key, Datum *result, RowMismat
 
 /*
  * key_value_cast
- *		Casts a JSON value to the type of a key field, for look-ups; returns false if
- *		the result is null.  A value that cannot be cast raises an error.
+ *		Casts a JSON value to the type of a key field, for look-ups; returns false if it is JSON null,
+ *		which matches nothing there.  A value that cannot be cast raises an error.
  */
 bool
 key_value_cast(IndexDef *def, int keyno, JsonbValue *value, Datum *result)
@@ -131,6 +131,8 @@ key_value_cast(IndexDef *def, int keyno, JsonbValue *value, Datum *result)
 	 * Other types than those that a document's field can have may read any
 	 * settings and tables in their input functions.
 	 */
+	if (value->type == jbvNull)
+		return false;
 	AS_OWNER(apart ? def->fact->owner : InvalidOid);
 	{
 		cast = cast_json(&plain, value, true, result, &mismatch);
@@ -139,7 +141,6 @@ key_value_cast(IndexDef *def, int keyno, JsonbValue *value, Datum *result)
 	switch (cast)
 	{
 		case VALUE_NULL:
-		case VALUE_JSON_NULL:
 			return false;
 		case VALUE_OK:
 			return true;
@@ -166,7 +167,7 @@ json_value_cast(Oid type, int32 typmod, Oid collation, JsonbValue *value, Datum 
 	RowMismatch mismatch = {0};
 
 	set_type(&field, type, typmod);
-	return cast_json(&field, value, true, result, &mismatch) == VALUE_OK;
+	return value->type != jbvNull && cast_json(&field, value, true, result, &mismatch) == VALUE_OK;
 }
 
 /* set_type: has values of a field, which is a copy, be cast to another type */

@@ -83,8 +83,7 @@ static bool is_believed(Checked *checked);
 bool
 check_says_not_null(IndexDef *def, Field *field)
 {
-	/* JSON null in a column of type jsonb is NULL as a key. */
-	if (field->convert != NULL || field->spec->multi || (field->fact_attno != 0 && field->type == JSONBOID))
+	if (field->convert != NULL || field->spec->multi)
 		return false;
 	foreach_ptr(Checked, checked, checks_of(def->fact)->not_null)
 	{

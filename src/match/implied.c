@@ -148,7 +148,8 @@ implied_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Index varno, 
 		foreach_ptr(Condition, condition, result)
 		{
 			mark_lossy(condition);
-			mark_unwrapped(def, condition);
+			/* jsonpath finds values within arrays, too, where the field is NULL. */
+			condition->unless |= CONTAINER_BIT;
 		}
 	}
 	return result;

@@ -233,10 +233,7 @@ json_path_conditions(IndexDef *def, Node *clause, bool negated, Index varno)
 		{
 			condition->lossy = true;
 			/* It says itself what rows must not have. */
-			if (condition->taking == TAKE_NULL)
-				continue;
-			mark_unwrapped(def, condition);
-			if (field->spec->multi || !is_plain_type(field->type))
+			if (condition->taking != TAKE_NULL)
 				condition->unless |= CONTAINER_BIT;
 		}
 		result = list_concat(result, sought.found);

@@ -58,8 +58,6 @@ typedef struct Condition
 	Oid			from;			/* the type of value, or of its elements */
 	bool		lossy;			/* rows that it finds have to be checked */
 	bool		implied;		/* the condition is spelled otherwise */
-	bool		sparse;			/* rows without an entry may satisfy the
-								 * condition, too */
 	uint32		unless;			/* VALUE_BITS: entries tell which rows satisfy
 								 * it, unless rows have such values */
 	int			together;		/* number of comparisons that are exact together
@@ -83,16 +81,6 @@ mark_lossy(Condition *condition)
 {
 	condition->lossy = true;
 	condition->together = 0;
-}
-
-/* mark_unwrapped: says of a comparison with a value in a document that jsonpath finds it within arrays, too, where the field is NULL */
-static inline void
-mark_unwrapped(IndexDef *def, Condition *condition)
-{
-	if (def->sparse)
-		condition->sparse = true;
-	else
-		condition->unless |= CONTAINER_BIT;
 }
 
 extern List *null_conditions(IndexDef *def, NullTest *test, Index varno);

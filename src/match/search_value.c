@@ -481,7 +481,6 @@ any_of(List *arms, int position)
 				 best->detail != result->detail || best->from != result->from)
 			return NULL;
 		result->lossy = result->lossy || best->lossy || list_length(arm) > 1;
-		result->sparse = result->sparse || best->sparse;
 		result->unless |= best->unless;
 		values = add_values(values, best);
 		if (values == NIL)

@@ -9,9 +9,9 @@
  * be with any of several values; then there are several searches.
  *
  * A row that lacks one of the key fields has no entry in a sparse index table.  So each key field has
- * to be known not to be NULL there: by a condition of the query that is not true otherwise, or by a constraint of the
- * fact table.  What is not known when the query is planned is left to the record of rows
- * without entries, which is read when the scan starts.
+ * to be known not to be NULL there: by a condition of the query that is not true otherwise, or by a
+ * constraint of the fact table.  What rows have values of some kinds, or were skipped, is recorded, and
+ * read once more when the scan starts.
  *
  *-------------------------------------------------------------------------
  */
@@ -49,7 +49,7 @@ static bool may_be_compared(PlannerInfo *root, Candidate *c, Condition *conditio
 static int	demands(Condition *condition);
 static bool is_null_in_array(IndexDef *def, AttrNumber attno);
 static bool filter_is_implied(IndexDef *def, List *clauses, Index varno, List **result);
-static int	count_not_null(Candidate *c);
+static Field *key_maybe_null(Candidate *c);
 static bool is_key_present(Candidate *c, int i);
 static bool finds_null(Candidate *c, int position);
 static void skip_to_order(RelOptInfo *rel, Candidate *c, List *pathkeys);
@@ -281,8 +281,6 @@ without_refuted(PlannerInfo *root, Candidate *c, List *conditions)
 	{
 		if (!may_be_compared(root, c, condition))
 			*why = "row security or a security barrier applies, and entries are compared by an operator that is not leakproof";
-		else if (condition->sparse && !index_table_complete(def, 0, NULL))
-			*why = REASON_INCOMPLETE;
 		else if (condition->unless != 0 && !index_table_has_none(def, condition->unless, NULL))
 			*why = condition->unless == ZONELESS_BIT ?
 				"some rows may have a time without a zone of its own, which the session's TimeZone gives one" :
@@ -328,7 +326,7 @@ is_left_to_scan(Node *clause)
 static int
 demands(Condition *condition)
 {
-	return condition->lossy + 2 * (condition->sparse || condition->unless != 0);
+	return condition->lossy + 2 * (condition->unless != 0);
 }
 
 /*
@@ -376,12 +374,15 @@ is_null_in_array(IndexDef *def, AttrNumber attno)
 bool
 is_complete_enough(Candidate *c, const char **why)
 {
-	c->not_null = count_not_null(c);
-	if (index_table_complete(c->def, c->not_null, NULL))
+	Field	   *unknown = c->def->sparse ? key_maybe_null(c) : NULL;
+
+	if (unknown != NULL)
+		*why = psprintf("it is sparse, and no condition says that %s is not NULL",
+						NameStr(TupleDescAttr(c->def->desc, unknown->attno - 1)->attname));
+	else if (!index_table_complete(c->def, NULL))
+		*why = REASON_INCOMPLETE;
+	else
 		return true;
-	*why = c->not_null == c->def->nkeys ? REASON_INCOMPLETE :
-		psprintf("some rows may have no entry, as no condition says that %s is not NULL",
-				 NameStr(TupleDescAttr(c->def->desc, c->def->fields[c->not_null].attno - 1)->attname));
 	return false;
 }
 
@@ -393,6 +394,7 @@ consider_totals(IndexDef *def, List *clauses, Index varno)
 
 	c->def = def;
 	c->varno = varno;
+	c->known = clauses;
 	return def->filter == NULL || filter_is_implied(def, clauses, varno, &c->filter) ? c : NULL;
 }
 
@@ -416,18 +418,17 @@ filter_is_implied(IndexDef *def, List *clauses, Index varno, List **result)
 }
 
 /*
- * count_not_null
- *		Returns how many leading key fields are not NULL in any row that satisfies clauses and
- *		constraints; all of them, if rows have entries with NULL.
+ * key_maybe_null
+ *		Returns the first key field that may be NULL in a row that satisfies clauses and constraints, or
+ *		NULL.  Where the query has elements as rows, rows without elements are not asked for.
  */
-static int
-count_not_null(Candidate *c)
+static Field *
+key_maybe_null(Candidate *c)
 {
-	int			i;
-
-	for (i = 0; i < c->def->nkeys && (!c->def->sparse || is_key_present(c, i)); i++)
-		;
-	return i;
+	for (int i = 0; i < c->def->nkeys; i++)
+		if (!is_key_present(c, i) && !(i == c->def->multi_field && c->conditions == NIL))
+			return &c->def->fields[i];
+	return NULL;
 }
 
 /* is_key_present: returns whether a key field, by its number, is not NULL in any row that satisfies clauses and constraints */
@@ -439,7 +440,7 @@ is_key_present(Candidate *c, int i)
 	bool		proven = check_says_not_null(def, &def->fields[i]);
 
 	foreach_ptr(Condition, condition, c->conditions)
-		proven = proven || (condition->position == i && !condition->sparse && condition->taking != TAKE_NULL);
+		proven = proven || (condition->position == i && condition->taking != TAKE_NULL);
 	foreach_ptr(Node, clause, c->known)
 		proven = proven || (!depends_on_json_path(clause_of(clause), NULL) &&
 							rejects_null(clause_of(clause), &column));

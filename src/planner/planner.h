@@ -60,8 +60,6 @@ typedef struct Candidate
 	int			nequal;			/* so many leading columns are compared by = */
 	int			order_from;		/* entries come in the order of the columns
 								 * from this one on */
-	int			not_null;		/* so many leading key fields are known not to
-								 * be NULL in the rows that are asked for */
 	uint32		unless;			/* VALUE_BITS: it serves unless rows have such */
 	bool		distinct;		/* several entries of a row may be found */
 	List	   *pathkeys;		/* that the order gives */

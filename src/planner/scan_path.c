@@ -120,7 +120,6 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	plan.reader = checked_as(root->parse, planner_rt_fetch(rel->relid, root));
 	plan.secured = root->qual_security_level > 0;
 	plan.stored_rows = c->stored_rows;
-	plan.not_null = c->not_null;
 	plan.distinct = c->distinct;
 	plan.partial_rows = c->partial_rows;
 	plan.first = c->first;

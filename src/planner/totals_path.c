@@ -135,7 +135,6 @@ add_path_of_totals(Asked *asked, Served *served, IndexDef *def)
 	RangeTblEntry *fact = planner_rt_fetch(asked->rel->relid, asked->root);
 	Candidate  *c = consider_totals(def, asked->rel->baserestrictinfo, asked->rel->relid);
 	Replaced	replaced = {.c = c,.by_entry = !is_totals(def)};
-	int			complete;
 	RangeTblEntry *rte;
 	Query	   *query;
 	Query	   *fallback;
@@ -168,10 +167,10 @@ add_path_of_totals(Asked *asked, Served *served, IndexDef *def)
 	if (why == NULL && fact->securityQuals != NIL && contain_leaked_vars(query->jointree->quals))
 		why = "a condition must not see what row security hides";
 
-	/* A row without elements lacks entries as it should. */
-	complete = replaced.by_entry ? 1 : def->nkeys + (replaced.sums ? 0 : 1);
-	if (why == NULL && !index_table_complete(def, complete, NULL))
-		why = replaced.by_entry ? REASON_INCOMPLETE : "values were skipped";
+	if (why == NULL && replaced.by_entry)
+		(void) is_complete_enough(c, &why);
+	else if (why == NULL && !totals_complete(def, replaced.sums, NULL))
+		why = "values were skipped";
 	if (why != NULL)
 	{
 		give_reason(served->fact->relid, def->relid, why);
@@ -202,7 +201,7 @@ add_path_of_totals(Asked *asked, Served *served, IndexDef *def)
 	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	path->methods = &path_methods;
 	path->custom_private = list_make5(list_make2_oid(served->fact->relid, def->relid),
-									  list_make3_int(complete, c->unless, is_totals(def)),
+									  list_make3_int(replaced.sums, c->unless, is_totals(def)),
 									  functions_called((Node *) fallback), plan, fallback);
 	path->custom_private = lappend(path->custom_private, values);
 	path->custom_private = lappend(path->custom_private, def);

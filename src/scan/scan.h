@@ -48,7 +48,6 @@ typedef struct ScanPlan
 	bool		secured;		/* policies may hide rows: EXPLAIN shows
 								 * nothing that these are counted in */
 	bool		stored_rows;	/* as in Candidate, and so are these */
-	int			not_null;
 	uint32		unless;
 	bool		distinct;
 	bool		partial_rows;
@@ -208,7 +207,7 @@ extern void explain_index_table(const char *label, Oid index_table, ExplainState
 enum
 {
 	TOTALS_TABLES,				/* OIDs: fact table, table of totals */
-	TOTALS_NEEDS,				/* integers: how many fields must be complete,
+	TOTALS_NEEDS,				/* integers: whether sums must have all values,
 								 * VALUE_BITS that rows must not have, and
 								 * whether it is of totals */
 	TOTALS_FUNCTIONS,			/* OIDs of those that the query calls */

@@ -137,7 +137,7 @@ why_not_totals(TotalsScan *scan)
 		return "no index table serves";
 	if ((why = why_out_of_step(scan->def, snapshot)) != NULL)
 		return why;
-	if (!index_table_complete(scan->def, linitial_int(needs), snapshot))
+	if (lthird_int(needs) ? !totals_complete(scan->def, linitial_int(needs), snapshot) : !index_table_complete(scan->def, snapshot))
 		return "values were skipped";
 	if (lsecond_int(needs) != 0 && !index_table_has_none(scan->def, lsecond_int(needs), snapshot))
 		return "some rows may have values that are read in another way";
