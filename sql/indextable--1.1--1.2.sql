@@ -523,6 +523,7 @@ BEGIN ATOMIC
                          'filter => ' || indextable_internal.literal(f.filter),
                          CASE WHEN v.changes THEN 'maintenance => ''async''' END,
                          CASE WHEN v.differs THEN 'is_unique => true' END,
+                         CASE WHEN p.missing > (p.sampled - p.filtered) * 0.5 AND NOT (v.differs OR p.multi) THEN 'sparse => true' END,
                          CASE WHEN p.mismatching > 0 THEN 'on_mismatch => ''skip''' END,
                          'document => ' || indextable_internal.literal(p.document),
                          'primary_key => ' || indextable_internal.literal(p.primary_key)] AS options) o,
@@ -983,3 +984,14 @@ FROM indextable_internal.definition d
 JOIN pg_catalog.pg_class c ON c.oid = d.index_table
 WHERE d.replaces IS NULL;
 COMMENT ON COLUMN indextable.index_tables.sparse       IS 'whether a row that lacks a key field has no entry; otherwise it has one with NULL in it';
+
+-- A script shows no notices, but warnings.
+DO $$
+BEGIN
+    IF EXISTS (SELECT FROM indextable_internal.definition WHERE sparse AND NOT is_unique AND replaces IS NULL) THEN
+        RAISE WARNING 'index tables that version 1.1 has made are sparse: a row that lacks a key field has no entry'
+            USING DETAIL = 'A query is served by such an index table only if its conditions, or constraints, say that no key field is NULL.',
+                  HINT = 'To give every row an entry, run SELECT indextable.alter(index_table, sparse => false) FROM indextable.index_tables WHERE sparse AND NOT is_unique;';
+    END IF;
+END
+$$;

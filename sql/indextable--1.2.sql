@@ -1384,6 +1384,7 @@ BEGIN ATOMIC
                          'filter => ' || indextable_internal.literal(f.filter),
                          CASE WHEN v.changes THEN 'maintenance => ''async''' END,
                          CASE WHEN v.differs THEN 'is_unique => true' END,
+                         CASE WHEN p.missing > (p.sampled - p.filtered) * 0.5 AND NOT (v.differs OR p.multi) THEN 'sparse => true' END,
                          CASE WHEN p.mismatching > 0 THEN 'on_mismatch => ''skip''' END,
                          'document => ' || indextable_internal.literal(p.document),
                          'primary_key => ' || indextable_internal.literal(p.primary_key)] AS options) o,

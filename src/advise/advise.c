@@ -181,8 +181,8 @@ advise_init(void)
 
 /*
  * advise_on_new
- *		Raises a notice if an index table that was just created may cost more than it
- *		saves.
+ *		Raises a notice if an index table that was just created may cost more than it saves, or
+ *		has an entry for many rows that lack a key field.
  *
  * It looks at some rows.  An error that one of them raises does not make create()
  * fail.  Functions of users may do anything, and so they are not called for advice.
@@ -192,6 +192,7 @@ static void
 advise_on_new(DefinitionRow *row, IndexDef *def)
 {
 	Notice		notice = {.profile = {.row = row,.def = def},.cxt = CurrentMemoryContext};
+	Profile    *p = &notice.profile;
 	ErrorData  *error;
 
 	if (!setting_advice || index_calls_users_code(def) || !may_read(row->fact_table) ||
@@ -206,6 +207,13 @@ advise_on_new(DefinitionRow *row, IndexDef *def)
 				 errdetail("%s", notice.reason),
 				 notice.hint != NULL ? errhint("%s", notice.hint) :
 				 errhint("See indextable.advise() for more. To turn these notices off, run SET indextable.advice = off;")));
+	else if (error == NULL && !def->sparse && !def->multi && p->missing > (p->sampled - p->filtered) / 2)
+		ereport(NOTICE,
+				(errmsg("most entries of index table \"%s\" have NULL in their key", def->name),
+				 errdetail("Of " INT64_FORMAT " rows that were looked at, " INT64_FORMAT " lack a key field.",
+						   p->sampled - p->filtered, p->missing),
+				 errhint("If no query looks for these rows, run SELECT indextable.alter(%s, sparse => true);",
+						 sql_literal(quoted_relation(def->relid)))));
 }
 
 /*
