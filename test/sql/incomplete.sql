@@ -182,6 +182,14 @@ SELECT index_table, fields FROM indextable_internal.completeness
 SELECT index_table, reason FROM indextable.explain($$SELECT id FROM f WHERE doc ->> 'a' = '1' AND doc ->> 'b' = '2'$$) WHERE index_table = 'three'::regclass;
 -- JSON null is a value of a field of type jsonb
 TABLE j_jsonb;
+SET indextable.planner = force;
+EXPLAIN (COSTS OFF) SELECT id FROM f WHERE doc -> 'j' = 'null';
+-- version 1.1 made no entry of it, and recorded that
+UPDATE indextable_internal.completeness SET fields = 1 WHERE index_table = 'j_jsonb'::regclass AND fields = 31;
+EXPLAIN (COSTS OFF) SELECT id FROM f WHERE doc -> 'j' = 'null';
+DELETE FROM indextable_internal.completeness WHERE index_table = 'j_jsonb'::regclass AND fields = 1;
+EXPLAIN (COSTS OFF) SELECT id FROM f WHERE doc -> 'j' = 'null';
+RESET indextable.planner;
 SELECT indextable.drop('three'), indextable.drop('j_jsonb'), indextable.drop('tags_town') \gset
 -- entries that are skipped
 TRUNCATE f;
