@@ -29,7 +29,7 @@ function above(work, variant) { return count[work, variant] - count[work, "none"
 function shown(x, none) { return x == "" ? "" : sprintf(none ? "%.2f" : "%+.2f", x) }
 
 END {
-	n_variants = split("none expression gin empty_trigger floor indextable totals", variants, " ")
+	n_variants = split("none expression gin empty_trigger floor indextable sparse totals", variants, " ")
 	row("work\tkept by\tinstructions\treach\t× native\treach\t× floor\treach\tCPU µs\t× native\t× floor")
 	for (i = 1; i <= n_counted; i++) {
 		work = counted[i]

@@ -48,6 +48,7 @@ counted_indexes() {
 counted_statement() {
 	local id="i::bigint * 7919 % $ROWS_CALLGRIND_BASE + 1"
 	case $1 in
+	insert_lacking) loop $((ROWS_CALLGRIND_BASE + 1)) "INSERT INTO bench.fact (id, doc) SELECT id, doc::jsonb - 'town' FROM bench_data.source_600 WHERE id = i" ;;
 	insert_4k) loop $((ROWS_CALLGRIND_BASE + 1)) "INSERT INTO bench.fact (id, doc) SELECT id, doc::jsonb FROM bench_data.source_4k WHERE id = i" ;;
 	insert | insert_[0-9]) loop $((ROWS_CALLGRIND_BASE + 1)) "INSERT INTO bench.fact (id, doc) SELECT id, doc::jsonb FROM bench_data.source_600 WHERE id = i" ;;
 	insert_array) loop $((ROWS_CALLGRIND_BASE + 1)) "INSERT INTO bench.fact (id, doc) SELECT id, doc::jsonb FROM bench_data.source_marks WHERE id = i" ;;
@@ -60,7 +61,7 @@ counted_statement() {
 
 # count_instructions SIZE VARIANT FILE WORKS: runs the works one after the other over documents of that size, and checks the entries
 count_instructions() {
-	local data=$tmp/alone/data work n=0 column=town entries=by_town value="doc->>'town'"
+	local data=$tmp/alone/data work n=0 lacking='' column=town entries=by_town value="doc->>'town'"
 	if [ "$1" = marks ]; then column=marks entries=by_mark value="jsonb_array_elements_text(doc->'marks')"; fi
 	say "instructions, $2 over documents of size $1: $4"
 	rm -rf "$data" "$tmp"/alone/out*
@@ -73,7 +74,8 @@ count_instructions() {
 	for work in $4; do counted_statement "$work"; done |
 		alone "$data" valgrind --tool=callgrind --callgrind-out-file="$tmp/alone/out" --dump-before=EndCommand >> "$tmp/alone/log" 2>&1
 	if ! [[ " none expression gin empty_trigger totals " == *" $2 "* ]]; then
-		printf 'SET indextable.planner = off;\n\n%s;\n\n' "WITH recompute AS (SELECT DISTINCT $value, id FROM bench.fact) SELECT count(*) AS wrong FROM
+		[ "$2" != sparse ] || lacking="WHERE $value IS NOT NULL"
+		printf 'SET indextable.planner = off;\n\n%s;\n\n' "WITH recompute AS (SELECT DISTINCT $value, id FROM bench.fact $lacking) SELECT count(*) AS wrong FROM
 			((SELECT $column, id FROM bench.$entries EXCEPT ALL TABLE recompute) UNION ALL (TABLE recompute EXCEPT ALL SELECT $column, id FROM bench.$entries)) AS d" |
 			alone "$data" >> "$tmp/alone/log" 2>&1
 		grep -q 'wrong = "0"' "$tmp/alone/log" || { tail "$tmp/alone/log" >&2; die "instructions: the entries of $2 are not those of the fact table"; }
@@ -113,6 +115,7 @@ instructions_part() {
 	for variant in none expression empty_trigger floor indextable totals; do
 		count_instructions 600 $variant "$here/variants/$variant.sql" "insert keep move delete"
 	done
+	for variant in none expression indextable sparse; do count_instructions 600 $variant "$here/variants/$variant.sql" insert_lacking; done
 	for variant in $ARRAY_VARIANTS; do count_instructions marks "$variant" "$here/variants/marks/$variant.sql" "insert_array delete_array"; done
 	for variant in none expression empty_trigger floor indextable; do
 		count_instructions 4k $variant "$here/variants/$variant.sql" "insert_4k move_4k"

@@ -13,6 +13,7 @@ BEGIN {
 	name["empty_trigger"] = "nothing: an empty trigger in C"
 	name["floor"] = "floor: the least that a trigger in C can do"
 	name["indextable"] = "**indextable**"
+	name["sparse"] = "**indextable**, sparse"
 	name["totals"] = "**totals**"
 }
 
