@@ -36,22 +36,23 @@ extern char *told_remaking(List *undefined);
 
 /* The bit of a record, and those of entries that were skipped, and of totals that lack a value or a row of a group. */
 #define LACKING_BIT(record)	((uint32) 1 << (record))
-#define SKIPPED_BIT(def)	LACKING_BIT(Min((def)->nkeys, 25))
+#define SKIPPED_BIT(def)	LACKING_BIT(Min((def)->nkeys, 24))
 #define SUM_LACKS_BIT(def)	SKIPPED_BIT(def)
-#define GROUP_LACKS_BIT(def)	LACKING_BIT(Min((def)->nkeys + 1, 25))
+#define GROUP_LACKS_BIT(def)	LACKING_BIT(Min((def)->nkeys + 1, 24))
 /*
  * The bits of rows that have another value than an array where the elements of one are looked for,
  * of rows that have an element that is no string, of rows whose elements are not one
  * for each of an array, of rows that have a time without a zone of its own in a field with a zone,
- * of rows that have an array or an object where a key has its text or an array on the way to it, and of
- * all that being recorded.
+ * of rows that have an array or an object where a key has its text, of rows that have an array on the
+ * way to that, and of all that being recorded.
  */
+#define PASSED_ARRAY_BIT	((uint32) 1 << 25)
 #define NO_ARRAY_BIT		((uint32) 1 << 26)
 #define NO_STRING_BIT		((uint32) 1 << 27)
 #define UNEVEN_BIT			((uint32) 1 << 28)
 #define ZONELESS_BIT		((uint32) 1 << 29)
 #define CONTAINER_BIT		((uint32) 1 << 30)
-#define VALUE_BITS			(NO_ARRAY_BIT | NO_STRING_BIT | UNEVEN_BIT | ZONELESS_BIT | CONTAINER_BIT)
+#define VALUE_BITS			(PASSED_ARRAY_BIT | NO_ARRAY_BIT | NO_STRING_BIT | UNEVEN_BIT | ZONELESS_BIT | CONTAINER_BIT)
 #define VALUES_RECORDED		((uint32) 1 << 31)
 
 extern bool index_table_complete(IndexDef *def, Snapshot snapshot);

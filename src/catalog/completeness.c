@@ -15,15 +15,16 @@
  * Rejected rows of an asynchronous index table are noted elsewhere.
  *
  * Another row (index table, 30) says that some row had, or has, an array or an object at
- * a place of which a key has the text, or an array on the way to that place, or within an array that a
- * [*] leads into.  Conditions look into these, while a key does not tell what is in them.  A row
+ * a place of which a key has the text, or within an array that a [*] leads into; and a row
+ * (index table, 25) says so of an array on the way to that place, the document itself included.
+ * Conditions look into these, while a key does not tell what is in them.  A row
  * (index table, 29) says so of a time without a zone of its own, in a field of a type with a zone:
  * entries have it in UTC, while a query reads it in the zone of its session.  Of totals by elements, a
  * row (index table, 28) says so of an array that has an element twice, or one that is no key, and
  * of a value in place of an array; and a row (index table, 27) of an element that is no string.
  * A row (index table, 31) says that all this is recorded: version 1.1 did not do so, nor did it make
  * entries of JSON null in a field of type jsonb, and where it made none it recorded that as skipped.
- * Index tables with more than 25 key fields do not record these values, and a number of 25 stands for
+ * Index tables with 24 key fields or more do not record these values, and a number of 24 stands for
  * those beyond it.
  *
  * This holds for every snapshot of another transaction, because whoever writes such a
@@ -251,7 +252,7 @@ may_lack_json_null(IndexDef *def)
 static bool
 records_values(IndexDef *def)
 {
-	return def->nkeys < 26;
+	return def->nkeys < 24;
 }
 
 /*

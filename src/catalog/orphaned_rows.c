@@ -139,7 +139,7 @@ lock_records(IndexDef *def)
 
 		record->xmin = HeapTupleHeaderGetRawXmin(tuple->t_data);
 		record->fields = record_fields(tuple, rel);
-		if (record->fields >= 0 && record->fields < (def->nkeys < 26 ? 31 : 26) &&
+		if (record->fields >= 0 && record->fields < 31 &&
 			!TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple->t_data)) &&
 			lock_record(def->relid, record->xmin, record->fields, AccessExclusiveLock))
 			locked = lappend(locked, record);

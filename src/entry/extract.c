@@ -116,10 +116,11 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 		{
 			values[field->attno - 1] = (Datum) 0;
 			if (path_meets_array(field, row, def->docno))
-				mismatch.values |= CONTAINER_BIT;
+				mismatch.values |= PASSED_ARRAY_BIT;
 			if (def->sparse || i == def->multi_field)
 			{
-				entries->lacking = (mismatch.values & CONTAINER_BIT) | (element_mismatch.values & (UNEVEN_BIT | CONTAINER_BIT));
+				entries->lacking = (mismatch.values & PASSED_ARRAY_BIT) |
+					(element_mismatch.values & (UNEVEN_BIT | CONTAINER_BIT | PASSED_ARRAY_BIT));
 				return 0;
 			}
 		}
@@ -450,7 +451,7 @@ collect_row_elements(IndexDef *def, FactRow *row, Elements *elements, RowMismatc
 	else if (document_value(row, def->docno, field->spec->steps, field->plain_steps, &value))
 		collect_elements(field, &value, field->plain_steps, false, elements, mismatch);
 	else if (path_meets_array(field, row, def->docno))
-		mismatch->values |= CONTAINER_BIT;
+		mismatch->values |= PASSED_ARRAY_BIT;
 	return elements->n > 0 || elements->mismatches > 0 || (elements->null && !def->sparse) ? VALUE_OK : VALUE_NULL;
 }
 

@@ -148,8 +148,7 @@ implied_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Index varno, 
 		foreach_ptr(Condition, condition, result)
 		{
 			mark_lossy(condition);
-			/* jsonpath finds values within arrays, too, where the field is NULL. */
-			condition->unless |= CONTAINER_BIT;
+			mark_unwrapped(condition);
 		}
 	}
 	return result;

@@ -234,7 +234,7 @@ json_path_conditions(IndexDef *def, Node *clause, bool negated, Index varno)
 			condition->lossy = true;
 			/* It says itself what rows must not have. */
 			if (condition->taking != TAKE_NULL)
-				condition->unless |= CONTAINER_BIT;
+				mark_unwrapped(condition);
 		}
 		result = list_concat(result, sought.found);
 	}

@@ -83,6 +83,13 @@ mark_lossy(Condition *condition)
 	condition->together = 0;
 }
 
+/* mark_unwrapped: says of a comparison that jsonpath finds values within arrays, too, where the field is NULL or has another text */
+static inline void
+mark_unwrapped(Condition *condition)
+{
+	condition->unless |= CONTAINER_BIT | PASSED_ARRAY_BIT;
+}
+
 extern List *null_conditions(IndexDef *def, NullTest *test, Index varno);
 extern Condition *null_comparison(IndexDef *def, int position);
 extern List *absence_conditions(IndexDef *def, Node *clause, Index varno);

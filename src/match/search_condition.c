@@ -329,7 +329,8 @@ null_conditions(IndexDef *def, NullTest *test, Index varno)
 		condition->taking = is_null ? TAKE_NULL : TAKE_NOT_NULL;
 		condition->strategy = is_null ? BTEqualStrategyNumber : BTLessStrategyNumber;
 		condition->lossy = !exact || lossy;
-		condition->unless = depends_on_json_path(expr, NULL) ? CONTAINER_BIT : 0;
+		if (depends_on_json_path(expr, NULL))
+			mark_unwrapped(condition);
 		result = lappend(result, condition);
 	}
 	return result;
