@@ -498,13 +498,11 @@ collect_array(Field *field, FactRow *row, int docno, Elements *elements, RowMism
 			mismatch->values |= UNEVEN_BIT;
 			elements->null = true;
 		}
-		else if (column_value(field, values[i], true, &value) == VALUE_JSON_NULL)
-		{
-			mismatch->values |= UNEVEN_BIT;
-			elements->json_null = elements->json_null_element = true;
-		}
 		else
+		{
+			(void) column_value(field, values[i], &value);
 			take_element(elements, value);
+		}
 	}
 }
 
