@@ -798,8 +798,7 @@ contained_json(IndexDef *def, int position, int nsteps, Node *json)
 	JsonbValue	scalar;
 
 	if (!IsA(json, Const) ||
-		!contained_scalar(&def->fields[position], nsteps, DatumGetJsonbP(((Const *) json)->constvalue), &scalar) ||
-		(def->sparse && scalar.type == jbvNull))
+		!contained_scalar(&def->fields[position], nsteps, DatumGetJsonbP(((Const *) json)->constvalue), &scalar))
 		return NULL;
 	return comparison(def, position, get_equality_operator(JSONBOID), InvalidOid, (Node *) json_constant(&scalar), false);
 }

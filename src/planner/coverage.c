@@ -206,7 +206,7 @@ is_key_not_null(Candidate *c, Node *clause)
 			continue;
 		/* Only where JSON null has no entry, a field of type jsonb says that there is a text. */
 		if (expression_is_field(def, field, arg, c->varno) ||
-			(field->fact_attno == 0 && !field->spec->multi && (def->sparse || !field->is_jsonb) &&
+			(field->fact_attno == 0 && !field->spec->multi && !field->is_jsonb &&
 			 (is_text_of_field(def, field, arg, c->varno) || is_number_cast(def, field, arg, c->varno, &rounded, &lossy))))
 			return true;
 	}
