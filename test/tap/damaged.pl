@@ -30,12 +30,12 @@ SELECT indextable.create('queue_r_v', 'queue_r', '{v}', filter => 'false', maint
 SELECT make('totals', ', totals => ''{count(*)}''');
 CHECKPOINT;
 SQL
-for my $of ([ 'heap_t', 'heap_t_k' ], [ 'key_t', 'key_t_k_pkey' ], [ 'heap_a', 'heap_a_k' ], [ 'key_a', 'key_a_k_pkey' ], [ 'totals', 'totals_k' ])
+for my $of ([ 'heap_t', 'heap_t_k' ], [ 'key_t', 'key_t_k_k_id_key' ], [ 'heap_a', 'heap_a_k' ], [ 'key_a', 'key_a_k_k_id_key' ], [ 'totals', 'totals_k' ])
 {
 	push @files, $node->safe_psql('postgres', "SELECT pg_relation_filepath('$of->[1]')");
 }
 push @files, split /\n/, $node->safe_psql('postgres', <<'SQL');
-SELECT pg_relation_filepath(indexrelid) FROM pg_index WHERE indrelid = 'row_a_k'::regclass AND NOT indisprimary;
+SELECT pg_relation_filepath(indexrelid) FROM pg_index WHERE indrelid = 'row_a_k'::regclass AND NOT indisunique;
 SELECT pg_relation_filepath(queue) FROM indextable_internal.fact WHERE fact_table IN ('queue_a'::regclass, 'queue_r'::regclass);
 SQL
 is(scalar(@files), 8, 'what is to be damaged');
@@ -99,11 +99,11 @@ is($node->safe_psql('postgres', "SET indextable.planner = off; SELECT count(*) F
 # ---- entries that are there twice
 $node->safe_psql('postgres', <<'SQL');
 SELECT make('twice', ''), make('keyless', ''), make('unique_key', ', is_unique => true');
-UPDATE pg_index SET indisready = false WHERE indexrelid = 'twice_k_pkey'::regclass;
+UPDATE pg_index SET indisready = false WHERE indexrelid = 'twice_k_k_id_key'::regclass;
 SET session_replication_role = replica;
 INSERT INTO twice_k SELECT * FROM twice_k WHERE id = 3;
-UPDATE pg_index SET indisready = true WHERE indexrelid = 'twice_k_pkey'::regclass;
-ALTER TABLE keyless_k DROP CONSTRAINT keyless_k_pkey;
+UPDATE pg_index SET indisready = true WHERE indexrelid = 'twice_k_k_id_key'::regclass;
+ALTER TABLE keyless_k DROP CONSTRAINT keyless_k_k_id_key;
 ALTER TABLE unique_key_k DROP CONSTRAINT unique_key_k_pkey;
 INSERT INTO keyless_k SELECT * FROM keyless_k WHERE id = 3;
 INSERT INTO unique_key_k SELECT * FROM unique_key_k WHERE id = 3;
