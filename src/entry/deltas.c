@@ -26,6 +26,7 @@
  */
 #include "postgres.h"
 
+#include "access/relation.h"
 #include "access/relscan.h"
 #include "access/table.h"
 #include "access/xact.h"
@@ -84,7 +85,7 @@ static bool is_zero(IndexDef *def, Datum *values, AttrNumber attno);
 static int64 fold_entries(Deltas *deltas, Relation rel, Snapshot snapshot, int64 limit);
 static void fold_entry(Deltas *deltas, Relation rel, TupleTableSlot *entry, ItemPointer tid);
 static void deltas_add(Deltas *deltas, Datum *values, bool *isnull, int sign);
-static void deltas_add_row(Deltas *deltas, FactRow *row, bool insert, bool report);
+static void add_delta(Deltas *deltas, RowDelta *delta, bool insert);
 
 static uint32
 hash_key(IndexDef *def, Delta *delta)
@@ -192,38 +193,47 @@ is_zero(IndexDef *def, Datum *values, AttrNumber attno)
 		DatumGetBool(DirectFunctionCall2(numeric_eq, values[attno - 1], NumericGetDatum(int64_to_numeric(0))));
 }
 
-/*
- * deltas_add_row
- *		Adds what a row adds to its groups, or takes it away if insert is false.  Only with
- *		report do values that cannot be in an entry raise an error, or count as skipped.
- */
+/* add_delta: adds what a row adds to its groups, or takes it away if insert is false */
 static void
-deltas_add_row(Deltas *deltas, FactRow *row, bool insert, bool report)
+add_delta(Deltas *deltas, RowDelta *delta, bool insert)
 {
-	RowDelta	delta;
-
-	if (extract_delta(deltas->def, row, report, &delta))
-		for (int i = 0; i < delta.n; i++)
-		{
-			if (deltas->def->multi)
-				set_element(deltas->def, &delta, delta.elements[i]);
-			deltas_add(deltas, delta.values, delta.isnull, insert ? 1 : -1);
-		}
+	for (int i = 0; i < delta->n; i++)
+	{
+		if (deltas->def->multi)
+			set_element(deltas->def, delta, delta->elements[i]);
+		deltas_add(deltas, delta->values, delta->isnull, insert ? 1 : -1);
+	}
 	if (insert)
-		deltas->lacking |= delta.lacking;
-	deltas->skipped += delta.skipped;
+		deltas->lacking |= delta->lacking;
+	deltas->skipped += delta->skipped;
 }
 
-/* deltas_change_row: takes away what one version of a row adds, and adds what the next one does; NULL: there is none */
+/*
+ * extract_change
+ *		Fills what a step from one version of a row to the next takes away from its groups, and what it
+ *		adds; NULL: there is no such version.
+ *
+ * That calls functions of users, which may write the fact table, and then what a statement has collected
+ * is written and freed.  So the deltas that a change is added to are looked up afterwards.
+ */
 void
-deltas_change_row(Deltas *deltas, FactRow *old, FactRow *new)
+extract_change(IndexDef *def, FactRow *old, FactRow *new, DeltaChange *change)
 {
-	if (old != NULL && new != NULL && entries_unchanged(deltas->def, old, new))
+	memset(change, 0, sizeof(DeltaChange));
+	if (old != NULL && new != NULL && entries_unchanged(def, old, new))
 		return;
 	if (old != NULL)
-		deltas_add_row(deltas, old, false, false);
+		(void) extract_delta(def, old, false, &change->taken);
 	if (new != NULL)
-		deltas_add_row(deltas, new, true, true);
+		(void) extract_delta(def, new, true, &change->added);
+}
+
+/* deltas_add_change: adds a change to its groups; no function of users is called */
+void
+deltas_add_change(Deltas *deltas, DeltaChange *change)
+{
+	add_delta(deltas, &change->taken, false);
+	add_delta(deltas, &change->added, true);
 }
 
 /*
@@ -249,7 +259,10 @@ add_rows(Deltas **deltas, int n, Relation rel, Snapshot snapshot, bool insert, b
 		factrow_init(&row, fact, slot);
 		for (int i = 0; i < n; i++)
 		{
-			deltas_add_row(deltas[i], &row, insert, report);
+			RowDelta	delta;
+
+			(void) extract_delta(deltas[i]->def, &row, report, &delta);
+			add_delta(deltas[i], &delta, insert);
 			bytes += deltas[i]->bytes;
 		}
 		MemoryContextSwitchTo(old);
@@ -384,7 +397,8 @@ deltas_next_group(Deltas *deltas, Datum **values, bool **isnull)
 /*
  * deltas_write
  *		Writes an entry for each group in which anything is left, and what is to be recorded of
- *		the rows; returns how many entries that is.  The table is locked as by its writers.
+ *		the rows; returns how many entries that is.  The table is locked as by its writers.  Of one
+ *		that this transaction has dropped meanwhile, nothing is written.
  */
 int64
 deltas_write(Deltas *deltas)
@@ -399,7 +413,9 @@ deltas_write(Deltas *deltas)
 
 	if (deltas->groups->members == 0 && deltas->skipped == 0 && !lacking_is_news(def, deltas->lacking))
 		return 0;
-	rel = table_open(def->relid, NoLock);
+	rel = try_relation_open(def->relid, NoLock);
+	if (rel == NULL)
+		return 0;
 	BEGIN_WRITER(&writer, def, rel);
 	{
 		slot = MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsVirtual);

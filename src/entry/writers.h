@@ -33,8 +33,16 @@ typedef struct Deltas
 	uint32		lacking;		/* of all rows, to be recorded */
 } Deltas;
 
+/* What a step from one version of a row to the next changes in its groups. */
+typedef struct DeltaChange
+{
+	RowDelta	taken;			/* away, as the old version has added it */
+	RowDelta	added;			/* by the new version */
+} DeltaChange;
+
 extern Deltas *deltas_begin(IndexDef *def, MemoryContext cxt);
-extern void deltas_change_row(Deltas *deltas, FactRow *old, FactRow *new);
+extern void extract_change(IndexDef *def, FactRow *old, FactRow *new, DeltaChange *change);
+extern void deltas_add_change(Deltas *deltas, DeltaChange *change);
 extern void deltas_write_rows(IndexDef **defs, int n, Relation rel, Snapshot snapshot, bool insert);
 extern Deltas *deltas_of_difference(IndexDef *def, Relation fact_table, Relation rel, Snapshot snapshot,
 									bool report, Deltas *found);

@@ -170,7 +170,7 @@ maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held)
 	bool		enqueued = false;
 	FactRow		old_row;
 	FactRow		new_row;
-	OpSet	   *set;
+	DeltaChange *changes = NULL;	/* by table of totals */
 
 	if (TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
 	{
@@ -243,11 +243,18 @@ maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held)
 													 &before, &after);
 		if (!changed && def->ntotals == 0)
 			return;
+		/* entry/deltas.c says why the live version does not matter for totals. */
+		changes = def->ntotals > 0 ? palloc(sizeof(DeltaChange) * def->ntotals) : NULL;
+		for (int i = 0; i < def->ntotals; i++)
+			extract_change(def->totals[i], old != NULL ? &old_row : NULL, new != NULL ? &new_row : NULL, &changes[i]);
 	} while (!batch_lock(def));
-	/* entry/deltas.c says why the live version does not matter for totals. */
-	set = def->ntotals > 0 ? batch_get_set(def) : NULL;
-	for (int i = 0; i < def->ntotals; i++)
-		deltas_change_row(set->deltas[i], old != NULL ? &old_row : NULL, new != NULL ? &new_row : NULL);
+	if (def->ntotals > 0)
+	{
+		OpSet	   *set = batch_get_set(def);
+
+		for (int i = 0; i < def->ntotals; i++)
+			deltas_add_change(set->deltas[i], &changes[i]);
+	}
 	if (!changed)
 	{
 		batch_row_done(def);
