@@ -53,8 +53,9 @@ struct RowExpr_
 {
 	Expr	   *parsed;
 	Expr	   *expr;			/* the same, planned; NULL: only parsed */
-	ExprState  *state;
+	ExprState  *state;			/* NULL: to be made */
 	ExprContext *econtext;
+	MemoryContext state_cxt;	/* of both; NULL: there was none yet */
 	Oid			owner;
 	bool		users_code;		/* calls functions that are not the server's
 								 * own */
@@ -70,6 +71,8 @@ static bool eval(RowExpression *expr, TupleTableSlot *row, Datum *result);
 static bool eval_fixed(RowExpression *expr, TupleTableSlot *row, Datum *result);
 static bool eval_as_owner(RowExpression *expr, TupleTableSlot *row, Datum *result);
 static bool eval_apart(RowExpression *expr, TupleTableSlot *row, Datum *result);
+static void make_state(RowExpression *expr);
+static void refuse_dropped_code(MemoryContext cxt);
 static Node *replace_vars(Node *node, void *context);
 static Node *parse_over_fact(Relation fact, const char *text, Oid type, int32 typmod,
 							 const char **column_names);
@@ -147,11 +150,26 @@ expression_compile(Relation fact, const char *text, Oid type, int32 typmod, cons
 					 errhint("Use immutable functions and operators only, as in the predicate of a partial index.")));
 		result->reads = find_settings_read((Node *) result->expr, &result->apart);
 		result->apart |= result->users_code;
-		result->econtext = CreateStandaloneExprContext();
-		result->state = ExecInitExpr(result->expr, NULL);
+		make_state(result);
 	}
 	END_AS_OWNER();
 	return result;
+}
+
+/* make_state: makes what an expression is evaluated with, where the expression itself is, and frees what there was before */
+static void
+make_state(RowExpression *expr)
+{
+	MemoryContext old;
+
+	if (expr->state_cxt != NULL)
+		MemoryContextDelete(expr->state_cxt);
+	expr->state_cxt = NULL;
+	expr->state_cxt = AllocSetContextCreate(GetMemoryChunkContext(expr), "indextable expression", ALLOCSET_SMALL_SIZES);
+	old = MemoryContextSwitchTo(expr->state_cxt);
+	expr->econtext = CreateStandaloneExprContext();
+	expr->state = ExecInitExpr(expr->expr, NULL);
+	MemoryContextSwitchTo(old);
 }
 
 /* An expression of a definition, for an error context callback. */
@@ -305,21 +323,68 @@ eval_as_owner(RowExpression *expr, TupleTableSlot *row, Datum *result)
  * Such a function may write the fact table, and so this function may be called again for
  * the same expression before it returns.  The inner call gets an expression state of its
  * own.
+ *
+ * After an error nobody may use the expression state again, because a function may have left in
+ * it what is not valid any more, as PL/pgSQL does if a function that has been replaced cannot be
+ * compiled.  The server itself never does so, but a drain goes on with the same definition.  So
+ * the next evaluation makes another state.
  */
 static bool
 eval_apart(RowExpression *expr, TupleTableSlot *row, Datum *result)
 {
-	RowExpression own = *expr;
+	MemoryContext cxt = CurrentMemoryContext;
+	RowExpression own;
 	volatile bool found = false;
+	bool		nested = expr->busy;
 
-	if (expr->busy)
+	if (!nested && expr->state == NULL)
+		make_state(expr);
+	own = *expr;
+	PG_TRY();
 	{
-		own.econtext = CreateStandaloneExprContext();
-		own.state = ExecInitExpr(expr->expr, NULL);
-		return eval(&own, row, result);
+		expr->busy = true;
+		if (nested)
+		{
+			own.econtext = CreateStandaloneExprContext();
+			own.state = ExecInitExpr(expr->expr, NULL);
+		}
+		found = eval(&own, row, result);
+		expr->busy = nested;
 	}
-	WHILE_SET(expr->busy, true, found = eval(&own, row, result));
+	PG_CATCH();
+	{
+		expr->busy = nested;
+		if (!nested)
+			expr->state = NULL;
+		refuse_dropped_code(cxt);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
 	return found;
+}
+
+/*
+ * refuse_dropped_code
+ *		Raises another error in PG_CATCH() if the server did not find a function or a type: the
+ *		expression itself has dropped it while it was evaluated.
+ */
+static void
+refuse_dropped_code(MemoryContext cxt)
+{
+	ErrorData  *error;
+
+	if (geterrcode() != ERRCODE_INTERNAL_ERROR)
+		return;
+	MemoryContextSwitchTo(cxt);
+	error = CopyErrorData();
+	if (error->message_id == NULL || (strcmp(error->message_id, "cache lookup failed for function %u") != 0 &&
+									  strcmp(error->message_id, "cache lookup failed for type %u") != 0))
+		return;
+	FlushErrorState();
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_IN_USE),
+			 errmsg("an expression of an index table was dropped while it was being evaluated"),
+			 errdetail("What it calls is gone: %s.", error->message)));
 }
 
 /* expression_columns: returns the columns that an expression reads, offset as by pull_varattnos() */
