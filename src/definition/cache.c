@@ -16,6 +16,7 @@
 #include <limits.h>
 
 #include "access/relation.h"
+#include "access/xact.h"
 #include "storage/lmgr.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -34,13 +35,20 @@ typedef struct CacheEntry
 {
 	Oid			relid;			/* hash key: the fact table */
 	FactDef    *def;			/* NULL: none loaded */
+	TimestampTz counted_in;		/* when the transaction of this began: */
+	int			unsettled;		/* number of definitions that had changed
+								 * before they could be used */
 } CacheEntry;
+
+/* A transaction gives up after so many of them. */
+#define MAX_UNSETTLED		100
 
 static HTAB *cache = NULL;
 static CacheEntry *last = NULL; /* used last; entries are never removed */
 
 static void definitions_relation_changed(Oid relid);
 static void definitions_object_changed(int id, uint32 hash);
+static void count_unsettled(FactDef *fact);
 static void release(CacheEntry *entry);
 static void release_definition(void *arg);
 static Oid	cached_fact_of(Oid index_table);
@@ -110,7 +118,10 @@ get_definition_of(Relation fact, Oid root, bool writing)
 	}
 	entry = hash_search(cache, &root, HASH_ENTER, &found);
 	if (!found)
+	{
 		entry->def = NULL;
+		entry->counted_in = 0;
+	}
 	if (RelationGetRelid(fact) == root)
 		def = load_fact_def(fact, writing);
 	else
@@ -261,11 +272,34 @@ definition_lock(FactDef *fact, int from, int to)
  * is stale and has called for a lock that was not held.  The latter happens only once,
  * unless the fact table has other index tables each time.  So the caller comes to an end
  * with debug_discard_caches, too, where every definition is stale as soon as it is loaded.
+ * What changes a definition each time that it is read is code that it has called itself: then
+ * this function raises an error in the end.
  */
 bool
 definition_settled(FactDef *fact, bool more_locks)
 {
-	return !fact->changed && !(fact->stale && more_locks);
+	if (!fact->changed && !(fact->stale && more_locks))
+		return true;
+	count_unsettled(fact);
+	return false;
+}
+
+/* count_unsettled: counts a definition that could not be used; raises an error if this transaction has met too many */
+static void
+count_unsettled(FactDef *fact)
+{
+	CacheEntry *entry = hash_search(cache, &fact->relid, HASH_FIND, NULL);
+
+	if (entry == NULL)
+		return;
+	if (entry->counted_in != GetCurrentTransactionStartTimestamp())
+		entry->unsettled = 0;
+	entry->counted_in = GetCurrentTransactionStartTimestamp();
+	if (++entry->unsettled > MAX_UNSETTLED)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("definition of the index tables of \"%s\" changes whenever it is read", fact->name),
+				 errhint("A function that a filter or a field calls must not alter what they use.")));
 }
 
 /* definition_pin: keeps a definition in memory until it is unpinned, even if it is replaced in the cache */

@@ -52,6 +52,7 @@ typedef struct Load
 	int			n;				/* how many slots hold an entry */
 } Load;
 
+pg_noreturn static void report_altered(IndexDef *def);
 static Load *find_load(HTAB *loads, IndexDef *def, Relation rel, TupleTableSlot *entry);
 static void flush_load(Load *load, CommandId cid);
 
@@ -148,9 +149,16 @@ open_writer(Writer *w, IndexDef *def, Relation rel)
 
 	/* The statement itself may have altered it, in a nested statement. */
 	if ((w->primary_index < 0 && !is_totals(def)) || (def->fact->stale && !same_columns(RelationGetDescr(w->rel), def->desc)))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_IN_USE),
-				 errmsg("index table \"%s\" was altered while a statement was writing it", def->name)));
+		report_altered(def);
+}
+
+/* report_altered: raises an error because the statement that writes an index table has altered it meanwhile */
+static void
+report_altered(IndexDef *def)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_IN_USE),
+			 errmsg("index table \"%s\" was altered while a statement was writing it", def->name)));
 }
 
 void
@@ -228,7 +236,9 @@ insert_index_entries(Writer *w, TupleTableSlot *slot, bool update, TU_UpdateInde
 {
 	bool		is_new = true;
 
-	Assert(!w->users_code || is_owner_in_charge(w->rel->rd_rel->relowner));
+	/* The expression of an index may have given the table to somebody else. */
+	if (w->users_code && !is_owner_in_charge(w->rel->rd_rel->relowner))
+		report_altered(w->def);
 	for (int i = 0; i < w->nindexes; i++)
 	{
 		IndexInfo  *info = w->infos[i];
