@@ -65,6 +65,9 @@ enum
 /* create() looks at so many rows, which takes a few milliseconds. */
 #define NOTICE_ROWS			1000
 
+/* It says nothing of tables with fewer rows, and neither does reason_against(). */
+#define MIN_NOTICE_ROWS		1000
+
 /* The number of characters in a line of advice, so that a terminal of 100 columns shows it beside its topic. */
 #define LINE_COLUMNS		86
 
@@ -207,7 +210,8 @@ advise_on_new(DefinitionRow *row, IndexDef *def)
 				 errdetail("%s", notice.reason),
 				 notice.hint != NULL ? errhint("%s", notice.hint) :
 				 errhint("See indextable.advise() for more. To turn these notices off, run SET indextable.advice = off;")));
-	else if (error == NULL && !def->sparse && !def->multi && p->missing > (p->sampled - p->filtered) / 2)
+	else if (error == NULL && !def->sparse && !def->multi && p->documents >= MIN_NOTICE_ROWS &&
+			 p->missing > (p->sampled - p->filtered) / 2)
 		ereport(NOTICE,
 				(errmsg("most entries of index table \"%s\" have NULL in their key", def->name),
 				 errdetail("Of " INT64_FORMAT " rows that were looked at, " INT64_FORMAT " lack a key field.",

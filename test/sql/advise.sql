@@ -280,6 +280,10 @@ SELECT indextable.create('by_priority', 'brief', '{priority}');
 SELECT indextable.alter('advtest.by_priority', filter => $$doc ->> 'priority' <> 'optional'$$) \gset
 SELECT count(*) FROM by_priority;
 SELECT indextable.create('by_rare', 'brief', '{rare}') \gset
+-- it says nothing of a few rows
+CREATE TABLE few_rows (id int PRIMARY KEY, doc jsonb NOT NULL);
+INSERT INTO few_rows SELECT i, '{}' FROM generate_series(1, 900) i;
+SELECT indextable.create('by_few', 'few_rows', '{rare}') \gset
 SELECT indextable.create('nowhere', 'brief', '{nowhere}', maintenance => 'async');
 SELECT indextable.create('by_mixed', 'brief', '{mixed::int}', on_mismatch => 'skip');
 \set VERBOSITY terse
