@@ -1,6 +1,6 @@
 // name: Knex
 // declare: nothing
-// note: `whereJsonPath()` is searched as long as all rows have entries.
+// note: `whereJsonPath()` is searched as long as no row has an array or an object there.
 'use strict';
 const { drive, server } = require('./drive.js');
 

@@ -38,8 +38,8 @@ SELECT * FROM largest_documents;
 
 EXPLAIN (COSTS OFF) SELECT * FROM largest_documents;
 
-\echo 'Packages that do not state their size have no entry: index tables are sparse. So the question says'
-\echo 'IS NOT NULL.'
+\echo 'Packages that do not state their size have an entry, too, with NULL. In descending order they would'
+\echo 'come first, as SQL has it. So the question says IS NOT NULL.'
 \echo
 SELECT (SELECT count(*) FROM package)     AS documents,
        (SELECT count(*) FROM pkg_by_size) AS entries,

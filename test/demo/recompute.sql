@@ -3,40 +3,33 @@
 
 CREATE VIEW recompute_pkg_by_section AS
 SELECT (doc #>> '{section}') COLLATE "C" AS section, id
-  FROM package
- WHERE doc #>> '{section}' IS NOT NULL;
+  FROM package;
 
 CREATE VIEW recompute_pkg_by_size AS
 SELECT (doc #>> '{section}') COLLATE "C" AS section, (doc #>> '{installed_size}')::int AS installed_size, id
-  FROM package
- WHERE doc #>> '{section}' IS NOT NULL AND doc #>> '{installed_size}' IS NOT NULL;
+  FROM package;
 
 CREATE VIEW recompute_pkg_by_depends AS
 SELECT DISTINCT needed COLLATE "C" AS depends, id
-  FROM package, jsonb_array_elements_text(doc->'depends') AS needed
- WHERE needed IS NOT NULL;
+  FROM package, jsonb_array_elements_text(doc->'depends') AS needed;
 
 CREATE VIEW recompute_pkg_listing AS
 SELECT (doc #>> '{section}') COLLATE "C" AS section, (doc #>> '{name}') COLLATE "C" AS name, id,
        doc #>> '{version}' AS version, (doc #>> '{installed_size}')::int AS installed_size,
        doc #>> '{maintainer,name}' AS maintainer
-  FROM package
- WHERE doc #>> '{section}' IS NOT NULL AND doc #>> '{name}' IS NOT NULL;
+  FROM package;
 
 -- The asynchronous ones of 8-async.sql.
 
 CREATE VIEW recompute_pkg_by_tag AS
 SELECT DISTINCT tag COLLATE "C" AS tag, id
-  FROM package, jsonb_array_elements_text(doc->'tags') AS tag
- WHERE tag IS NOT NULL;
+  FROM package, jsonb_array_elements_text(doc->'tags') AS tag;
 
 CREATE VIEW recompute_pkg_by_source AS
 SELECT (doc #>> '{source}') COLLATE "C" AS source, id
-  FROM package
- WHERE doc #>> '{source}' IS NOT NULL;
+  FROM package;
 
 CREATE VIEW recompute_pkg_by_state AS
 SELECT (doc #>> '{state}') COLLATE "C" AS state, (doc #>> '{name}') COLLATE "C" AS name, id,
        doc #>> '{version}' AS version
-  FROM package
- WHERE doc #>> '{state}' IS NOT NULL AND doc #>> '{name}' IS NOT NULL;
+  FROM package;
