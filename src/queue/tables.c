@@ -39,7 +39,9 @@
 
 static void make_lost_tables(FactDef *def, Relation fact);
 static Oid	make_queue_table(FactDef *def, Relation fact, int number);
+static void keep_from_analyze(Oid relid);
 static void record_dependencies(Oid queue, Oid fact);
+static void adopt_queue_table(Oid relid, Oid fact);
 static bool drop_tables(FactTableRow *row, bool wait);
 static bool truncate_if_removable(Oid relid);
 
@@ -228,10 +230,11 @@ make_queue_table(FactDef *def, Relation fact, int number)
 		if (TupleDescAttr(RelationGetDescr(fact), def->pk_attno[i] - 1)->attlen == -1)
 			run_sql(get_extension_owner(), "ALTER TABLE %s ALTER key%d SET STORAGE MAIN",
 					table, i + 1);
+	relid = get_relname_relid(name, schema);
+	keep_from_analyze(relid);
 	run_sql(get_extension_owner(), "COMMENT ON TABLE %s IS %s", table,
 			quote_literal_cstr(psprintf("Changes of %s that asynchronous index tables lack; written and emptied by indextable",
 										quoted_relation(def->relid))));
-	relid = get_relname_relid(name, schema);
 	revoke_all(relid, get_extension_owner());
 
 	/*
@@ -242,6 +245,28 @@ make_queue_table(FactDef *def, Relation fact, int number)
 		guard_own_table(relid);
 	def->place->changes->made(def, relid);
 	return relid;
+}
+
+/*
+ * keep_from_analyze
+ *		Has ANALYZE leave out the keys in a queue table.
+ *
+ * It would call code of users, such as the subtype_diff of a range type, as the owner of the table, who is a
+ * superuser.
+ */
+static void
+keep_from_analyze(Oid relid)
+{
+	Relation	rel = relation_open(relid, AccessShareLock);
+	StringInfoData columns;
+
+	initStringInfo(&columns);
+	for (int i = QUEUE_KEY - 1; i < RelationGetNumberOfAttributes(rel); i++)
+		if (!TupleDescAttr(RelationGetDescr(rel), i)->attisdropped)
+			appendStringInfo(&columns, "%s ALTER %s SET STATISTICS 0", columns.len > 0 ? "," : "",
+							 quote_identifier(NameStr(TupleDescAttr(RelationGetDescr(rel), i)->attname)));
+	relation_close(rel, AccessShareLock);
+	run_sql(get_extension_owner(), "ALTER TABLE %s%s", quoted_relation(relid), columns.data);
 }
 
 /* queue_belongs_to: has a new queue table dropped with its fact table and with the extension */
@@ -274,10 +299,18 @@ queues_adopt(Oid fact)
 	if (place_has_parts(fact) || place_has_parts(row.queue))
 		return;
 	(void) find_queue_tables(&row, NULL);
-	if (OidIsValid(row.queue) && !has_table_dependency(row.queue, fact))
-		record_dependencies(row.queue, fact);
-	if (OidIsValid(row.spare) && !has_table_dependency(row.spare, fact))
-		record_dependencies(row.spare, fact);
+	adopt_queue_table(row.queue, fact);
+	adopt_queue_table(row.spare, fact);
+}
+
+/* adopt_queue_table: adopts one that exists; version 1.1 has made it without what keeps ANALYZE away */
+static void
+adopt_queue_table(Oid relid, Oid fact)
+{
+	if (!OidIsValid(relid) || has_table_dependency(relid, fact))
+		return;
+	record_dependencies(relid, fact);
+	keep_from_analyze(relid);
 }
 
 /*

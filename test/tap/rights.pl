@@ -287,6 +287,31 @@ SQL
 	is_deeply([ keys %said ], [ 'called as ranges, pg_catalog, pg_temp, UTC' ], 'a superuser writes, and the owner is called');
 };
 
+# Queue tables have keys of users' types, and belong to a superuser.
+subtest 'functions of a range type, while queue tables are analyzed' => sub {
+	tenant('analyzed');
+	is(mine(<<'SQL'), '', 'asynchronous index tables, and a feed, of keys that are ranges');
+CREATE FUNCTION m.difference(a int, b int) RETURNS float8 IMMUTABLE LANGUAGE sql AS 'SELECT m.code(a - b, $$difference$$)';
+CREATE TYPE m.span AS RANGE (subtype = int, subtype_diff = m.difference);
+CREATE DOMAIN m.part AS m.span;
+CREATE TABLE m.f (id m.span PRIMARY KEY, doc jsonb);
+CREATE TABLE m.g (id m.part PRIMARY KEY, doc jsonb);
+SELECT indextable.create('m.f_k', 'm.f', '{k}', maintenance => 'async') \gset
+SELECT indextable.create_feed('m.g') \gset
+BEGIN;
+INSERT INTO m.f SELECT m.span(i, i + 10), '{"k": "a"}' FROM generate_series(1, 300) i;
+INSERT INTO m.g SELECT m.span(i, i + 10), '{"k": "a"}' FROM generate_series(1, 300) i;
+COMMIT;
+SQL
+	is(super(<<'SQL'), '', 'ANALYZE, VACUUM FULL and REINDEX');
+ANALYZE;
+VACUUM (FULL, ANALYZE);
+REINDEX SCHEMA indextable_internal;
+SQL
+	cmp_ok(super("SELECT count(*) FROM m.log WHERE who = '$db'"), '>', 0, "the owner's tables are analyzed");
+	got_nothing('ANALYZE');
+};
+
 # ---- what is planned
 
 # A function with constant arguments is called when the expression around it is planned, or when the server opens an index. In

@@ -202,8 +202,20 @@ my $unguarded = q(SELECT oid::regclass FROM pg_class c WHERE relnamespace = 'ind
 	AND 2 <> (SELECT count(*) FROM pg_trigger WHERE tgrelid = c.oid AND tgenabled = 'A' AND tgname IN ('guard', 'guard_truncate')));
 cmp_ok(scalar(split /\n/, $node->safe_psql('postgres', $unguarded)), '>', 10, 'neither the catalog nor queue tables have guards');
 
+# Nor does it keep ANALYZE from their keys. A table that has numbers is one of Citus.
+my $analyzed = q(SELECT attrelid::regclass, attname FROM pg_attribute a WHERE attname LIKE 'key_' AND attstattarget IS DISTINCT FROM 0
+	AND (SELECT relnamespace = 'indextable_internal'::regnamespace AND relkind = 'r' FROM pg_class c WHERE c.oid = attrelid));
+is($node->safe_psql('postgres', $analyzed), '', 'ANALYZE leaves out keys in queue tables');
+$node->safe_psql('postgres', "ALTER TABLE $_ SET STATISTICS -1") for map { s/\|/ ALTER /r }
+	split /\n/, $node->safe_psql('postgres', $analyzed =~ s/ IS DISTINCT FROM / = /r);
+$node->safe_psql('postgres', 'CREATE TABLE indextable_internal.queue_1_1 (changed_at timestamptz, key1 int, number int8)');
+cmp_ok(scalar(split /\n/, $node->safe_psql('postgres', $analyzed)), '>', 4, 'those of 1.1 are analyzed');
+
 $node->safe_psql('postgres', 'ALTER EXTENSION indextable UPDATE');
-is($node->safe_psql('postgres', $unguarded), '', 'all of them have guards after the update');
+$node->safe_psql('postgres', 'ALTER TABLE indextable_internal.queue_1_1 RENAME TO numbers');
+is($node->safe_psql('postgres', $unguarded), 'indextable_internal.numbers', 'all of them have guards after the update');
+is($node->safe_psql('postgres', $analyzed), '', 'and are not analyzed');
+$node->safe_psql('postgres', 'DROP TABLE indextable_internal.numbers');
 is($node->safe_psql('postgres', $version), '1.2', 'updated');
 is($node->safe_psql('postgres', $carried{$_}), $before{$_}, "carried over: $_") for sort keys %carried;
 is($node->safe_psql('postgres', 'SELECT bool_and(sparse) FROM indextable_internal.definition'), 't', 'index tables of 1.1 are sparse');
