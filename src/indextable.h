@@ -236,6 +236,9 @@ typedef struct FactDef
 	bool		registered;		/* it is in the catalog */
 	bool		restored;		/* from a dump, and not adopted yet; see
 								 * queue/adopt_restored.c */
+	Bitmapset  *retyped;		/* columns that have just got another type,
+								 * whose expressions may call other functions;
+								 * offset as in used */
 	bool		is_partition;	/* rows may come through a parent */
 	bool		partitioned;
 	const struct Place *place;	/* of its rows, its queue and its entries */

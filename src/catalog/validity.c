@@ -53,7 +53,7 @@ static bool is_as_made(Trigger *trigger, bool with_arguments);
 static bool leaves_have_trigger(Relation root, const char *name);
 static bool is_queue_table(Oid relid, Oid fact, TupleDesc desc);
 static bool has_columns(Oid relid, TupleDesc desc);
-static bool is_on_other_table(Form_pg_depend form, Oid table);
+static bool is_on_other_table(Form_pg_depend form, void *table);
 
 /*
  * definition_matches_tables
@@ -132,7 +132,7 @@ is_queue_table(Oid relid, Oid fact, TupleDesc desc)
 		return false;
 	if (has_table_dependency(relid, fact))
 		return true;
-	if (find_table_dependencies(relid, is_on_other_table, fact, false))
+	if (find_table_dependencies(relid, is_on_other_table, &fact, false))
 		return false;
 	/* It may have been restored, and not adopted yet. */
 	foreach_ptr(FactTableRow, other, catalog_queues(true))
@@ -167,9 +167,9 @@ has_columns(Oid relid, TupleDesc desc)
 
 /* is_on_other_table: returns whether a dependency is on a relation other than table */
 static bool
-is_on_other_table(Form_pg_depend form, Oid table)
+is_on_other_table(Form_pg_depend form, void *table)
 {
-	return form->refclassid == RelationRelationId && form->refobjid != table;
+	return form->refclassid == RelationRelationId && form->refobjid != *(Oid *) table;
 }
 
 /*

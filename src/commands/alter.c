@@ -200,7 +200,7 @@ alter(FunctionCallInfo fcinfo, bool locked)
 		(contents_change || row.on_mismatch != stored->on_mismatch ||
 		 (!is_async(&row) && is_async(stored))))
 		refuse_over_feeds(&row);
-	if (pending != NULL && asks_for_contents)
+	if (pending != NULL && asks_for_contents && !contents_change)
 		drop_index_table(pending->index_table);
 	if (keeps_totals(&row) && (contents_change || row.on_mismatch != stored->on_mismatch))
 		alter_totals(&row);

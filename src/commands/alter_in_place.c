@@ -103,16 +103,18 @@ void
 alter_totals(DefinitionRow *row)
 {
 	Relation	fact = relation_open(row->fact_table, NoLock);
+	IndexDef   *def;
 
 	/* It refuses what cannot be skipped. */
-	(void) definition_resolve(row, fact, NULL, 0);
+	def = definition_resolve(row, fact, NULL, 0);
 	relation_close(fact, NoLock);
 	lock_tree_in_turns(row->index_table, AccessExclusiveLock);
+	forget_code_dependencies(row->index_table);
+	record_code_dependencies(row->index_table, definition_expressions(def));
 	write_definition(row);
 	catalog_forget_skipped(row->index_table);
 	completeness_begin(row->index_table);
 	(void) add_missing_totals(row->index_table, true);
-	replace_code_dependencies(row->index_table);
 	triggers_install(row->fact_table);
 }
 

@@ -262,13 +262,7 @@ prepare_rebuild(Build *b)
 
 		update_definitions(b->fact_table, false, true);
 		stored = replacement_of(b->shown);
-		if (stored != NULL)
-		{
-			row = *stored;
-			drop_index_table(stored->index_table);
-		}
-		else
-			row = *required_definition(b->shown);
+		row = stored != NULL ? *stored : *required_definition(b->shown);
 		check_replaceable(&row, b->shown);
 		row.state = STATE_BUILDING;
 		make_replacement(&row, b->shown);

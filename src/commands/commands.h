@@ -9,7 +9,6 @@
 #ifndef INDEXTABLE_COMMANDS_H
 #define INDEXTABLE_COMMANDS_H
 
-#include "catalog/pg_depend.h"
 #include "portability/instr_time.h"
 #include "utils/array.h"
 
@@ -102,8 +101,6 @@ extern void throttle_look(Throttle *t, Oid fact_table, bool worked);
 extern void throttle_rest(Throttle *t, bool reading);
 
 /* replace.c: makes the replacement of an index table, and puts it in its place */
-extern bool is_filter_dependency(Form_pg_depend form, Oid unused);
-extern void replace_code_dependencies(Oid index_table);
 extern Oid	make_replacement(DefinitionRow *row, Oid index_table);
 extern void check_not_in_use(Oid relid);
 extern void replace_index_table(DefinitionRow *replacement);

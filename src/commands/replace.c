@@ -61,6 +61,7 @@ Oid
 make_replacement(DefinitionRow *row, Oid index_table)
 {
 	Relation	fact = relation_open(row->fact_table, NoLock);
+	DefinitionRow *pending = replacement_of(index_table);
 	IndexDef   *old_def = get_definition(index_table);
 	Oid			schema = catalog_schema();
 	Columns		columns = compare_columns(row, old_def);
@@ -75,6 +76,14 @@ make_replacement(DefinitionRow *row, Oid index_table)
 
 	def = definition_resolve(row, fact, old,
 							 columns.nkept - old_def->nident + old_def->nkeys);
+
+	/*
+	 * An earlier one is dropped only now, because its expressions may not
+	 * come to mean something else.
+	 */
+	definition_hold(old_def->fact, CurrentMemoryContext);
+	if (pending != NULL)
+		drop_index_table(pending->index_table);
 	if (publications_of(index_table) != NIL)
 		ereport(WARNING,
 				(errcode(ERRCODE_WARNING),
@@ -235,6 +244,7 @@ replace_index_table(DefinitionRow *replacement)
 		 * The definition becomes that of the old table, and the replacement
 		 * is dropped with the old contents.
 		 */
+		move_code_dependencies(new, old);
 		catalog_reassign_rows(new, old);
 		completeness_move(new, old);
 		catalog_forget_index_table(new);
@@ -252,7 +262,6 @@ replace_index_table(DefinitionRow *replacement)
 		relation_close(fact, NoLock);
 		CommandCounterIncrement();
 
-		replace_code_dependencies(old);
 		triggers_install(row.fact_table);
 		triggers_install_guard(old);
 		(void) queues_drop(row.fact_table, false);
@@ -441,25 +450,4 @@ check_same_layout(Oid old, Oid new)
 				 errhint("Check the event triggers of the database.")));
 	table_close(new_rel, NoLock);
 	table_close(old_rel, NoLock);
-}
-
-/* replace_code_dependencies: has an index table depend on what the expressions of its new definition use, and no more on others */
-void
-replace_code_dependencies(Oid index_table)
-{
-	(void) find_table_dependencies(index_table, is_filter_dependency, InvalidOid, true);
-	record_code_dependencies(index_table, definition_expressions(get_definition(index_table)));
-}
-
-/*
- * is_filter_dependency
- *		Returns whether a dependency of an index table is one of its filter.
- *
- * It has no others of this kind, except on its schema and its access method.
- */
-bool
-is_filter_dependency(Form_pg_depend form, Oid unused)
-{
-	return form->deptype == DEPENDENCY_NORMAL && form->objsubid == 0 &&
-		form->refclassid != NamespaceRelationId && form->refclassid != AccessMethodRelationId;
 }

@@ -194,8 +194,15 @@ refill(DefinitionRow *stored, Relation fact, AlterTableStmt *stmt)
 
 	if (rel == NULL)
 		return;
+	foreach_ptr(AlterTableCmd, cmd, stmt->cmds)
+		if (cmd->subtype == AT_AlterColumnType)
+		factdef->retyped = bms_add_member(factdef->retyped, get_attnum(RelationGetRelid(fact), cmd->name) -
+										  FirstLowInvalidHeapAttributeNumber);
 	def = make_index_def(factdef, fact, &row, rel, 0, names);
 	relation_close(rel, NoLock);
+	forget_code_dependencies(row.index_table);
+	record_code_dependencies(row.index_table, definition_expressions(def));
+	CommandCounterIncrement();
 	if (!changed_column_in(def->used, fact, stmt))
 		return;
 	if (!same_primary_key(factdef, fact, stored, names))

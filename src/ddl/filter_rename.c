@@ -226,7 +226,7 @@ uses_object(ObjectAddress user, ObjectAddress object, List **seen)
 		Form_pg_depend form = (Form_pg_depend) GETSTRUCT(tuple);
 		ObjectAddress *used;
 
-		if (is_index_table && !is_filter_dependency(form, InvalidOid))
+		if (is_index_table && !is_code_dependency(form, NULL))
 			continue;
 		used = palloc(sizeof(ObjectAddress));
 		ObjectAddressSet(*used, form->refclassid, form->refobjid);

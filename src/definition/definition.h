@@ -10,6 +10,7 @@
 #define INDEXTABLE_DEFINITION_H
 
 #include "catalog/pg_attribute.h"
+#include "catalog/pg_depend.h"
 #include "lib/stringinfo.h"
 #include "partitioning/partdefs.h"
 
@@ -73,7 +74,6 @@ extern Bitmapset *expression_columns(RowExpression *expr);
 extern List *expression_code(RowExpression *expr);
 extern List *add_code_function(List *code, Oid function);
 extern bool expression_is(RowExpression *expr, Node *node, Index varno, Node *(*unified) (Node *node, void *context));
-extern void record_code_dependencies(Oid index_table, List *expressions);
 
 /*
  * fact_columns.c: the columns of a fact table by name, which one holds the documents, and
@@ -105,6 +105,7 @@ extern void check_not_detached(Relation rel);
 extern char *field_as_written(Relation fact, FieldSpec *spec, RowExpression *expression);
 extern List *stored_fields(Relation fact, List *texts);
 extern List *definition_expressions(IndexDef *def);
+extern void record_code_dependencies(Oid index_table, List *expressions);
 extern List *definition_nodes(IndexDef *def);
 extern List *parse_expressions(Relation fact, DefinitionRow *row, const char **column_names);
 extern void make_field(IndexDef *def, int i, const char *text, AttrNumber attno, Relation fact,
@@ -316,6 +317,15 @@ extern void make_totals_index(IndexDef *def, const char *tablespace);
 /* The column that has the sum of an included field, or 0. */
 #define SUM_ATTNO(def, i) \
 	((def)->fields[(def)->nkeys + (i)].attno != (def)->count_attno[i] ? (def)->fields[(def)->nkeys + (i)].attno : 0)
+
+/* recorded_code.c: the functions, operators and the like that expressions may use */
+extern void record_used_code(Oid index_table, Node *expr);
+extern void forget_code_dependencies(Oid index_table);
+extern void move_code_dependencies(Oid from, Oid to);
+extern bool is_code_dependency(Form_pg_depend form, void *unused);
+extern void require_recorded_code(IndexDef *def, const char *what, const char *text, Node *expr);
+extern void refuse_temporary(const char *what, const char *text, Node *expr);
+extern void refuse_temporary_type(const char *field, Oid type);
 
 /* soft_definition.c: the definitions of fact tables to the planner, without errors and waiting */
 

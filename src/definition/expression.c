@@ -20,7 +20,6 @@
 #include "access/htup_details.h"
 #include "access/sysattr.h"
 #include "access/transam.h"
-#include "catalog/dependency.h"
 #include "catalog/pg_language_d.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
@@ -73,9 +72,9 @@ static bool eval_as_owner(RowExpression *expr, TupleTableSlot *row, Datum *resul
 static bool eval_apart(RowExpression *expr, TupleTableSlot *row, Datum *result);
 static void make_state(RowExpression *expr);
 static void refuse_dropped_code(MemoryContext cxt);
-static Node *replace_vars(Node *node, void *context);
 static Node *parse_over_fact(Relation fact, const char *text, Oid type, int32 typmod,
 							 const char **column_names);
+static void compile(RowExpression *result, Relation fact, const char *text, bool given);
 static void stored_context(void *arg);
 static void check_columns(Relation fact, Node *expr);
 static bool calls_users_code(Node *node, void *by_type);
@@ -125,6 +124,17 @@ RowExpression *
 expression_compile(Relation fact, const char *text, Oid type, int32 typmod, const char **column_names, bool given)
 {
 	RowExpression *result = expression_parse(fact, text, type, typmod, column_names, given);
+
+	if (given)
+		refuse_temporary(OidIsValid(type) ? "filter" : "field", text, (Node *) result->parsed);
+	compile(result, fact, text, given);
+	return result;
+}
+
+/* compile: checks an expression that has been parsed, and makes it ready to be evaluated */
+static void
+compile(RowExpression *result, Relation fact, const char *text, bool given)
+{
 	bool		by_type = false;
 
 	AS_OWNER(result->owner);
@@ -153,7 +163,6 @@ expression_compile(Relation fact, const char *text, Oid type, int32 typmod, cons
 		make_state(result);
 	}
 	END_AS_OWNER();
-	return result;
 }
 
 /* make_state: makes what an expression is evaluated with, where the expression itself is, and frees what there was before */
@@ -195,7 +204,13 @@ compile_stored(IndexDef *def, Relation fact, const char *what, const char *text,
 
 	if (OidIsValid(def->relid))
 		error_context_stack = &callback;
-	result = expression_compile(fact, text, type, -1, column_names, false);
+	result = expression_parse(fact, text, type, -1, column_names, false);
+	/* This error has its own hint. */
+	error_context_stack = callback.previous;
+	require_recorded_code(def, what, text, (Node *) result->parsed);
+	if (OidIsValid(def->relid))
+		error_context_stack = &callback;
+	compile(result, fact, text, false);
 	error_context_stack = callback.previous;
 	return result;
 }
@@ -207,7 +222,9 @@ stored_context(void *arg)
 	StoredText *stored = arg;
 
 	errcontext("%s \"%s\" of index table \"%s\"", stored->what, stored->text, get_rel_name(stored->index_table));
-	if (geterrcode() != ERRCODE_QUERY_CANCELED)
+	if (geterrcode() == ERRCODE_AMBIGUOUS_FUNCTION)
+		errhint("Drop or rename the function or operator of the same name that was created since, and REVOKE CREATE on its schema from who should not create such objects.");
+	else if (geterrcode() != ERRCODE_QUERY_CANCELED)
 		errhint("Undo the change of the objects that the %s uses, or run DROP TABLE %s;", stored->what,
 				quoted_relation(stored->index_table));
 }
@@ -402,36 +419,6 @@ List *
 expression_code(RowExpression *expr)
 {
 	return expr->code;
-}
-
-/*
- * record_code_dependencies
- *		Records that an index table depends on what expressions, RowExpression * or NULL, call.
- *
- * Without their columns, only dependencies on functions and types follow from them.  A dependency on
- * a column would make ALTER TABLE fail with an internal error.
- */
-void
-record_code_dependencies(Oid index_table, List *expressions)
-{
-	ObjectAddress object;
-
-	ObjectAddressSet(object, RelationRelationId, index_table);
-	foreach_ptr(RowExpression, expr, expressions)
-		if (expr != NULL)
-		recordDependencyOnExpr(&object, (Node *) list_make1(replace_vars((Node *) expr->parsed, NULL)), NIL,
-							   DEPENDENCY_NORMAL);
-}
-
-/* replace_vars: returns an expression with NULLs in the place of columns */
-static Node *
-replace_vars(Node *node, void *context)
-{
-	if (node == NULL)
-		return NULL;
-	if (IsA(node, Var))
-		return (Node *) makeNullConst(((Var *) node)->vartype, -1, ((Var *) node)->varcollid);
-	return expression_tree_mutator(node, replace_vars, context);
 }
 
 /* parse_over_fact: returns the expression text over a fact table's columns, coerced to a type; not if it is a field's */

@@ -155,6 +155,8 @@ check_field(Field *field, IndexDef *def, bool is_key)
 
 	if (field->is_hint)
 		check_hint(field, def, is_key);
+	if (OidIsValid(spec->type))
+		refuse_temporary_type(spec->text, spec->type);
 	if (spec->multi && !is_key)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -242,6 +244,15 @@ definition_expressions(IndexDef *def)
 		if (def->fields[i].spec->expression != NULL)
 			result = lappend(result, def->fields[i].convert);
 	return result;
+}
+
+/* record_code_dependencies: records that an index table depends on what expressions, RowExpression * or NULL, use */
+void
+record_code_dependencies(Oid index_table, List *expressions)
+{
+	foreach_ptr(RowExpression, expr, expressions)
+		if (expr != NULL)
+		record_used_code(index_table, expression_node(expr));
 }
 
 /* definition_nodes: lists what entries are computed by, parsed: the filter, and the expressions and casts of columns */

@@ -226,8 +226,9 @@ fetch_some(RowRequest *request, Oid role, Datum *keys, int n, bool as_list,
 			Form_pg_attribute att = TupleDescAttr(def->desc, def->pk_attno[k] - 1);
 			bool		list = as_list && differs[k];
 
-			appendStringInfo(&sql, list ? "%sf.%s %s ANY ($%d)" : "%sf.%s %s $%d", k > 0 ? " AND " : "",
-							 quote_identifier(NameStr(att->attname)), qualified_equality(att->atttypid), nargs + 1);
+			appendStringInfo(&sql, "%s%s", k > 0 ? " AND " : "",
+							 equality_sql(psprintf("f.%s", quote_identifier(NameStr(att->attname))), psprintf("$%d", nargs + 1),
+										  att->atttypid, list));
 			types[nargs] = list ? get_array_type(att->atttypid) : att->atttypid;
 			if (list)
 			{

@@ -180,16 +180,16 @@ plan_sql(FactDef *def, ForeignPlan *plan)
 				continue;
 			appendStringInfo(&from, "%s(%s WHERE ", size > 0 ? " FULL JOIN " : "", select_rows(&request, &plan->attnos, &plan->nattnos));
 			for (int k = 0; k < def->npk; k++)
-				appendStringInfo(&from, "%sf.%s %s ANY ($%d)", k > 0 ? " AND " : "", key_column(def, k),
-								 qualified_equality(TupleDescAttr(def->desc, def->pk_attno[k] - 1)->atttypid),
-								 i * def->npk + k + 1);
+				appendStringInfo(&from, "%s%s", k > 0 ? " AND " : "",
+								 equality_sql(psprintf("f.%s", key_column(def, k)), psprintf("$%d", i * def->npk + k + 1),
+											  TupleDescAttr(def->desc, def->pk_attno[k] - 1)->atttypid, true));
 			appendStringInfo(&from, ") t%d", i);
 			if (first < 0)
 				first = i;
 			for (int k = 0; k < def->npk && size > 0; k++)
-				appendStringInfo(&from, " %s t%d.%s %s t%d.%s", k > 0 ? "AND" : "ON", first, key_column(def, k),
-								 qualified_equality(TupleDescAttr(def->desc, def->pk_attno[k] - 1)->atttypid),
-								 i, key_column(def, k));
+				appendStringInfo(&from, " %s %s", k > 0 ? "AND" : "ON",
+								 equality_sql(psprintf("t%d.%s", first, key_column(def, k)), psprintf("t%d.%s", i, key_column(def, k)),
+											  TupleDescAttr(def->desc, def->pk_attno[k] - 1)->atttypid, false));
 			appendStringInfo(&list, "%st%d.*", size > 0 ? ", " : "", i);
 			size++;
 		}

@@ -15,8 +15,10 @@
 #include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/indexing.h"
+#include "catalog/pg_namespace.h"
 #include "catalog/pg_operator.h"
 #include "catalog/pg_subscription_rel.h"
+#include "catalog/pg_type.h"
 #include "commands/tablespace.h"
 #include "miscadmin.h"
 #include "pgstat.h"
@@ -34,7 +36,8 @@
 #include "sql.h"
 #include "subxact.h"
 
-static bool is_on_table(Form_pg_depend form, Oid table);
+static const char *as_operand(const char *expression, Oid type, Oid declared, const char *suffix);
+static bool is_on_table(Form_pg_depend form, void *table);
 static void read_blocks(void *arg);
 
 /* catalog_scan_begin: begins such a scan by an index, with a snapshot; NULL: a new one */
@@ -282,21 +285,44 @@ get_equality_operator(Oid type)
 							   BTEqualStrategyNumber);
 }
 
-/* qualified_equality: returns the equality operator of a type, as SQL */
+/*
+ * equality_sql
+ *		Returns SQL that compares two expressions of a type by its equality operator; if any is
+ *		set, the second one is an array, of which an element is to be equal.
+ *
+ * Where others may create operators in the schema of this one, both are cast to the types for which it is declared:
+ * no other operator fits better then.
+ */
 char *
-qualified_equality(Oid type)
+equality_sql(const char *left, const char *right, Oid type, bool any)
 {
 	Oid			operator = get_equality_operator(type);
 	HeapTuple	tuple = SearchSysCache1(OPEROID, ObjectIdGetDatum(operator));
+	Form_pg_operator form;
 	char	   *result;
 
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "cache lookup failed for operator %u", operator);
-	result = psprintf("OPERATOR(%s.%s)",
-					  quote_identifier(get_namespace_name(((Form_pg_operator) GETSTRUCT(tuple))->oprnamespace)),
-					  NameStr(((Form_pg_operator) GETSTRUCT(tuple))->oprname));
+	form = (Form_pg_operator) GETSTRUCT(tuple);
+	if (form->oprnamespace != PG_CATALOG_NAMESPACE)
+	{
+		left = as_operand(left, type, form->oprleft, "");
+		right = as_operand(right, type, form->oprright, any ? "[]" : "");
+	}
+	result = psprintf(any ? "%s OPERATOR(%s.%s) ANY (%s)" : "%s OPERATOR(%s.%s) %s", left,
+					  quote_identifier(get_namespace_name(form->oprnamespace)), NameStr(form->oprname), right);
 	ReleaseSysCache(tuple);
 	return result;
+}
+
+/* as_operand: returns an expression of a type, or of its arrays, cast to the type for which an operator is declared */
+static const char *
+as_operand(const char *expression, Oid type, Oid declared, const char *suffix)
+{
+	if (type == declared || IsPolymorphicType(declared))
+		return expression;
+	return psprintf("%s::%s%s", expression,
+					format_type_extended(declared, -1, FORMAT_TYPE_TYPEMOD_GIVEN | FORMAT_TYPE_FORCE_QUALIFY), suffix);
 }
 
 /* prepare_sort: prepares to compare values of a type in its own order, with abbreviations if so asked; *sort is zeroed */
@@ -351,7 +377,7 @@ same_columns(TupleDesc a, TupleDesc b)
 bool
 has_table_dependency(Oid relid, Oid on)
 {
-	return find_table_dependencies(relid, is_on_table, on, false);
+	return find_table_dependencies(relid, is_on_table, &on, false);
 }
 
 /* record_table_dependency: has a table be dropped with another one, as an index would be */
@@ -374,7 +400,7 @@ record_table_dependency(Oid relid, Oid other)
  * arg is passed on to matches().
  */
 bool
-find_table_dependencies(Oid relid, bool (*matches) (Form_pg_depend form, Oid arg), Oid arg, bool forget)
+find_table_dependencies(Oid relid, bool (*matches) (Form_pg_depend form, void *arg), void *arg, bool forget)
 {
 	LOCKMODE	mode = forget ? RowExclusiveLock : AccessShareLock;
 	Relation	rel = table_open(DependRelationId, mode);
@@ -402,10 +428,10 @@ find_table_dependencies(Oid relid, bool (*matches) (Form_pg_depend form, Oid arg
 }
 
 static bool
-is_on_table(Form_pg_depend form, Oid table)
+is_on_table(Form_pg_depend form, void *table)
 {
 	return form->deptype == DEPENDENCY_AUTO && form->refclassid == RelationRelationId &&
-		form->refobjid == table;
+		form->refobjid == *(Oid *) table;
 }
 
 /* can_read_blocks: returns whether all pages of a table, without TOAST and indexes, can be read and look like pages */

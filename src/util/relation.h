@@ -33,7 +33,7 @@ extern HeapTuple catalog_scan_next(CatalogScan *scan);
 extern void catalog_scan_end(CatalogScan *scan);
 extern bool is_deleted_here(HeapTupleHeader header);
 extern Oid	get_equality_operator(Oid type);
-extern char *qualified_equality(Oid type);
+extern char *equality_sql(const char *left, const char *right, Oid type, bool any);
 extern void prepare_sort(SortSupport sort, Oid type, Oid collation, bool abbreviate);
 extern void init_equality_key(ScanKey key, AttrNumber attno, Oid type, Oid collation, MemoryContext cxt);
 extern void require_owner(Oid relid);
@@ -54,7 +54,7 @@ extern bool is_identity_index(Relation index, bool sparse);
 extern Relation open_identity_index(Relation rel, bool sparse);
 extern bool same_columns(TupleDesc a, TupleDesc b);
 extern void record_table_dependency(Oid relid, Oid other);
-extern bool find_table_dependencies(Oid relid, bool (*matches) (Form_pg_depend form, Oid arg), Oid arg,
+extern bool find_table_dependencies(Oid relid, bool (*matches) (Form_pg_depend form, void *arg), void *arg,
 									bool forget);
 extern bool has_table_dependency(Oid relid, Oid on);
 
