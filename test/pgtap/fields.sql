@@ -125,7 +125,7 @@ BEGIN
 END $$;
 
 -- recompute(FIELD): SQL for the field's values in a row of fact. JSON null is a value of a field of type jsonb, and an element,
--- but in place of an array it is none. A sparse index table has no entry for JSON null, whatever the type.
+-- but in place of an array it is none.
 CREATE FUNCTION recompute(f field) RETURNS text LANGUAGE sql
 RETURN CASE WHEN f.multi THEN
 	format('(SELECT DISTINCT %I(e #>> ''{}'') FROM jsonb_array_elements(CASE WHEN jsonb_typeof(doc #> %2$L) = ''array'' THEN doc #> %2$L WHEN jsonb_typeof(doc #> %2$L) <> ''null'' THEN jsonb_build_array(doc #> %2$L) END) e)',
@@ -156,7 +156,7 @@ BEGIN
 				WHERE v IS DISTINCT FROM ''<none>'' AND w IS DISTINCT FROM ''<none>''', recompute(m.fields[1]), recompute(m.fields[2]));
 		END IF;
 		IF m.sparse THEN
-			plain := plain || ' AND v IS NOT NULL' || CASE WHEN m.fields[1].type = 'jsonb' THEN ' AND v <> ''null''' ELSE '' END;
+			plain := plain || ' AND v IS NOT NULL';
 		END IF;
 		RETURN QUERY EXECUTE format('SELECT %L, %L, %L, * FROM (
 			SELECT ''only in the index table'', x FROM (%4$s EXCEPT ALL %5$s) a(x) UNION ALL SELECT ''only in plain SQL'', x FROM (%5$s EXCEPT ALL %4$s) b(x)) y LIMIT 5',
