@@ -63,6 +63,7 @@ extern void notice_nobody_drains(const char *why);
 extern bool slot_take(int slot, uint64 use);
 extern void note_attempt(const Work *work);
 extern void forget_attempt(void);
+extern void note_survived(const Work *work);
 extern TimestampTz attempted_since(const Work *work);
 extern bool worker_woken(void);
 extern void worker_note_leaving(bool leaving);
@@ -134,6 +135,25 @@ typedef struct QueueActivity
 /* The bytes of shared memory in which activity is kept first; the server adds to them. */
 #define ACTIVITY_BYTES		(256 * 1024)
 
+/* Work during which the server has crashed. */
+typedef struct CrashedWork
+{
+	Work		work;
+	int			deaths;			/* number of crashes, one after the other; 0:
+								 * nothing is here */
+} CrashedWork;
+
+/* What is also in a file; see crash_notes.c. */
+typedef struct CrashNotes
+{
+	uint32		magic;			/* of the form of the file; 0: it has not been
+								 * read yet */
+	bool		any;			/* there was any crashed work */
+	Work		attempts[MAX_WORKERS];	/* what each worker is at; table is
+										 * InvalidOid: nothing */
+	CrashedWork crashed[MAX_WORKERS];
+} CrashNotes;
+
 /* All that is in shared memory from the beginning. */
 typedef struct Shared
 {
@@ -153,6 +173,7 @@ typedef struct Shared
 	Oid			stopped[MAX_REQUESTS];	/* databases whose workers were
 										 * stopped by hand */
 	WorkerSlot	workers[MAX_WORKERS];
+	CrashNotes	notes;
 	dshash_table_handle activity;	/* of QueueActivity; has locks of its own */
 	union
 	{
@@ -165,6 +186,11 @@ typedef struct Shared
 extern Shared *shared;
 
 extern bool shared_exists(void);
+
+/* crash_notes.c: keeps in a file what workers are at, for the time after a crash of the server */
+extern void crash_note_attempt(int slot, const Work *work);
+extern void crash_forget(const Work *work);
+extern void crash_notes_read(void (*note_deaths) (const Work *work, int deaths));
 
 /* activity.c: keeps in shared memory what workers have done for each table */
 
@@ -195,6 +221,7 @@ extern bool trouble_of(const Work *work, Trouble *trouble);
 extern bool trouble_of_attempt(const Work *work, Trouble *trouble);
 extern bool trouble_note_error(const Work *work, ErrorData *error);
 extern void trouble_note_death(const Work *work);
+extern void trouble_note_deaths(const Work *work, int more);
 extern void trouble_end(const Work *work);
 extern int	turn_ms(void);
 extern int	batch_limit(const Work *work, int most, bool *one_row);

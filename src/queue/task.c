@@ -58,7 +58,7 @@ run_task(const Work *work, void (*run) (void *arg), void *arg, bool (*is_news) (
 	left = run_in_transaction(discard_all, NULL, NULL);
 	if (left != NULL)
 		FreeErrorData(left);
-	forget_attempt();
+	note_survived(work);
 	return error;
 }
 

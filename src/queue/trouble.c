@@ -6,7 +6,8 @@
  *
  * That is kept in shared memory with the activity of the queue.  If there are more databases
  * than workers, each batch may be tried by another worker, which otherwise would try too
- * early, and log the same error again.  What has ended a worker could not be kept elsewhere.
+ * early, and log the same error again.  What has ended a worker could not be kept elsewhere, and
+ * what has ended the server is kept in a file, too: see crash_notes.c.
  *
  * To wait for a lock that another session has is no error: the session may be doing what is
  * its right, and mostly it ends soon.
@@ -194,10 +195,17 @@ note(const Work *work, bool waiting, const char *message, int max_backoff)
 void
 trouble_note_death(const Work *work)
 {
+	trouble_note_deaths(work, 1);
+}
+
+/* trouble_note_deaths: notes a number of deaths at once, as those that crashes of the server were */
+void
+trouble_note_deaths(const Work *work, int more)
+{
 	TimestampTz now = GetCurrentTimestamp();
 	QueueActivity *activity = activity_find(work, true);
 	Trouble    *trouble = &activity->trouble;
-	int			over = trouble->deaths++ + 1 - MAX_DEATHS;
+	int			over = (trouble->deaths += more) - MAX_DEATHS;
 
 	if (trouble->since == 0 || trouble->waiting)
 		trouble->since = now;

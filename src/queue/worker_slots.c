@@ -378,6 +378,7 @@ slots_free_ended(void (*note_death) (const Work *work))
 				attempt = slot->attempt;
 			slot->database = InvalidOid;
 			slot->latch = NULL;
+			crash_note_attempt(i, NULL);
 		}
 		used += OidIsValid(slot->database);
 		LWLockRelease(shared->lock);
@@ -438,6 +439,7 @@ note_attempt(const Work *work)
 	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
 	shared->workers[my_slot].attempt = *work;
 	shared->workers[my_slot].attempted_at = GetCurrentTimestamp();
+	crash_note_attempt(my_slot, work);
 	LWLockRelease(shared->lock);
 }
 
@@ -445,8 +447,19 @@ note_attempt(const Work *work)
 void
 forget_attempt(void)
 {
-	if (my_slot >= 0)
-		shared->workers[my_slot].attempted_at = 0;
+	if (my_slot < 0)
+		return;
+	shared->workers[my_slot].attempted_at = 0;
+	crash_note_attempt(my_slot, NULL);
+}
+
+/* note_survived: notes that an attempt at some work has ended without ending this worker */
+void
+note_survived(const Work *work)
+{
+	forget_attempt();
+	if (shared != NULL)
+		crash_forget(work);
 }
 
 /* attempted_since: returns since when a worker is at some work; 0: none is */

@@ -105,6 +105,7 @@ indextable_launcher_main(Datum arg)
 	BackgroundWorkerInitializeConnection(NULL, NULL, 0);
 	pgstat_report_appname("indextable launcher");
 	register_launcher();
+	crash_notes_read(trouble_note_deaths);
 
 	wait_event = new_wait_event("IndextableLauncherMain");
 	add_all_databases();
