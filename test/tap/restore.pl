@@ -439,7 +439,7 @@ my $disabled = dump_origin('disabled', '--data-only', '--disable-triggers');
 # Each table that was an index table has the statement to make it one again, at once.
 database('schema_only');
 like(goes('schema_only: restored', @{ psql_file($node, 'schema_only', $schema_only) }),
-	qr/WARNING:  table "f_k" was an index table, but its definition has not been restored.*HINT:  When the tables are restored, run: DROP TABLE app.f_k; SELECT indextable.create\('app.f_k', 'app.f', '\{k\}'\);$/ms,
+	qr/WARNING:  table "f_k" was an index table, but its definition has not been restored.*HINT:  When the tables are restored, run: DROP TABLE app.f_k; SELECT indextable.create\('app.f_k', 'app.f', '\{k\}', sparse => false\);$/ms,
 	'schema_only: with the statements to run');
 for my $sql (q(INSERT INTO app.f VALUES (1, '{"k": "a", "v": "b"}', 'x')), 'TRUNCATE app.f')
 {
@@ -504,7 +504,7 @@ is($node->safe_psql('single', q(SELECT * FROM indextable.verify('app.f_k'))), ''
 
 database('alone');
 $node->safe_psql('alone', "CREATE EXTENSION indextable; $functions");
-like(goes('alone: restored', @{ psql_file($node, 'alone', $schema) }), qr/run: DROP TABLE app.f_k; SELECT indextable.create\('app.f_k', 'app.f', '\{k\}'\);$/m, 'alone: with the statements to run');
+like(goes('alone: restored', @{ psql_file($node, 'alone', $schema) }), qr/run: DROP TABLE app.f_k; SELECT indextable.create\('app.f_k', 'app.f', '\{k\}', sparse => false\);$/m, 'alone: with the statements to run');
 ($status, $out, $err) = $node->psql('alone', 'DELETE FROM app.f WHERE pk = 3');
 like($err, qr/table "f" has triggers of indextable but is not registered/, 'alone: writes are refused');
 ($status, $out, $err) = $node->psql('alone', q(CALL indextable.repair('app.f_k')));
@@ -516,7 +516,7 @@ is(drift($node, 'alone', 'app.f_k'), '', 'alone: until they are dropped and crea
 my $index_only = dump_origin('index_only', '-t', 'app.f_u');
 database('index_only');
 $node->safe_psql('index_only', "CREATE EXTENSION indextable; CREATE SCHEMA app");
-like(goes('index_only: restored', @{ psql_file($node, 'index_only', $index_only) }), qr/run: DROP TABLE app.f_u; SELECT indextable.create\('app.f_u', 'app.f', '\{v\}', is_unique => true\);$/m,
+like(goes('index_only: restored', @{ psql_file($node, 'index_only', $index_only) }), qr/run: DROP TABLE app.f_u; SELECT indextable.create\('app.f_u', 'app.f', '\{v\}', is_unique => true, sparse => true\);$/m,
 	'index_only: with the statements to run');
 ($status, $out, $err) = $node->psql('index_only', 'DELETE FROM app.f_u');
 like($err, qr/HINT:  It was restored without its definition. Run: DROP TABLE app.f_u; SELECT/, 'index_only: which a write by hand says, too');
