@@ -119,7 +119,7 @@ if [ -z "${CLIENTS:-}" ]; then
 		CREATE EXTENSION indextable;
 		CREATE SCHEMA index_tables;
 		CREATE TABLE person (id int PRIMARY KEY, doc jsonb NOT NULL);
-		SELECT indextable.create('person_town', 'person', '{town}'), indextable.create('index_tables.person_age', 'person', '{age::int}');
+		SELECT indextable.create('person_town', 'person', '{town}', sparse => true), indextable.create('index_tables.person_age', 'person', '{age::int}');
 		ALTER DATABASE tools SET indextable.drop_table = off;
 	SQL
 	cp "$here"/*.js "$cache"
