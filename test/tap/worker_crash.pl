@@ -20,11 +20,12 @@ sub after_crashes
 	my $out = '';
 	for (1 .. 600)
 	{
-		(undef, $out) = $node->psql('postgres', $query);
+		# While the server is down, psql may end before it has read the query.
+		eval { (undef, $out) = $node->psql('postgres', $query); };
 		last if defined $out && $out eq 't';
 		select undef, undef, undef, 0.1;
 	}
-	return is($out, 't', $name) || diag scalar $node->psql('postgres', 'SELECT * FROM indextable.queues', on_error_die => 0);
+	return is($out, 't', $name);
 }
 
 # The filters of superusers may do what ends a process.
@@ -38,7 +39,7 @@ SELECT indextable.create('f_k', 'f', '{k}', filter => 'public.run(doc)', mainten
 CREATE TABLE g (pk int PRIMARY KEY, doc jsonb);
 SELECT indextable.create('g_k', 'g', '{k}', maintenance => 'async');
 SQL
-$node->psql('postgres', q(INSERT INTO g VALUES (1, '{"k": "a"}'); INSERT INTO f VALUES (1, '{"k": "a", "run": "COPY public.nothing FROM PROGRAM ''kill -9 $PPID; sleep 1''"}')));
+eval { $node->psql('postgres', q(INSERT INTO g VALUES (1, '{"k": "a"}'); INSERT INTO f VALUES (1, '{"k": "a", "run": "COPY public.nothing FROM PROGRAM ''kill -9 $PPID; sleep 1''"}'))); };
 my $queue = q(SELECT %s FROM indextable.queues WHERE fact_table = 'f'::regclass);
 after_crashes(sprintf($queue, q(worker_state = 'failing' AND last_error LIKE '3 times in a row, a worker was terminated by it%')), 'after the third crash the queue is shown');
 is(crashes(), 3, 'there were three');
@@ -48,7 +49,7 @@ after_crashes(q(SELECT count(*) = 2 FROM g_k), 'others are drained');
 is(crashes(), 3, 'meanwhile it is not tried');
 
 # Neither a clean start nor another crash lets it be forgotten.
-$node->psql('postgres', q(COPY nothing FROM PROGRAM 'kill -9 $PPID; sleep 60'));
+eval { $node->psql('postgres', q(COPY nothing FROM PROGRAM 'kill -9 $PPID; sleep 1')); };
 after_crashes(sprintf($queue, q(worker_state = 'failing' AND last_error LIKE '% times in a row, a worker was terminated by it%')), 'after a crash by a session it is shown');
 $node->restart;
 after_crashes(sprintf($queue, q(worker_state = 'failing' AND last_error LIKE '% times in a row, a worker was terminated by it%')), 'after a restart, too');
