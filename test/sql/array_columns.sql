@@ -272,7 +272,7 @@ SELECT * FROM try() WHERE scans = 'DIFFERS' OR query ~ 'GROUP BY|DISTINCT|count'
 CREATE TABLE facet (id int PRIMARY KEY, tags text[], js jsonb[]);
 INSERT INTO facet VALUES (1, '{a,b}', '{1,2}'), (2, '{a,NULL}', '{1,null}');
 SELECT indextable.create('facet_tag', 'facet', '{@tags[*] AS tag}', sparse => false), indextable.create('facet_j', 'facet', '{@js[*] AS j}', sparse => false);
-CREATE VIEW facets AS SELECT q, scans, ARRAY(SELECT pg_temp.differences(q)) AS differences FROM unnest(ARRAY['SELECT x, count(*) FROM facet, unnest(tags) x GROUP BY x', 'SELECT x, count(*) FROM facet, unnest(js) x GROUP BY x']) q,
+CREATE TEMP VIEW facets AS SELECT q, scans, ARRAY(SELECT pg_temp.differences(q)) AS differences FROM unnest(ARRAY['SELECT x, count(*) FROM facet, unnest(tags) x GROUP BY x', 'SELECT x, count(*) FROM facet, unnest(js) x GROUP BY x']) q,
 	pg_temp.answer('force', q, NULL, NULL, 'auto');
 TABLE facets;
 UPDATE facet SET tags = '{a}', js = '{1,3}' WHERE id = 2;
