@@ -240,7 +240,7 @@ read_loosely(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *groups)
 	{
 		if (position != end && position >= c->nequal && !bms_is_member(position, loose.columns))
 			return false;
-		null_ends |= position == end && loose.greatest && may_be_null(c, position);
+		null_ends |= position == end && loose.greatest && may_find_null(c, position);
 	}
 	c->groups = NIL;
 	c->null_groups = false;
@@ -248,7 +248,7 @@ read_loosely(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *groups)
 	for (int i = c->nequal; i < end; i++)
 	{
 		c->groups = lappend_int(c->groups, c->def->ident[i]);
-		c->null_groups |= may_be_null(c, i);
+		c->null_groups |= may_find_null(c, i);
 	}
 	foreach_ptr(RestrictInfo, rinfo, rel->baserestrictinfo)
 	{

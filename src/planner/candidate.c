@@ -454,6 +454,25 @@ may_be_null(Candidate *c, int position)
 	return !c->def->sparse && position < c->def->nkeys && !is_key_present(c, position);
 }
 
+/*
+ * may_find_null
+ *		Returns whether a search may come to an entry with NULL in a column of the index, from 0.
+ *
+ * Conditions that are only checked of what was found do not keep it from that.  Nor do constraints in
+ * an asynchronous index table, which may have entries that are older.
+ */
+bool
+may_find_null(Candidate *c, int position)
+{
+	foreach_ptr(Condition, condition, c->conditions)
+	{
+		if (condition->position == position && condition->taking != TAKE_NULL)
+			return false;
+	}
+	return !c->def->sparse && position < c->def->nkeys &&
+		(c->def->async || !check_says_not_null(c->def, &c->def->fields[position]));
+}
+
 /* rejects_null: returns whether a condition is false or NULL wherever a column is NULL */
 static bool
 rejects_null(Node *clause, Column *column)

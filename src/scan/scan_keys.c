@@ -691,6 +691,7 @@ note_group(IndexTableScan *scan, TupleTableSlot *entry)
 		int			i = foreach_current_index(attno);
 		Datum		value = slot_getattr(entry, attno, &loose->isnull[i]);
 
+		Assert(!loose->isnull[i] || scan->plan.null_groups);
 		loose->values[i] = loose->isnull[i] ? (Datum) 0 : att->attlen == -1 ? PointerGetDatum(PG_DETOAST_DATUM_COPY(value)) :
 			datumCopy(value, att->attbyval, att->attlen);
 	}

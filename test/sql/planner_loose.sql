@@ -108,5 +108,24 @@ CALL change('plain');
 COMMIT;
 SELECT difference AS still_wrong FROM wrong;
 DROP TABLE plain, part;
+-- groups read backward past entries with NULL, which conditions that are only checked leave out
+CREATE TABLE gaps (id int PRIMARY KEY, x text NOT NULL, y text, n int, m text);
+INSERT INTO gaps SELECT i, 'X' || i % 4, 'Y' || i % 4, nullif(i % 5, 3), 'm' || nullif(i % 5, 3) FROM generate_series(1, 2000) i;
+SELECT indextable.create('gaps_xn', 'gaps', '{@x, @n}'), indextable.create('gaps_xm', 'gaps', '{@x, @m}'), indextable.create('gaps_ym', 'gaps', '{@y, @m}') \gset
+ANALYZE gaps, gaps_xn, gaps_xm, gaps_ym;
+SELECT d AS difference FROM unnest(ARRAY['SELECT DISTINCT x, n FROM gaps WHERE n IS NOT NULL ORDER BY x DESC, n DESC', 'SELECT DISTINCT x, m FROM gaps WHERE m IS NOT NULL ORDER BY x DESC, m DESC',
+	'SELECT x, m, max(id) FROM gaps WHERE m > ''m1'' AND x > ''X1'' GROUP BY x, m ORDER BY x DESC, m DESC', 'SELECT DISTINCT ON (x, m) x, m, id FROM gaps WHERE m <> ''m1'' ORDER BY x DESC, m DESC, id DESC',
+	'SELECT DISTINCT y, m FROM gaps WHERE y > ''Y0'' AND m <> ''m1'' ORDER BY y DESC, m DESC', 'SELECT y, m FROM gaps WHERE y > ''Y0'' AND m IS NOT NULL GROUP BY y, m ORDER BY y DESC, m DESC']) query,
+	pg_temp.differences(query, NULL, NULL, NULL, true) d;
+EXPLAIN (COSTS OFF) SELECT DISTINCT x, n FROM gaps WHERE n IS NOT NULL ORDER BY x DESC, n DESC;
+-- nor may a constraint be believed of entries that are older
+SELECT indextable.alter('gaps_xm', maintenance => 'async') \gset
+UPDATE gaps SET m = '0' WHERE m IS NULL;
+ALTER TABLE gaps ALTER m SET NOT NULL;
+SET indextable.stale_reads = on;
+SET indextable.planner = force;
+SELECT count(*) FROM (SELECT x, m FROM gaps WHERE x > 'X0' GROUP BY 1, 2 ORDER BY 1 DESC, 2 DESC OFFSET 0) q;
+RESET indextable.planner;
+RESET indextable.stale_reads;
 SET client_min_messages = warning;
 DROP SCHEMA planner_loose CASCADE;
