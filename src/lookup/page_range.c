@@ -27,6 +27,7 @@
 
 #include "../entry/entry.h"
 #include "../indextable.h"
+#include "../place/place.h"
 #include "../match/match.h"
 #include "../util/fixed_settings.h"
 #include "../util/json_members.h"
@@ -396,7 +397,12 @@ cursor_read(const char *cursor, CursorIdentity *identity, IndexDef *def, int fro
 
 		isnull[i] = version == CURSOR_VERSION_NULLS && bytes.data + bytes.cursor < end && pq_getmsgbyte(&bytes) != 0;
 		if (isnull[i])
+		{
+			/* Only key fields can be NULL, and none that Citus distributes. */
+			if (i >= def->nkeys || def->fact->place->entries->search != NULL)
+				cursor_error();
 			continue;
+		}
 		value = bytes.data + bytes.cursor;
 		len = strnlen(value, end - value);
 		if (value + len >= end || !pg_verifymbstr(value, len, true))

@@ -347,6 +347,20 @@ SELECT count(*) FROM indextable.query('long', cursor => repeat('A', 720000000));
 SELECT count(*) >= 0 AS ok FROM indextable.query('long', max_lag => '178000000 years', timeout => '2562047788 hours 178000000 years');
 SELECT count(*) FROM indextable.query('long', timeout => '-2562047788 hours -178000000 years');
 
+-- a forged cursor with NULL in a column that cannot have it
+CREATE TABLE forged (p text, q text, x text, PRIMARY KEY (p, q));
+INSERT INTO forged SELECT 'p' || i % 3, 'q' || i, nullif('x' || i % 3, 'x1') FROM generate_series(1, 20) i;
+SELECT indextable.create('forged_x', 'forged', '{@x}') \gset
+CREATE FUNCTION pg_temp.forge(cursor text, cut int) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	old bytea := decode(rpad(translate(cursor, '-_', '+/'), (length(cursor) + 3) / 4 * 4, '='), 'base64');
+	new bytea := substring(old FROM 1 FOR length(old) - 4 - cut) || '\x01'::bytea;
+BEGIN
+	new := new || substring(int8send(hash_record_extended(row(new), 0)) FROM 5 FOR 4);
+	RETURN rtrim(translate(replace(encode(new, 'base64'), E'\n', ''), '+/', '-_'), '=');
+END $$;
+SELECT count(*) FROM indextable.query('forged_x', '{}', NULL, true, 1000, (SELECT pg_temp.forge(cursor, 4) FROM indextable.query('forged_x', '{}', NULL, true, 1)));
+
 SET client_min_messages = warning;
 DROP SCHEMA query CASCADE;
 DROP ROLE regress_it_owner, regress_it_reader;
