@@ -79,7 +79,7 @@ sub expected
 		my $sql = $FIELD{$field} // die "Check.pm has no field $field\n";
 		if (ref $sql)
 		{
-			$element = " CROSS JOIN LATERAL (SELECT DISTINCT $sql->[1] AS e FROM soak.elements(doc #> '$sql->[0]') e) m";
+			$element = " CROSS JOIN LATERAL (SELECT DISTINCT $sql->[1] AS e FROM soak.elements(doc #> '$sql->[0]') e WHERE jsonb_typeof(doc #> '$sql->[0]') = 'array' OR ($sql->[1]) IS NOT NULL) m";
 			$sql = 'm.e';
 		}
 		push @columns, $sql;
@@ -158,7 +158,7 @@ sub look_up
 	my $sql = $FIELD{$field};
 	my $condition = ref $sql ? "EXISTS (SELECT FROM soak.elements(doc #> '$sql->[0]') e WHERE $sql->[1] = k.k)" : "$sql = k.k";
 	my $type = $field =~ /::(int|date)/ ? $1 : $field =~ /^@(id|n)$/ ? 'int' : 'text';
-	my @others = map { ref $FIELD{$_} ? "EXISTS (SELECT FROM soak.elements(doc #> '$FIELD{$_}[0]') e" . join('', map { " WHERE $_" } has_entry($d, $_, $FIELD{$_}[1])) . ')' : has_entry($d, $_, $FIELD{$_}) } @{ $d->{key} }[ 1 .. $#{ $d->{key} } ];
+	my @others = map { ref $FIELD{$_} ? "EXISTS (SELECT FROM soak.elements(doc #> '$FIELD{$_}[0]') e WHERE (jsonb_typeof(doc #> '$FIELD{$_}[0]') = 'array' OR ($FIELD{$_}[1]) IS NOT NULL)" . join('', map { " AND $_" } has_entry($d, $_, $FIELD{$_}[1])) . ')' : has_entry($d, $_, $FIELD{$_}) } @{ $d->{key} }[ 1 .. $#{ $d->{key} } ];
 	my $where = join ' AND ', $condition, @others, defined $d->{filter} ? "($d->{filter})" : ();
 	my $with = "WITH k AS MATERIALIZED (SELECT ($key\::jsonb ->> '$name')::$type AS k), found AS MATERIALIZED (SELECT $pk FROM indextable.lookup(NULL::$d->{fact}, '$index', $key)), "
 	  . "expected AS MATERIALIZED (SELECT $pk FROM k, $d->{fact} WHERE $where)";
