@@ -49,7 +49,7 @@
 #include "ddl.h"
 
 static void refuse_building(Oid fact);
-static bool changed_column_in(Bitmapset *columns, Relation fact, AlterTableStmt *stmt);
+static Bitmapset *retyped_columns(Relation fact, AlterTableStmt *stmt);
 static void refill(DefinitionRow *stored, Relation fact, AlterTableStmt *stmt);
 static void check_layout(IndexDef *def, Relation fact, Oid index_table);
 static void change_columns(Oid index_table, IndexDef *def, Relation fact);
@@ -159,17 +159,19 @@ follow_type_change(Oid fact_table, AlterTableStmt *stmt)
 	relation_close(fact, NoLock);
 }
 
-/* changed_column_in: returns whether a command has changed the type of one of some columns, offset as in IndexDef */
-static bool
-changed_column_in(Bitmapset *columns, Relation fact, AlterTableStmt *stmt)
+/* retyped_columns: returns the columns whose type a command has changed, offset as in IndexDef */
+static Bitmapset *
+retyped_columns(Relation fact, AlterTableStmt *stmt)
 {
+	Bitmapset  *result = NULL;
+
 	foreach_ptr(AlterTableCmd, cmd, stmt->cmds)
 	{
-		if (cmd->subtype == AT_AlterColumnType &&
-			bms_is_member(get_attnum(RelationGetRelid(fact), cmd->name) - FirstLowInvalidHeapAttributeNumber, columns))
-			return true;
+		if (cmd->subtype == AT_AlterColumnType)
+			result = bms_add_member(result, get_attnum(RelationGetRelid(fact), cmd->name) -
+									FirstLowInvalidHeapAttributeNumber);
 	}
-	return false;
+	return result;
 }
 
 /*
@@ -194,16 +196,13 @@ refill(DefinitionRow *stored, Relation fact, AlterTableStmt *stmt)
 
 	if (rel == NULL)
 		return;
-	foreach_ptr(AlterTableCmd, cmd, stmt->cmds)
-		if (cmd->subtype == AT_AlterColumnType)
-		factdef->retyped = bms_add_member(factdef->retyped, get_attnum(RelationGetRelid(fact), cmd->name) -
-										  FirstLowInvalidHeapAttributeNumber);
+	factdef->retyped = retyped_columns(fact, stmt);
 	def = make_index_def(factdef, fact, &row, rel, 0, names);
 	relation_close(rel, NoLock);
 	forget_code_dependencies(row.index_table);
 	record_code_dependencies(row.index_table, definition_expressions(def));
 	CommandCounterIncrement();
-	if (!changed_column_in(def->used, fact, stmt))
+	if (!bms_overlap(def->used, factdef->retyped))
 		return;
 	if (!same_primary_key(factdef, fact, stored, names))
 		report_altered_index_table(row.index_table, fact, "The fact table has another primary key now.");
@@ -240,7 +239,7 @@ refill(DefinitionRow *stored, Relation fact, AlterTableStmt *stmt)
 	END_AS_OWNER();
 
 	update_definition(def, fact, true);
-	if (is_queued(&row) && changed_column_in(factdef->pk_columns, fact, stmt))
+	if (is_queued(&row) && bms_overlap(factdef->pk_columns, factdef->retyped))
 		queues_make_anew(factdef);
 	CacheInvalidateRelcache(fact);
 	CommandCounterIncrement();
