@@ -454,6 +454,18 @@ may_be_null(Candidate *c, int position)
 	return !c->def->sparse && position < c->def->nkeys && !is_key_present(c, position);
 }
 
+/* is_searched: returns whether a key field, by its number, is compared by the search, which finds no NULL then */
+bool
+is_searched(Candidate *c, int i)
+{
+	foreach_ptr(Condition, condition, c->conditions)
+	{
+		if (condition->position == i && condition->taking != TAKE_NULL)
+			return true;
+	}
+	return false;
+}
+
 /*
  * may_find_null
  *		Returns whether a search may come to an entry with NULL in a column of the index, from 0.
@@ -464,12 +476,7 @@ may_be_null(Candidate *c, int position)
 bool
 may_find_null(Candidate *c, int position)
 {
-	foreach_ptr(Condition, condition, c->conditions)
-	{
-		if (condition->position == position && condition->taking != TAKE_NULL)
-			return false;
-	}
-	return !c->def->sparse && position < c->def->nkeys &&
+	return !c->def->sparse && position < c->def->nkeys && !is_searched(c, position) &&
 		(c->def->async || !check_says_not_null(c->def, &c->def->fields[position]));
 }
 

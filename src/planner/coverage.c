@@ -36,7 +36,6 @@ typedef struct OverEntry
 static bool found_by_search(Candidate *c, RestrictInfo *rinfo);
 static bool searches_check(Candidate *c, RestrictInfo *rinfo, uint32 *told);
 static Node *over_entry(Node *node, void *over);
-static bool is_searched(Candidate *c, int i);
 static bool is_key_not_null(Candidate *c, Node *clause);
 static bool clauses_covered(Candidate *c, List *clauses);
 static bool row_covered(PlannerInfo *root, RelOptInfo *rel, Candidate *c);
@@ -166,18 +165,6 @@ over_entry(Node *node, void *context)
 	}
 	over->failed = IsA(node, PlaceHolderVar) || (IsA(node, Var) && ((Var *) node)->varno == (int) c->varno);
 	return over->failed ? NULL : expression_tree_mutator(node, over_entry, over);
-}
-
-/* is_searched: returns whether a key field, by its number, is compared by the search, which finds no NULL then */
-static bool
-is_searched(Candidate *c, int i)
-{
-	foreach_ptr(Condition, condition, c->conditions)
-	{
-		if (condition->position == i && condition->taking != TAKE_NULL)
-			return true;
-	}
-	return false;
 }
 
 /*

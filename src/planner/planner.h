@@ -102,6 +102,7 @@ extern void set_order(PlannerInfo *root, RelOptInfo *rel, Candidate *c);
 extern Node *sort_expression(Candidate *c, RelOptInfo *rel, PathKey *key, int position, bool *last);
 extern bool is_complete_enough(Candidate *c, const char **why);
 extern bool may_be_null(Candidate *c, int position);
+extern bool is_searched(Candidate *c, int i);
 extern bool may_find_null(Candidate *c, int position);
 
 /* coverage.c: tells whether entries have all that a query needs of fact rows */
