@@ -177,6 +177,9 @@ read_records(Relation rel, Oid index_table, Snapshot snapshot, Records *records)
  *
  * Where elements are a key, the caller makes sure that the rows in question have elements.  There is no
  * error, and nobody is waited for: where it cannot be told, the result is false.
+ *
+ * A SERIALIZABLE transaction does not rely on a record, here and below.  Someone else's row that has no
+ * entry would be no conflict with what it has read, as he may have found the record there.
  */
 bool
 index_table_complete(IndexDef *def, Snapshot snapshot)

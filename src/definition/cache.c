@@ -40,7 +40,7 @@ typedef struct CacheEntry
 								 * before they could be used */
 } CacheEntry;
 
-/* A transaction gives up after so many of them. */
+/* The number of definitions that could not be used after which a transaction gives up. */
 #define MAX_UNSETTLED		100
 
 static HTAB *cache = NULL;

@@ -149,8 +149,8 @@ is_code_dependency(Form_pg_depend form, void *unused)
 void
 require_recorded_code(IndexDef *def, const char *what, const char *text, Node *expr)
 {
-	TextCheck		check = {.def = def,.text = text};
-	ObjectSearch		search = {.is_found = is_newcomer,.arg = &check};
+	TextCheck	check = {.def = def,.text = text};
+	ObjectSearch search = {.is_found = is_newcomer,.arg = &check};
 	Bitmapset  *columns = NULL;
 	char	   *object;
 
@@ -171,7 +171,7 @@ require_recorded_code(IndexDef *def, const char *what, const char *text, Node *e
 static bool
 is_newcomer(ObjectAddress object, void *arg)
 {
-	TextCheck	   *check = arg;
+	TextCheck  *check = arg;
 
 	if (OidIsValid(check->def->relid) && is_recorded(check->def->relid, object))
 		return false;
@@ -233,7 +233,7 @@ is_any_code(Form_pg_depend form, void *unused)
 void
 refuse_temporary(const char *what, const char *text, Node *expr)
 {
-	ObjectSearch		search = {.is_found = is_temporary};
+	ObjectSearch search = {.is_found = is_temporary};
 
 	if (finds_object(expr, &search))
 		report_temporary(what, text);
@@ -286,7 +286,7 @@ is_found(ObjectSearch *search, Oid class, Oid oid)
 static bool
 finds_object(Node *node, void *context)
 {
-	ObjectSearch	   *search = context;
+	ObjectSearch *search = context;
 
 	if (node == NULL)
 		return false;
@@ -308,8 +308,10 @@ finds_object(Node *node, void *context)
 			break;
 		case T_RowCompareExpr:
 			foreach_oid(operator, ((RowCompareExpr *) node)->opnos)
+			{
 				if (is_found(search, OperatorRelationId, operator))
-				return true;
+					return true;
+			}
 			break;
 		case T_CollateExpr:
 			if (is_found(search, CollationRelationId, ((CollateExpr *) node)->collOid))

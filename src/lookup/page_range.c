@@ -27,8 +27,8 @@
 
 #include "../entry/entry.h"
 #include "../indextable.h"
-#include "../place/place.h"
 #include "../match/match.h"
+#include "../place/place.h"
 #include "../util/fixed_settings.h"
 #include "../util/json_members.h"
 #include "../util/subxact.h"

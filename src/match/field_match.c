@@ -113,8 +113,8 @@ static bool match_step(void *arg, StepKind kind, const char *name, int len);
  *		the fact table, relation varno of a query, wherever the row has an entry; 0 if there is
  *		none.
  *
- * That the expression is not NULL does not say that there is an entry: another key field may
- * be NULL, and JSON null is NULL to a key field of type jsonb, but not to the query.
+ * That the expression is not NULL does not say that there is an entry: in a sparse index table another
+ * key field may be NULL.
  */
 AttrNumber
 column_of_expression(IndexDef *def, Node *expr, Index varno)

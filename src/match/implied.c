@@ -6,8 +6,8 @@
  * A condition C implies a comparison if each row that satisfies C has an entry that satisfies the
  * comparison.  So a search by the comparison finds all rows of C, and perhaps others: then it is
  * lossy, and C is checked for each row that is found.  A row that has no entry, because a key
- * field is NULL or its value cannot be cast, must not satisfy C; if it may, the comparison is
- * sparse, and the index table is used only while all rows have entries.
+ * field is NULL or its value cannot be cast, must not satisfy C.  If a row with some kind of value may,
+ * the comparison says so, and serves only while no row is recorded to have one.
  *
  * What C may look like, and why the comparison follows from it, is told here for conditions
  * that are put together of others, and in search_condition.c for those that compare one value

@@ -65,7 +65,7 @@ is_castable_field(Field *field)
  * text that cannot be cast has no entry.  Equal numbers may have several texts, 1 and 1.0, so
  * of them only a field of numbers tells: these are the same number, or the same after rounding.
  * An integer was made of a text without decimals, and so are only numbers without decimals equal
- * to it.  JSON null has no entry, and an array or an object may have several texts.
+ * to it.  Nothing is told of JSON null, and an array or an object may have several texts.
  *
  * For a range, the scalar is a number.  Only numbers that are not rounded are in the same order.
  */
