@@ -327,7 +327,7 @@ extern void add_key_place(KeyPlaces *places, ItemPointer place, int row);
 typedef struct SeenRows SeenRows;
 
 extern SeenRows *seen_rows_begin(IndexDef *def, MemoryContext cxt);
-extern bool seen_row(SeenRows *seen, TupleTableSlot *entry);
+extern bool seen_row(SeenRows *seen, IndexDef *def, TupleTableSlot *entry);
 
 /* entry_key.c: the fact keys that entries have, and keys in the order of an index table */
 extern void key_of_entry(IndexDef *def, TupleTableSlot *entry, Datum *key);

@@ -46,9 +46,9 @@ seen_rows_begin(IndexDef *def, MemoryContext cxt)
 	return seen;
 }
 
-/* seen_row: returns whether an entry's row was seen before, and remembers it */
+/* seen_row: returns whether an entry's row was seen before, and remembers it; def is of the fact table's index tables any */
 bool
-seen_row(SeenRows *seen, TupleTableSlot *entry)
+seen_row(SeenRows *seen, IndexDef *def, TupleTableSlot *entry)
 {
 	FactDef    *fact = seen->def->fact;
 	MemoryContext old;
@@ -57,7 +57,7 @@ seen_row(SeenRows *seen, TupleTableSlot *entry)
 	SeenKey    *row;
 	bool		found;
 
-	key_of_entry(seen->def, entry, key);
+	key_of_entry(def, entry, key);
 	for (int i = 0; i < fact->npk; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(seen->def->desc, seen->def->pk_attno[i] - 1);

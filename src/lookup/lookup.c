@@ -233,7 +233,7 @@ scan_entries(Lookup *lookup)
 		while ((entry = entry_scan_next(&scan)) != NULL)
 		{
 			CHECK_FOR_INTERRUPTS();
-			if (seen == NULL || !seen_row(seen, entry))
+			if (seen == NULL || !seen_row(seen, def, entry))
 				lookup_fetch(lookup, entry);
 		}
 	}

@@ -30,7 +30,6 @@ static bool is_in_one_order(Candidate *c);
 static bool same_order(Candidate *a, Candidate *b);
 static int	key_column(IndexDef *def, AttrNumber attno);
 static int	compare_entries(const ListCell *a, const ListCell *b);
-static CustomPath *part_of(PlannerInfo *root, RelOptInfo *rel, Candidate *c);
 
 /* add_and_paths: adds paths that merge some of the searches (Candidate *) that were found */
 void
@@ -204,7 +203,7 @@ compare_entries(const ListCell *a, const ListCell *b)
 }
 
 /* part_of: returns the path that reads the entries of a search, and nothing of them */
-static CustomPath *
+CustomPath *
 part_of(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
 {
 	Candidate  *part = palloc(sizeof(Candidate));

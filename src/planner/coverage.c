@@ -143,6 +143,33 @@ checks_of_entries(Candidate *c, List *clauses, List **exprs)
 	return result;
 }
 
+/*
+ * checks_of_part
+ *		Sets *exprs to what has to be checked of entries of one part of an OR, over an entry.  Returns false
+ *		if entries lack something, or if a condition of the arm itself, which is not one of those that all
+ *		rows have to satisfy, may raise an error: no row of an arm before it is left out.
+ */
+bool
+checks_of_part(Candidate *c, List *others, List *clauses, List **exprs)
+{
+	*exprs = NIL;
+	foreach_ptr(RestrictInfo, rinfo, clauses)
+	{
+		OverEntry	over = {.c = c};
+		Node	   *expr;
+
+		if (rinfo->pseudoconstant || found_by_search(c, rinfo))
+			continue;
+		if (is_left_to_scan((Node *) rinfo->clause))
+			return false;
+		expr = over_entry((Node *) rinfo->clause, &over);
+		if (over.failed || !(list_member_ptr(others, rinfo) || cannot_raise_error(expr, c->secured)))
+			return false;
+		*exprs = lappend(*exprs, expr);
+	}
+	return true;
+}
+
 /* over_entry: returns an expression with the columns of the entry in place of what they have the value of */
 static Node *
 over_entry(Node *node, void *context)

@@ -25,6 +25,9 @@
  * sorts by has them at the other end, the entries with NULL there are one arm, and all others the other
  * one, of which the second one is read after the first: an Append that is in order.
  *
+ * Where entries alone answer, but do not tell of the arms before, rows that were found are remembered instead:
+ * one scan reads the searches of all arms as its parts, and leaves out primary keys that came before.
+ *
  * One arm may be on plain columns, id = 7 for example, which an index of the fact table itself finds.
  * It comes first, and the others leave out its rows.
  *
@@ -75,6 +78,7 @@ typedef struct Arms
 } Arms;
 
 static void add_path_of_arms(PlannerInfo *root, RelOptInfo *rel, Served *served, Node *clause, Arms *arms);
+static void add_path_of_parts(PlannerInfo *root, RelOptInfo *rel, Served *served, Node *clause, Arms *arms);
 static PathTarget *cover_arms(PlannerInfo *root, RelOptInfo *rel, List *candidates, bool all);
 static List *common_order(List *candidates);
 static bool take_native_arm(PlannerInfo *root, RelOptInfo *rel, Served *served, Arms *arms);
@@ -174,21 +178,86 @@ add_path_of_arms(PlannerInfo *root, RelOptInfo *rel, Served *served, Node *claus
 		path->total_cost = total_cost;
 	}
 	add_scan_path(root, rel, path);
+	if (target == NULL && !arms->in_order && !arms->disjoint && arms->native == NULL)
+		add_path_of_parts(root, rel, served, clause, arms);
+}
+
+/* What it takes to remember a row, in bytes. */
+#define SEEN_ROW_SIZE	100
+
+/*
+ * add_path_of_parts
+ *		Adds a path of one scan that reads the entries of all arms of a condition, and remembers their rows, if
+ *		entries have all that is needed.
+ *
+ * An arm is evaluated for rows of others, so it must not raise an error.  Row security might be told of by one.
+ */
+static void
+add_path_of_parts(PlannerInfo *root, RelOptInfo *rel, Served *served, Node *clause, Arms *arms)
+{
+	Arms		apart = *arms;
+	List	   *arms_apart;
+	Candidate  *c = palloc0(sizeof(Candidate));
+	CustomPath *path;
+	double		entries = 0;
+
+	if (served->system_columns || planner_rt_fetch(rel->relid, root)->securityQuals != NIL)
+		return;
+	apart.disjoint = true;
+	arms_apart = candidates_of_arms(root, rel, served, rel->baserestrictinfo, clause, &apart);
+	foreach_ptr(Candidate, part, arms_apart)
+	{
+		List	   *checks;
+
+		if (part->def->async || !cover_scan(root, rel, part, NIL) ||
+			!checks_of_part(part, rel->baserestrictinfo, part->clauses, &checks))
+			return;
+		if (c->def == NULL)
+		{
+			c->def = part->def;
+			c->varno = part->varno;
+			c->partial_rows = part->partial_rows;
+			c->exprs = part->exprs;
+		}
+		if (part->partial_rows != c->partial_rows || !equal(part->exprs, c->exprs))
+			return;
+		entries += part->entries;
+	}
+	if (arms_apart == NIL || entries * SEEN_ROW_SIZE > get_hash_memory_limit())
+		return;
+	c->known = rel->baserestrictinfo;
+	c->entries_only = c->any_part = true;
+	c->entries = entries;
+	path = make_scan_path(rel, c);
+	path->path.pathtarget = target_of_entries(root, rel, c);
+	path->path.total_cost = 2 * cpu_operator_cost * entries;
+	prefer_if_forced(&path->path);
+	foreach_ptr(Candidate, part, arms_apart)
+	{
+		CustomPath *reading = part_of(root, rel, part);
+
+		path->path.startup_cost += foreach_current_index(part) == 0 ? reading->path.startup_cost : 0;
+		path->path.total_cost += reading->path.total_cost;
+		path->custom_paths = lappend(path->custom_paths, reading);
+	}
+	add_scan_path(root, rel, &path->path);
 }
 
 /*
  * cover_arms
  *		Has all arms be answered from entries alone, and returns what each returns then; NULL if they
- *		cannot be, or are not all that there are, or if one has the document where another one has
- *		fields of it.  What only some arms read, to check conditions, is left out.
+ *		cannot be, or if one has the document where another one has fields of it.  If they are not all that
+ *		there are, they have to return what the planner asks for.  What only some arms read, to check
+ *		conditions, is left out.
  */
 static PathTarget *
 cover_arms(PlannerInfo *root, RelOptInfo *rel, List *candidates, bool all)
 {
 	bool		stored_rows = scan_wants_system_columns(rel, rel->baserestrictinfo);
 	bool		partial_rows = false;
-	bool		covered = all;
+	bool		covered = true;
 	List	   *exprs = NIL;
+	PathTarget *target;
 
 	foreach_ptr(Candidate, c, candidates)
 	{
@@ -202,8 +271,9 @@ cover_arms(PlannerInfo *root, RelOptInfo *rel, List *candidates, bool all)
 	}
 	foreach_ptr(Candidate, c, candidates)
 		covered = covered && (!partial_rows || target_of_entries(root, rel, c) == rel->reltarget);
-	if (covered)
-		return partial_rows ? rel->reltarget : target_of_expressions(root, rel, exprs);
+	target = partial_rows ? rel->reltarget : target_of_expressions(root, rel, exprs);
+	if (covered && (all || target == rel->reltarget))
+		return target;
 	foreach_ptr(Candidate, c, candidates)
 	{
 		c->entries_only = c->partial_rows = false;

@@ -80,6 +80,8 @@ typedef struct Candidate
 	bool		is_part;		/* rows are those that others find, too; see
 								 * and_path.c */
 	List	   *parts;			/* these others, Candidate * */
+	bool		any_part;		/* it has no search of its own, and rows are
+								 * those that some part finds; see or_path.c */
 	List	   *exprs;			/* what the scan returns then, Node *, */
 	List	   *attnos;			/* the columns that have it, */
 	List	   *sources;		/* and with parts whose: 0 for its own, or the
@@ -112,6 +114,7 @@ extern PathTarget *target_of_expressions(PlannerInfo *root, RelOptInfo *rel, Lis
 extern bool cover_aggregates(PlannerInfo *root, Candidate *c, List *clauses, PathTarget *target);
 extern bool is_checked_by_search(Candidate *c, RestrictInfo *rinfo);
 extern List *checks_of_entries(Candidate *c, List *clauses, List **exprs);
+extern bool checks_of_part(Candidate *c, List *others, List *clauses, List **exprs);
 
 /* check_order.c: the order in which conditions are checked */
 extern List *clauses_of_arm(Candidate *c, List *clauses);
@@ -165,6 +168,7 @@ extern void element_join_init(void);
 
 /* and_path.c: which search several index tables, or one for several elements */
 extern void add_and_paths(PlannerInfo *root, RelOptInfo *rel, Served *served, List *searches);
+extern CustomPath *part_of(PlannerInfo *root, RelOptInfo *rel, Candidate *c);
 
 /* unexpanded_partitions.c: for tables whose partitions are not looked at */
 extern void unexpanded_init(void);

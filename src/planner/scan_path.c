@@ -102,6 +102,7 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	Candidate  *c = linitial(path->custom_private);
 	CustomScan *scan = makeNode(CustomScan);
 	ScanPlan	plan;
+	List	   *others;			/* that are not those of an arm */
 	List	   *quals = NIL;
 	List	   *checks = NIL;
 	List	   *checked;
@@ -127,8 +128,10 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	plan.null_groups = c->null_groups;
 	plan.null_ends = c->null_ends;
 	plan.nequal = c->nequal;
+	plan.any_part = c->any_part;
 	plan.conditions = palloc0(sizeof(Condition) * list_length(c->conditions));
 
+	others = clauses;
 	clauses = c->clauses != NIL ? clauses_of_arm(c, clauses) : clauses;
 	/* What does not depend on the row is checked above the scan. */
 	foreach_ptr(RestrictInfo, rinfo, clauses)
@@ -148,9 +151,11 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 		planned->rinfo = NULL;
 	}
 	checked = checks_of_entries(c, clauses, &checks);
+	if (c->is_part && c->clauses != NIL)
+		(void) checks_of_part(c, others, clauses, &checks);
 	foreach_ptr(RestrictInfo, rinfo, clauses)
 	{
-		if (!c->is_part && !is_checked_by_search(c, rinfo) && (c->tested_again || !list_member_ptr(checked, rinfo)))
+		if (!c->is_part && !c->any_part && !is_checked_by_search(c, rinfo) && (c->tested_again || !list_member_ptr(checked, rinfo)))
 			quals = lappend(quals, rinfo->clause);
 	}
 	columns = c->stored_rows || c->is_part ? NIL : needed_columns(rel, clauses);
@@ -160,7 +165,7 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	plan.has_checks = checks != NIL;
 	if (plan.has_checks)
 		scan->custom_exprs = lappend(scan->custom_exprs, checks);
-	if (c->entries_only && !c->partial_rows)
+	if (c->entries_only && !c->partial_rows && !c->is_part)
 		scan->custom_scan_tlist = add_to_flat_tlist(NIL, c->exprs);
 	scan->scan.plan.targetlist = tlist;
 	scan->scan.plan.qual = quals;
@@ -169,8 +174,8 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	scan->methods = GetCustomScanMethods(SCAN_NAME, false);
 
 	/*
-	 * The parts of an AND are searched by this scan, above which is checked
-	 * what does not depend on the row.
+	 * Parts are searched by this scan, above which is checked what does not
+	 * depend on the row.
 	 */
 	foreach(cell, children)
 	{
@@ -187,7 +192,7 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	if (c->def != NULL)
 	{
 		root->parse->rtable = lappend(root->parse->rtable, relation_of_index_table(c->def));
-		give_reason(c->def->fact->relid, c->def->relid, c->conditions != NIL ? REASON_SEARCHED : REASON_WHOLE);
+		give_reason(c->def->fact->relid, c->def->relid, c->conditions != NIL || c->any_part ? REASON_SEARCHED : REASON_WHOLE);
 	}
 	show_real_costs(&path->path);
 	return &scan->scan.plan;

@@ -38,7 +38,9 @@ explain_scan(CustomScanState *node, List *ancestors, ExplainState *es)
 {
 	IndexTableScan *scan = (IndexTableScan *) node;
 
-	if (OidIsValid(scan->plan.index_table))
+	if (scan->plan.any_part)
+		ExplainPropertyText("Combines", "OR", es);
+	else if (OidIsValid(scan->plan.index_table))
 		explain_index_table(scan->plan.entries_only ? "Index Table Only" : "Index Table", scan->plan.index_table, es);
 	if (scan->plan.nconditions > 0)
 		ExplainPropertyText("Entry Cond", describe_conditions(scan, ancestors, es), es);
@@ -61,7 +63,7 @@ explain_scan(CustomScanState *node, List *ancestors, ExplainState *es)
 	 * Of conditions that the user chooses, these would tell how many rows
 	 * satisfy them that he may not see.
 	 */
-	if (scan->plan.secured)
+	if (scan->plan.secured || scan->plan.any_part)
 		return;
 	if ((scan->array_key >= 0 || scan->loose != NULL) && scan->def != NULL && !scan->css.ss.ps.plan->parallel_aware)
 		ExplainPropertyUInteger("Searches", NULL, scan->searches, es);

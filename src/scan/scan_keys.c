@@ -100,7 +100,7 @@ set_keys(IndexTableScan *scan)
 
 	MemoryContextReset(scan->cxt);
 	scan->nothing = false;
-	scan->seen = scan->plan.distinct ? seen_rows_begin(scan->def, scan->cxt) : NULL;
+	scan->seen = scan->plan.distinct || scan->plan.any_part ? seen_rows_begin(scan->def, scan->cxt) : NULL;
 	for (int i = 0; i < scan->plan.nconditions; i++)
 	{
 		Condition  *condition = &scan->plan.conditions[i];
@@ -403,11 +403,9 @@ start_search(IndexTableScan *scan)
 				scan->partial = partial_row_begin(scan->def, scan->plan.columns);
 		}
 		else
-		{
 			wanted = columns_to_fetch_by(scan->def);
-			if (scan->plan.has_checks)
-				wanted = add_checked_columns(scan, wanted);
-		}
+		if (scan->plan.has_checks)
+			wanted = add_checked_columns(scan, wanted);
 		foreach_int(attno, scan->plan.groups)
 			wanted = bms_add_member(wanted, attno);
 		entry_scan_want(&scan->entries, wanted);
@@ -459,7 +457,7 @@ next_entry(IndexTableScan *scan)
 			scan->nothing = true;
 			return NULL;
 		}
-		if (entry != NULL && (scan->seen == NULL || !seen_row(scan->seen, entry)))
+		if (entry != NULL && (scan->seen == NULL || !seen_row(scan->seen, scan->def, entry)))
 			return entry;
 		CHECK_FOR_INTERRUPTS();
 	}

@@ -11,12 +11,16 @@
  *
  * In a REPEATABLE READ transaction that has written the fact table, a snapshot may see two rows
  * of one primary key: one that another transaction has deleted since, and one that this
- * transaction has inserted then.  Entries tell both, but not which of them a fetch finds.
+ * transaction has inserted then.  Entries tell both, but not which of them a fetch finds, nor that
+ * they are two rows.
  *
  * An AND is a scan of entries whose rows other index tables find, too.  The other searches are
  * scans of their own below the scan, its parts, of which nothing but entries is wanted.  All come
  * in the same order; see and_path.c.  So each part goes on until it is at the row of the scan's
  * entry, or past it.  If one part cannot answer, the scan does without all index tables.
+ *
+ * An OR that entries alone answer is a scan without a search of its own, whose parts are read one
+ * after the other.  Primary keys that were found are remembered, so that each row comes once.
  *
  * Rows are kept for a cursor that goes back.  A native scan of a table or an index can be read in
  * both directions, and so can a cursor that says neither SCROLL nor NO SCROLL.  A materialize node
@@ -47,10 +51,11 @@ static TupleTableSlot *exec_scan(CustomScanState *node);
 static TupleTableSlot *next_tuple(ScanState *node);
 static TupleTableSlot *find_row(IndexTableScan *scan);
 static TupleTableSlot *find_entry(IndexTableScan *scan);
+static TupleTableSlot *find_in_parts(IndexTableScan *scan);
 static TupleTableSlot *next_fetched(IndexTableScan *scan);
 static bool passes_checks(IndexTableScan *scan, TupleTableSlot *entry);
 static void start_scan(IndexTableScan *scan);
-static void and_go_on(IndexTableScan *part);
+static void part_go_on(IndexTableScan *part);
 static bool and_contains(IndexTableScan *scan, TupleTableSlot *entry);
 static int	compare_rows(IndexTableScan *scan, TupleTableSlot *entry, IndexTableScan *part);
 static void keep_begin(IndexTableScan *scan);
@@ -58,7 +63,8 @@ static TupleTableSlot *keep_next(IndexTableScan *scan);
 static TupleTableSlot *keep_add(IndexTableScan *scan, TupleTableSlot *row);
 static const char *start_entries(IndexTableScan *scan);
 static const char *why_not_entries(IndexTableScan *scan);
-static TupleTableSlot *return_entry(IndexTableScan *scan, TupleTableSlot *entry);
+static bool relies_on_keys(IndexTableScan *scan);
+static TupleTableSlot *return_entry(IndexTableScan *scan, TupleTableSlot *entry, TupleTableSlot *slot);
 static TupleTableSlot *return_fetched(IndexTableScan *scan, TupleTableSlot *row);
 static void check_not_truncated(IndexTableScan *scan);
 static void end_scan(CustomScanState *node);
@@ -183,10 +189,12 @@ find_row(IndexTableScan *scan)
 		start_scan(scan);
 	if (scan->fallback != NULL)
 		return next_of_fallback(scan);
-	if (!scan->plan.entries_only)
+	if (scan->plan.any_part)
+		row = find_in_parts(scan);
+	else if (!scan->plan.entries_only)
 		row = next_fetched(scan);
 	else if ((entry = find_entry(scan)) != NULL)
-		row = return_entry(scan, entry);
+		row = return_entry(scan, entry, scan->css.ss.ss_ScanTupleSlot);
 	return row != NULL ? row : ExecClearTuple(scan->css.ss.ss_ScanTupleSlot);
 }
 
@@ -201,6 +209,25 @@ find_entry(IndexTableScan *scan)
 		if ((scan->css.custom_ps == NIL || and_contains(scan, entry)) && passes_checks(scan, entry))
 			return entry;
 		CHECK_FOR_INTERRUPTS();
+	}
+	return NULL;
+}
+
+/* find_in_parts: returns what the next entry of a part has whose row no entry before it was of, or NULL */
+static TupleTableSlot *
+find_in_parts(IndexTableScan *scan)
+{
+	for (; scan->part < list_length(scan->css.custom_ps); scan->part++)
+	{
+		IndexTableScan *part = list_nth(scan->css.custom_ps, scan->part);
+
+		while (part_go_on(part), part->entry != NULL)
+		{
+			ResetExprContext(part->css.ss.ps.ps_ExprContext);
+			if (passes_checks(part, part->entry) && !seen_row(scan->seen, part->def, part->entry))
+				return return_entry(part, part->entry, scan->css.ss.ss_ScanTupleSlot);
+			CHECK_FOR_INTERRUPTS();
+		}
 	}
 	return NULL;
 }
@@ -261,6 +288,7 @@ start_scan(IndexTableScan *scan)
 	const char *why;
 
 	scan->started = true;
+	scan->part = 0;
 	if (scan->shared != NULL)
 	{
 		start_search(scan);
@@ -272,7 +300,8 @@ start_scan(IndexTableScan *scan)
 		why = start_entries(part);
 		if (why != NULL)
 			break;
-		and_go_on(part);
+		if (!scan->plan.any_part)
+			part_go_on(part);
 	}
 	if (why == NULL)
 		return;
@@ -289,7 +318,7 @@ start_entries(IndexTableScan *scan)
 
 	if (why == NULL)
 		why = set_keys(scan);
-	if (why == NULL && !scan->nothing)
+	if (why == NULL && !scan->nothing && !scan->plan.any_part)
 		start_search(scan);
 	return why;
 }
@@ -326,22 +355,24 @@ why_not_entries(IndexTableScan *scan)
 	if (scan->plan.unless != 0 && !index_table_has_none(scan->def, scan->plan.unless, snapshot))
 		return scan->plan.unless == ZONELESS_BIT ? "some rows may have a time without a zone" :
 			"some rows may have arrays or objects in place of a field";
-	if (!scan->plan.entries_only)
-	{
-		if (scan->fact->pk_deferrable)
-			return "the primary key is deferrable";
-		if (IsolationUsesXactSnapshot() && written_by_us(scan->fact))
-			return "this transaction has written the fact table";
-	}
+	if (!scan->plan.entries_only && scan->fact->pk_deferrable)
+		return "the primary key is deferrable";
+	if (relies_on_keys(scan) && IsolationUsesXactSnapshot() && written_by_us(scan->fact))
+		return "this transaction has written the fact table";
 	return NULL;
 }
 
-/* return_entry: returns what an entry has */
-static TupleTableSlot *
-return_entry(IndexTableScan *scan, TupleTableSlot *entry)
+/* relies_on_keys: returns whether a scan takes entries with one primary key for those of one row, or fetches rows by it */
+static bool
+relies_on_keys(IndexTableScan *scan)
 {
-	TupleTableSlot *slot = scan->css.ss.ss_ScanTupleSlot;
+	return !scan->plan.entries_only || scan->plan.distinct || scan->css.custom_ps != NIL;
+}
 
+/* return_entry: returns what an entry has, in the slot of the scan, or of the one that it is a part of */
+static TupleTableSlot *
+return_entry(IndexTableScan *scan, TupleTableSlot *entry, TupleTableSlot *slot)
+{
 	if (scan->partial != NULL)
 	{
 		MemoryContext old = MemoryContextSwitchTo(scan->css.ss.ps.ps_ExprContext->ecxt_per_tuple_memory);
@@ -404,9 +435,9 @@ check_not_truncated(IndexTableScan *scan)
 		refuse_truncated(scan->fact->relid, scan->css.ss.ps.state->es_snapshot, scan->begun_at, scan->locked);
 }
 
-/* and_go_on: has a part be at its next entry, and EXPLAIN ANALYZE count it, unless a policy may hide its row */
+/* part_go_on: has a part be at its next entry, and EXPLAIN ANALYZE count it, unless a policy may hide its row */
 static void
-and_go_on(IndexTableScan *part)
+part_go_on(IndexTableScan *part)
 {
 	PlanState  *node = &part->css.ss.ps;
 
@@ -427,7 +458,7 @@ and_contains(IndexTableScan *scan, TupleTableSlot *entry)
 
 		while (part->entry != NULL && (order = compare_rows(scan, entry, part)) > 0)
 		{
-			and_go_on(part);
+			part_go_on(part);
 			CHECK_FOR_INTERRUPTS();
 		}
 		/* No later entry is in this part, either. */

@@ -61,12 +61,24 @@ SELECT a.*, condition FROM unnest(ARRAY[$$doc ->> 'shop' = 's7' OR id = 8$$, $$i
 SELECT a.*, condition FROM unnest(ARRAY[$$doc ->> 'shop' = 's7' OR (a, b) = (8, 'b2')$$, $$doc ->> 'shop' = 's7' OR (b = 'b2' AND a = 8)$$, $$doc ->> 'shop' = 's7' OR a = 8$$, $$doc ->> 'shop' = 's7' OR b = 'b2'$$,
 	$$doc ->> 'shop' = 's7' OR (a = 8 AND b COLLATE "POSIX" = 'b2')$$, $$doc ->> 'shop' = 's7' OR c = 2$$, $$doc ->> 'shop' = 's7' OR (a = 8 AND c = 1)$$]) condition, answered('SELECT a AS id FROM own WHERE ' || condition) a;
 SELECT a.* FROM answered($$SELECT a AS id FROM parts WHERE doc ->> 'shop' = 's7' OR a = 8$$) a;
+-- answered from entries alone: with rows that satisfy several arms, lossy arms, values of an array, fields that all entries have, joins, and NULL
+SELECT a.*, condition FROM unnest(ARRAY[$$doc ->> 'kind' = 'k4' OR (doc ->> 'no')::int = 7$$, $$doc ->> 'kind' = 'k4' OR (doc ->> 'no')::int IN (7, 12, 17) OR (doc ->> 'price')::numeric = 3.5$$,
+	$$doc ->> 'kind' = 'k4' OR (doc ->> 'no')::int % 2 = 1$$, $$doc ->> 'kind' = 'k4' OR doc ->> 'no' = '7'$$, $$(doc ->> 'kind' = 'k4' OR (doc ->> 'no')::int = 7) AND id % 5 < 3$$,
+	$$(doc ->> 'kind' = 'k4' AND (doc ->> 'price')::numeric > 100) OR (doc ->> 'shop' = 's7' AND (doc ->> 'no')::int > 700)$$, $$doc ->> 'kind' = 'k4' OR doc ->> 'shop' IS NULL$$,
+	$$doc ->> 'kind' = 'k4' OR (doc ->> 'no')::int = NULL$$, $$(doc ->> 'kind' = 'k4' OR (doc ->> 'no')::int = 7) AND (doc ->> 'shop' = 's14' OR (doc ->> 'price')::numeric = 3.5)$$,
+	$$doc ->> 'kind' = 'k4' OR (doc ->> 'no')::int = 7 OR id = 15$$]) condition, answered('SELECT id FROM o WHERE ' || condition) a;
+SELECT a.* FROM answered($$SELECT o.id FROM own JOIN o ON o.id = own.a WHERE (o.doc ->> 'kind' = 'k4' OR (o.doc ->> 'no')::int = own.c)$$) a;
+SELECT a.* FROM answered($$SELECT a AS id FROM own WHERE EXISTS (SELECT FROM o WHERE (o.doc ->> 'kind' = 'k4' OR (o.doc ->> 'no')::int = 7) AND o.id = own.a)$$) a;
 -- its rows are sorted where others come in order
 SELECT a.* FROM answered($$(SELECT id FROM o WHERE doc ->> 'kind' = 'k4' OR id IN (7, 2994) ORDER BY (doc ->> 'price')::numeric DESC LIMIT 4)$$) a;
 \pset format aligned
 \pset fieldsep '|'
 SET indextable.planner = force;
 EXPLAIN (COSTS OFF) SELECT id FROM o WHERE doc ->> 'shop' = 's7' OR id = 8;
+-- entries alone: the second arm has no entry that tells of the first one, so the rows that were found are remembered
+EXPLAIN (COSTS OFF) SELECT count(*) FROM o WHERE doc ->> 'kind' = 'k4' OR (doc ->> 'no')::int = 7;
+EXPLAIN (COSTS OFF) SELECT id FROM o WHERE (doc ->> 'kind' = 'k4' OR (doc ->> 'shop' = 's7' AND (doc ->> 'no')::int > 700)) AND id % 3 = 0;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM o WHERE doc ->> 'shop' = 's7' OR id = 8;
 PREPARE own(text, int) AS SELECT count(*), sum(id) FROM o WHERE doc ->> 'shop' = $1 OR id = $2;
 SET plan_cache_mode = force_generic_plan;
 EXPLAIN (COSTS OFF) EXECUTE own('s7', 8);
@@ -116,6 +128,14 @@ FROM (SELECT guards, outcome('off', query) AS native, outcome('force', query) AS
 		LATERAL (SELECT format('SELECT id FROM g WHERE %s%s%s', CASE guards WHEN 'first' THEN 'doc ->> ''kind'' = ''k1'' OR (doc ->> ''d'')::int = 0 OR ' END, arms,
 			CASE guards WHEN 'last' THEN ' OR (doc ->> ''d'')::int = 0 OR doc ->> ''kind'' = ''k1''' END) AS query OFFSET 0) q OFFSET 0) x
 GROUP BY guards ORDER BY guards;
+
+-- where entries alone answer, an arm is evaluated for rows of others, so it must not raise an error
+CREATE TABLE e (id int PRIMARY KEY, doc jsonb NOT NULL);
+INSERT INTO e SELECT i, jsonb_build_object('k', 'k' || i % 5, 'd', i % 20, 's', 's' || i % 20) FROM generate_series(1, 100) i;
+SELECT indextable.create('e_k', 'e', '{k}'), indextable.create('e_s', 'e', '{s, d::int}') \gset
+SELECT condition, outcome('off', query) = outcome('force', query) AS same, outcome('force', query) ~ '^error' AS error
+FROM unnest(ARRAY[$$doc ->> 'k' = 'k0' OR (doc ->> 's' = 's0' AND 10 / (doc ->> 'd')::int > 1)$$, $$doc ->> 'k' = 'k1' OR (doc ->> 's' = 's0' AND 10 / (doc ->> 'd')::int > 1)$$,
+	$$(doc ->> 'k' = 'k1' OR doc ->> 's' = 's1') AND 10 / id > 1$$]) condition, LATERAL (SELECT 'SELECT id FROM e WHERE ' || condition AS query) q;
 
 -- a plan that is kept has a few kB for each arm, however many these are
 SET plan_cache_mode = force_generic_plan;

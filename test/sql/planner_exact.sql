@@ -240,7 +240,7 @@ SELECT d AS difference FROM (VALUES
 	('native', NULL, $$SELECT id FROM f WHERE doc ->> 'k' = 'k1'$$),
 	('only f_live', NULL, $$SELECT id FROM f WHERE doc ->> 'k' = 'k1' AND (doc ->> 'live')::boolean$$),
 	('native', NULL, $$SELECT id FROM f WHERE doc ->> 'k' = 'k1' AND NOT (doc ->> 'live')::boolean$$),
-	('f_live', NULL, $$SELECT id FROM f WHERE doc ->> 'k' = 'k1' AND ((doc ->> 'live')::boolean OR id = 1)$$),
+	('only f_live', NULL, $$SELECT id FROM f WHERE doc ->> 'k' = 'k1' AND ((doc ->> 'live')::boolean OR id = 1)$$),
 	('native', NULL, $$SELECT id FROM f WHERE doc ->> 'k' = 'k1' AND (doc ->> 'v')::int < 15$$),
 	('only f_small', NULL, $$SELECT id FROM f WHERE doc ->> 'k' = 'k1' AND (doc ->> 'v')::int < 15 AND doc ? 'live'$$),
 	('native', NULL, $$SELECT id FROM f WHERE doc ->> 'k' = 'k1' AND (doc ->> 'v')::int < 25 AND doc ? 'live'$$),
