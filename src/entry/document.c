@@ -281,3 +281,25 @@ value_within(JsonbValue *value, const char *end)
 			return false;
 	}
 }
+
+/* path_meets_array: returns whether the path of a field, up to a [*], leads to an array before its end: jsonpath goes on with its elements */
+bool
+path_meets_array(Field *field, FactRow *row, int docno)
+{
+	Jsonb	   *json;
+	JsonbValue	value;
+
+	if (field->fact_attno != 0 || (json = row->docs[docno].json) == NULL)
+		return false;
+	/* The document itself is not loaded for that as a whole. */
+	if (JB_ROOT_IS_ARRAY(json) && !JB_ROOT_IS_SCALAR(json))
+		return true;
+	for (int i = 1; i < field->plain_steps; i++)
+	{
+		if (!document_value(row, docno, field->spec->steps, i, &value))
+			break;
+		if (value.type == jbvBinary && JsonContainerIsArray(value.val.binary.data))
+			return true;
+	}
+	return false;
+}

@@ -275,7 +275,7 @@ is_among(IndexDef *def, Entries *entries, int *at, Datum *entry, bool *isnull)
 /*
  * entries_unchanged
  *		Returns whether two versions of a row with the same primary key surely have the
- *		same entries.
+ *		same entries, and no more is to be recorded of the new one.
  *
  * That is told from the bytes of their fields without making any entries: if the
  * result is false, the entries may still be the same.
@@ -312,6 +312,9 @@ entries_unchanged(IndexDef *def, FactRow *old, FactRow *new)
 			continue;
 		b_there = document_value(new, def->docno, field->spec->steps, field->plain_steps, &b);
 		if (a_there != b_there || (a_there && !same_json(&a, &b)))
+			return false;
+		/* What is NULL in both may be within an array now, which is recorded. */
+		if (i < def->nkeys && (!b_there || b.type == jbvNull) && path_meets_array(field, new, def->docno))
 			return false;
 	}
 	return true;

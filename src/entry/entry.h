@@ -48,6 +48,7 @@ typedef struct FactRow
 extern void factrow_init(FactRow *row, FactDef *fact, TupleTableSlot *slot);
 extern bool document_value(FactRow *row, int docno, PathStep *steps, int nsteps,
 						   JsonbValue *value);
+extern bool path_meets_array(Field *field, FactRow *row, int docno);
 extern bool same_member(FactRow *a, FactRow *b, int docno, JsonbValue *value);
 extern bool json_walk(JsonbValue *value, PathStep *steps, int nsteps);
 

@@ -40,7 +40,6 @@ static bool extract_groups(IndexDef *def, FactRow *row, bool report, RowDelta *d
 static void extract_added(IndexDef *def, FactRow *row, RowDelta *delta, RowMismatch *mismatch);
 static ValueResult field_value(Field *field, FactRow *row, int docno, bool is_key,
 							   Datum *result, RowMismatch *mismatch);
-static bool path_meets_array(Field *field, FactRow *row, int docno);
 static ValueResult column_value(Field *field, Datum value, Datum *result);
 static char *converted_text(Field *field, FactRow *row, int docno);
 static ValueResult collect_row_elements(IndexDef *def, FactRow *row, Elements *elements, RowMismatch *mismatch);
@@ -387,28 +386,6 @@ field_value(Field *field, FactRow *row, int docno, bool is_key, Datum *result,
 	if (!document_value(row, docno, field->spec->steps, field->spec->nsteps, &value))
 		return VALUE_NULL;
 	return cast_json(field, &value, is_key, result, mismatch);
-}
-
-/* path_meets_array: returns whether the path of a field, up to a [*], leads to an array before its end: jsonpath goes on with its elements */
-static bool
-path_meets_array(Field *field, FactRow *row, int docno)
-{
-	Jsonb	   *json;
-	JsonbValue	value;
-
-	if (field->fact_attno != 0 || (json = row->docs[docno].json) == NULL)
-		return false;
-	/* The document itself is not loaded for that as a whole. */
-	if (JB_ROOT_IS_ARRAY(json) && !JB_ROOT_IS_SCALAR(json))
-		return true;
-	for (int i = 1; i < field->plain_steps; i++)
-	{
-		if (!document_value(row, docno, field->spec->steps, i, &value))
-			break;
-		if (value.type == jbvBinary && JsonContainerIsArray(value.val.binary.data))
-			return true;
-	}
-	return false;
 }
 
 /* column_value: sets *result to the value of a column, or to what has become of it by a cast */

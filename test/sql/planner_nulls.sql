@@ -245,5 +245,17 @@ SET plan_cache_mode = force_generic_plan;
 EXPLAIN (COSTS OFF) EXECUTE one('elsewhere');
 EXECUTE one('elsewhere');
 
+-- An array on the way to a field is recorded, too, where the row lacked the field before.
+CREATE TABLE way (id int PRIMARY KEY, doc jsonb NOT NULL);
+INSERT INTO way SELECT i, '{"a": {}}' FROM generate_series(1, 2000) i;
+SELECT indextable.create('way_b', 'way', '{a.b}'), indextable.create('way_sparse', 'way', '{a.b}', sparse => true), indextable.create('way_0', 'way', '{a[0].b}') \gset
+ANALYZE way, way_b, way_sparse, way_0;
+UPDATE way SET doc = '{"a": [{"b": "v7"}]}' WHERE id = 7;
+UPDATE way SET doc = '[{"a": {"b": "v7"}}]' WHERE id = 8;
+SELECT planner, outcome($$SELECT id FROM way WHERE doc @? '$.a.b ? (@ == "v7")' ORDER BY id$$, planner) FROM unnest('{off,force}'::text[]) planner;
+CALL pg_temp.no_rows($$indextable.verify('way_b')$$);
+CALL pg_temp.no_rows($$indextable.verify('way_sparse')$$);
+CALL pg_temp.no_rows($$indextable.verify('way_0')$$);
+
 SET client_min_messages = warning;
 DROP SCHEMA planner_nulls, planner_flat CASCADE;
