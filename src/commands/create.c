@@ -76,6 +76,7 @@ static List *row_key(FunctionCallInfo fcinfo, Relation fact);
 static Oid	target_schema(const char *index_table, Relation fact, char **name);
 static void fill_and_register(DefinitionRow *row, IndexDef *def, Relation fact, Relation index_table,
 							  const char *tablespace);
+static void add_primary_key(DefinitionRow *row, IndexDef *def, bool covering, const char *tablespace);
 static Oid	make_table(DefinitionRow *row, IndexDef *def, Relation fact, Oid schema, const char *name);
 
 /* After how many rows the progress is shown again. */
@@ -290,7 +291,7 @@ fill_and_register(DefinitionRow *row, IndexDef *def, Relation fact, Relation ind
 		make_totals_index(def, tablespace);
 	}
 	else
-		primary_key_add(def, covering, tablespace, NULL);
+		add_primary_key(row, def, covering, tablespace);
 	end_uncounted(uncounted);
 	if (is_queued(row))
 		row_index_make(def);
@@ -326,6 +327,42 @@ fill_and_register(DefinitionRow *row, IndexDef *def, Relation fact, Relation ind
 		fact_being_filled = InvalidOid;
 	triggers_install_guard(row->index_table);
 	triggers_install(row->fact_table);
+}
+
+/*
+ * add_primary_key
+ *		Makes the primary key of an index table.  Where keys keep the replacement of one from being unique, the
+ *		error speaks of that one, which users know, as rethrow_duplicate() does.
+ */
+static void
+add_primary_key(DefinitionRow *row, IndexDef *def, bool covering, const char *tablespace)
+{
+	MemoryContext cxt = CurrentMemoryContext;
+	char	   *made = get_rel_name(row->index_table);
+	char	   *name = OidIsValid(row->replaces) ? get_rel_name(row->replaces) : NULL;
+	char	   *schema = get_namespace_name(get_rel_namespace(row->fact_table));
+
+	PG_TRY();
+	{
+		primary_key_add(def, covering, tablespace, NULL);
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		MemoryContextSwitchTo(cxt);
+		error = CopyErrorData();
+		if (name == NULL || error->sqlerrcode != ERRCODE_UNIQUE_VIOLATION || error->constraint_name == NULL ||
+			strncmp(error->constraint_name, made, strlen(made)) != 0)
+			PG_RE_THROW();
+		FlushErrorState();
+		error->message = psprintf("index table \"%s\" cannot be unique", name);
+		error->schema_name = schema;
+		error->table_name = pstrdup(def->fact->name);
+		error->constraint_name = name;
+		ReThrowError(error);
+	}
+	PG_END_TRY();
 }
 
 /*

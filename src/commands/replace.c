@@ -376,6 +376,7 @@ copy_layout(Oid old, Oid new, bool async, bool was_async)
 	bool		lacks_row_index = false;
 	bool		clustered = false;
 	bool		identity = false;
+	bool		was_primary = false;
 	IndexDef	def = *get_definition(new); /* with the same columns */
 
 	definition_hold(def.fact, CurrentMemoryContext);
@@ -393,6 +394,7 @@ copy_layout(Oid old, Oid new, bool async, bool was_async)
 		old_keys = usage_keys(old);
 		constraint = pstrdup(RelationGetRelationName(primary_key));
 		clustered = primary_key->rd_index->indisclustered;
+		was_primary = primary_key->rd_index->indisprimary;
 		/* It cannot be one with columns that may be NULL. */
 		identity = def.sparse && primary_key->rd_index->indisreplident;
 	}
@@ -419,7 +421,8 @@ copy_layout(Oid old, Oid new, bool async, bool was_async)
 		run_on(old, "ALTER TABLE t %s", columns.data + 2);
 	if (lacks_key)
 	{
-		primary_key_add(&def, def.covering, NULL, constraint);
+		/* One of another kind has the name that it would have been made with. */
+		constraint = primary_key_add(&def, def.covering, NULL, was_primary == def.sparse ? constraint : NULL);
 		usage_follows(old, old_keys);
 	}
 	primary_key_mark(old, constraint, clustered, identity);

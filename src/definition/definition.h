@@ -266,7 +266,7 @@ extern Partitioning *partitioning_lacking(Relation rel);
 extern char *drop_not_null_of_key(IndexDef *def);
 extern Oid	make_index(Oid index_table, const char *name, List *columns, int nkeys, const char *tablespace, IndexDef *identity);
 extern char *primary_key_constraint(IndexDef *def, bool covering);
-extern void primary_key_add(IndexDef *def, bool covering, const char *tablespace, const char *name);
+extern char *primary_key_add(IndexDef *def, bool covering, const char *tablespace, const char *name);
 extern void primary_key_replace(IndexDef *def, bool covering);
 extern void primary_key_mark(Oid relid, const char *constraint, bool clustered, bool identity);
 extern void row_index_make(IndexDef *def);

@@ -163,12 +163,17 @@ make_index(Oid index_table, const char *name, List *columns, int nkeys, const ch
 	return index;
 }
 
-/* primary_key_add: makes the primary key of an index table, in a tablespace, with a name or, if that is NULL, one that the server chooses */
-void
+/*
+ * primary_key_add
+ *		Makes the primary key of an index table, in a tablespace, with a name or, if that is NULL, one that
+ *		the server chooses; returns its name.
+ */
+char *
 primary_key_add(IndexDef *def, bool covering, const char *tablespace, const char *name)
 {
 	int			nkeys;
 	List	   *columns = primary_key_columns(def, covering, &nkeys);
+	Oid			index;
 
 	/* They are so since create(), unless their owner has altered them. */
 	for (int i = 0; def->sparse && i < nkeys; i++)
@@ -178,7 +183,9 @@ primary_key_add(IndexDef *def, bool covering, const char *tablespace, const char
 		if (!is_not_null(def->relid, column))
 			run_on(def->relid, "ALTER TABLE t ALTER %s SET NOT NULL", quote_identifier(column));
 	}
-	place_index(def->relid, make_index(def->relid, name, columns, nkeys, tablespace, def));
+	index = make_index(def->relid, name, columns, nkeys, tablespace, def);
+	place_index(def->relid, index);
+	return get_rel_name(index);
 }
 
 /* is_not_null: returns whether a column of a table cannot be null */

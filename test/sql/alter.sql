@@ -874,6 +874,21 @@ CALL pg_temp.compare('up_k', 'SELECT (doc ->> ''k'')::int, r, id FROM up');
 SELECT * FROM indextable.verify('up_k');
 DROP TABLE u, up;
 DROP FUNCTION u_wrong, u_is;
+-- Its error names the index table, also where it is filled anew; its constraint is named as create() names one of its kind.
+CREATE TABLE named (id int PRIMARY KEY, doc jsonb);
+INSERT INTO named VALUES (1, '{"k": 1}'), (2, '{"k": 1}'), (3, '{}');
+SELECT indextable.create('named_k', 'named', '{k}'), indextable.create('named_parts', 'named', '{k}', partitions => 2) \gset
+SELECT indextable.alter('named_k', is_unique => true);
+SELECT indextable.alter('named_parts', is_unique => true);
+DELETE FROM named WHERE id = 2;
+SELECT indextable.alter('named_k', is_unique => true), indextable.alter('named_parts', is_unique => true) \gset
+SELECT conname, contype FROM pg_constraint WHERE conrelid IN ('named_k'::regclass, 'named_parts'::regclass) AND contype IN ('p', 'u') ORDER BY 1;
+SELECT indextable.alter('named_k', is_unique => false, sparse => false), indextable.alter('named_parts', is_unique => false, include => '{v}') \gset
+SELECT conname, contype FROM pg_constraint WHERE conrelid IN ('named_k'::regclass, 'named_parts'::regclass) AND contype IN ('p', 'u') ORDER BY 1;
+ALTER TABLE named_parts RENAME CONSTRAINT named_parts_pkey TO of_its_owner;
+SELECT indextable.alter('named_parts', include => '{v, w}') \gset
+SELECT conname, contype FROM pg_constraint WHERE conrelid = 'named_parts'::regclass AND contype IN ('p', 'u');
+DROP TABLE named;
 -- beside an asynchronous one, in the transaction that has created both
 BEGIN;
 CREATE TABLE both_new (id int PRIMARY KEY, doc jsonb);
