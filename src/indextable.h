@@ -135,67 +135,90 @@ typedef struct Field
 								 * match/field_match.c */
 } Field;
 
-/* The definition of an index table; columns are those of the index table where nothing else is said. */
-typedef struct IndexDef
+/* What the user has said of an index table. */
+typedef struct IndexSpec
 {
-	struct FactDef *fact;
-	Oid			relid;			/* the index table */
-	char	   *name;
 	Strategy	strategy;
 	bool		async;
 	bool		is_unique;
 	bool		sparse;			/* a row that lacks a key field has no entry */
 	bool		skip_mismatch;
-	bool		ends_skipping;	/* alter() looks for values that were skipped */
-	bool		active;
-	const char *misplaced;		/* why it cannot be so where its tables are, a
-								 * constant; or NULL */
-	bool		multi;			/* a key field is multi-valued */
 	AttrNumber	fact_document;	/* number of the fact table's column that holds
 								 * the documents, or this, which no column has: */
 #define NO_DOCUMENT	PG_INT16_MIN
-	int			docno;			/* position of it in fact->doc_attno, or -1 */
-	TransactionId xmin;			/* of the catalog row; see lookup/lookup.c */
-
-	int			nkeys;			/* key fields */
-	int			nincludes;
+	int			docno;			/* position of it in FactLayout.doc_attno, or -1 */
+	int			nkeys;			/* number of key fields */
+	int			nincludes;		/* number of included fields */
 	Field	   *fields;			/* the key fields, then the included fields */
-	int			multi_field;	/* the multi-valued one, or -1 */
+	bool		multi;			/* a key field is multi-valued */
+	int			multi_field;	/* position of it in fields, or -1 */
 	RowExpression *filter;		/* NULL: none */
-
-	AttrNumber *pk_attno;		/* the fact row's primary key: fact->npk */
-	AttrNumber	doc_attno;		/* the document if denormalized, else 0 */
-	AttrNumber	rows_attno;		/* totals: how many rows; else 0 */
-	AttrNumber *count_attno;	/* totals: how many values, by included field */
-	AttrNumber	hint_attno;		/* where the fact row was when its entry was
-								 * written, or 0 */
-
-	/* An entry is identified by key and primary key, the leading columns. */
-	TupleDesc	desc;
-	int			nident;
-	AttrNumber *ident;			/* these columns */
-	SortSupportData *ident_sort;	/* sorts as the primary key does */
-	SortSupportData *write_sort;	/* sorts at less cost; see entry/entries.c */
-	bool		brief_text;		/* the first of write_sort abbreviates text */
-	uint64		locked;			/* when writers have locked it ... */
-	uint64		index_locked;	/* ... and its primary key: see util/lock.c */
-	Oid			primary_index;	/* by which entries are found; see
-								 * definition/primary_key.c */
-	IndexInfo  *primary_info;
-	int			nsearch;		/* its key has the first so many of ident */
-	ScanKeyData *search_keys;	/* to search it with */
-	bool		covering;		/* it has the included fields, too */
-	Size		max_covered_bytes;	/* entries of this size fit easily then */
-	Oid			row_index;		/* async: on the columns pk_attno */
-	ScanKeyData *row_keys;		/* to search it with */
-	HTAB	   *parts;			/* of IndexPartition; NULL: not partitioned */
-	int			part_field;		/* the key field that it is partitioned by */
+	int			part_field;		/* position of the key field by which the
+								 * index table is partitioned */
 	Bitmapset  *used;			/* columns of the fact table that entries
 								 * depend on, minus
 								 * FirstLowInvalidHeapAttributeNumber */
-	TransactionId lacking_by[INDEX_MAX_KEYS + 1];	/* who has recorded it */
-	uint32		own_lacking;	/* what this transaction has recorded or keeps */
+} IndexSpec;
+
+/*
+ * The columns and indexes of an index table. An entry is identified by key and primary key,
+ * the leading columns.
+ */
+typedef struct IndexLayout
+{
+	TupleDesc	desc;
+	AttrNumber *pk_attno;		/* the fact row's primary key: FactLayout.npk
+								 * columns */
+	AttrNumber	doc_attno;		/* the document if denormalized, else 0 */
+	AttrNumber	rows_attno;		/* totals: number of rows; else 0 */
+	AttrNumber *count_attno;	/* totals: numbers of values, by included
+								 * field */
+	AttrNumber	hint_attno;		/* the place of the fact row when its entry
+								 * was written, or 0 */
+	int			nident;
+	AttrNumber *ident;			/* the nident columns that identify an entry */
+	SortSupportData *ident_sort;	/* sorts as the primary key does */
+	SortSupportData *write_sort;	/* sorts at less cost; see entry/entries.c */
+	bool		brief_text;		/* the first of write_sort abbreviates text */
+	Oid			primary_index;	/* by which entries are found; see
+								 * definition/primary_key.c */
+	IndexInfo  *primary_info;
+	int			nsearch;		/* number of leading columns of ident that
+								 * primary_index has as its key */
+	ScanKeyData *search_keys;	/* to search primary_index with */
+	bool		covering;		/* primary_index has the included fields, too */
+	Size		max_covered_bytes;	/* size up to which entries fit easily then */
+	Oid			row_index;		/* async: on the columns pk_attno */
+	ScanKeyData *row_keys;		/* to search row_index with */
+	HTAB	   *parts;			/* of IndexPartition; NULL: not partitioned */
+} IndexLayout;
+
+/* What this session remembers of an index table from one use to the next. */
+typedef struct IndexRun
+{
+	uint64		locked;			/* when writers have locked it ... */
+	uint64		index_locked;	/* ... and its primary index: see util/lock.c */
+	TransactionId lacking_by[INDEX_MAX_KEYS + 1];	/* the transaction that has
+													 * recorded each lack */
+	uint32		own_lacking;	/* lacks that this transaction has recorded or
+								 * keeps */
 	uint64		own_lacking_in; /* ... in this subtransaction, a full XID */
+} IndexRun;
+
+/* The definition of an index table; columns are those of the index table where nothing else is said. */
+typedef struct IndexDef
+{
+	struct FactDef *fact;
+	Oid			relid;			/* OID of the index table */
+	char	   *name;
+	TransactionId xmin;			/* of the catalog row; see lookup/lookup.c */
+	bool		active;
+	bool		ends_skipping;	/* alter() looks for values that were skipped */
+	const char *misplaced;		/* why it cannot be so where its tables are, a
+								 * constant; or NULL */
+	IndexSpec	spec;
+	IndexLayout layout;
+	IndexRun	run;
 } IndexDef;
 
 /* A partition of an index table; see definition/index_partition.c. */
@@ -219,67 +242,87 @@ typedef struct Leaf
 	TupleTableSlot *slots[2];	/* hold rows that map has converted */
 } Leaf;
 
-/* A fact table and the definitions of its index tables; see definition/cache.c. */
-typedef struct FactDef
+/* The columns of a fact table that its index tables need. Bitmapsets are offset as IndexSpec.used is. */
+typedef struct FactLayout
 {
-	Oid			relid;
-	MemoryContext cxt;			/* has all of it */
-	int			pins;			/* how many use it across calls */
-	bool		replaced;		/* no longer cached: the last unpin frees it */
-	bool		stale;			/* may be out of date: to be loaded anew */
-	bool		changed;		/* is out of date; see definition_settled() */
-	bool		for_writer;		/* see definition_for_writer() */
-	List	   *code;			/* of CodeObject *: functions and domains that
-								 * it calls, unless the server's own */
-	char	   *name;
-	Oid			owner;
-	bool		registered;		/* it is in the catalog */
-	bool		restored;		/* from a dump, and not adopted yet; see
-								 * queue/adopt_restored.c */
-	Bitmapset  *retyped;		/* columns that have just got another type,
-								 * whose expressions may call other functions;
-								 * offset as in used */
+	TupleDesc	desc;			/* its columns if it has leaves */
 	bool		is_partition;	/* rows may come through a parent */
 	bool		partitioned;
-	const struct Place *place;	/* of its rows, its queue and its entries */
-	TupleDesc	desc;			/* its columns if it has leaves */
-	HTAB	   *leaves;			/* of Leaf, as far as they have been used */
-	Leaf	   *last_leaf;		/* the one used last */
-	bool		users_code;		/* making entries calls functions of users */
 	int			npk;
-	AttrNumber *pk_attno;		/* the columns of the primary key */
-	Bitmapset  *pk_columns;		/* the same, offset as in used */
+	AttrNumber *pk_attno;		/* the npk columns of the primary key */
+	Bitmapset  *pk_columns;		/* the same as a set */
 	Oid			pk_index;		/* InvalidOid: the user has named the primary
 								 * key; see definition/fact_columns.c */
-	bool		pk_deferrable;	/* in the table, or in one of leaves */
+	bool		pk_deferrable;	/* in the table, or in one of its leaves */
 	ScanKeyData *pk_keys;		/* to search pk_index with */
 	int			ndocs;
-	AttrNumber *doc_attno;		/* the JSONB columns in use */
-	int32	   *slice;			/* how many bytes of each to detoast first;
-								 * see entry/document.c */
+	AttrNumber *doc_attno;		/* the ndocs JSONB columns in use */
 	Bitmapset  *used;			/* columns that transactional entries depend
-								 * on, offset as in IndexDef */
-	Bitmapset  *queued;			/* the same for asynchronous entries */
+								 * on */
+	Bitmapset  *queued;			/* columns that asynchronous entries depend on */
 	AttrNumber	max_attno;		/* the last column in used and queued */
-	Oid			queue;			/* the queue table that changes are appended
-								 * to, or InvalidOid */
+} FactLayout;
+
+/* The queue of a fact table, and the feeds of its foreign partitions. */
+typedef struct FactQueue
+{
+	Oid			current;		/* OID of the queue table that changes are
+								 * appended to, or InvalidOid */
 	Oid			spare;			/* the other one, which takes turns with it */
-	struct ForeignPlan *foreign_plans;	/* see foreign/foreign_plan.c */
-	bool		queue_lost;		/* one was dropped with what was in it, and
+	bool		lost;			/* one was dropped with what was in it, and
 								 * spare is InvalidOid; see queue/tables.c */
 	bool		feed;			/* the queue is a feed */
 	bool		has_feeds;		/* foreign partitions have feeds over there */
 	bool		queued_here;	/* and their changes are queued here, too */
-	TupleDesc	queue_desc;		/* the columns of both */
-	TupleTableSlot **queue_slots;	/* of queue/append.c */
-	int			nqueue_slots;
-	int			ndefs;
-	List	   *missing;		/* OIDs of index tables that do not exist */
-	int			nsync;			/* so many are transactional, and come first */
+	TupleDesc	desc;			/* the columns of both */
+	TupleTableSlot **slots;		/* of queue/append.c */
+	int			nslots;
+} FactQueue;
+
+/* What this session remembers of a fact table from one use to the next. */
+typedef struct FactRun
+{
+	MemoryContext cxt;			/* has all of the definition */
+	int			pins;			/* number of uses across calls */
+	bool		replaced;		/* no longer cached: the last unpin frees it */
+	bool		stale;			/* may be out of date: to be loaded anew */
+	bool		changed;		/* is out of date; see definition_settled() */
+	HTAB	   *leaves;			/* of Leaf, as far as they have been used */
+	Leaf	   *last_leaf;		/* the one used last */
+	int32	   *slice;			/* number of bytes of each document to detoast
+								 * first, by document column; see
+								 * entry/document.c */
+	struct ForeignPlan *foreign_plans;	/* see foreign/foreign_plan.c */
 	struct FactChecks *checks;	/* of match/fact_checks.c, or NULL */
+} FactRun;
+
+/* A fact table and the definitions of its index tables; see definition/cache.c. */
+typedef struct FactDef
+{
+	Oid			relid;
+	char	   *name;
+	Oid			owner;
+	bool		for_writer;		/* see definition_for_writer() */
+	bool		registered;		/* it is in the catalog */
+	bool		restored;		/* from a dump, and not adopted yet; see
+								 * queue/adopt_restored.c */
+	const struct Place *place;	/* of its rows, its queue and its entries */
+	List	   *code;			/* of CodeObject *: functions and domains that
+								 * it calls, unless the server's own */
+	bool		users_code;		/* making entries calls functions of users */
+	Bitmapset  *retyped;		/* columns that have just got another type,
+								 * whose expressions may call other functions;
+								 * offset as IndexSpec.used is */
+	FactLayout	layout;
+	FactQueue	queue;
+	FactRun		run;
+	List	   *missing;		/* OIDs of index tables that do not exist */
+	int			ndefs;
+	int			nsync;			/* number of transactional ones, which come
+								 * first in defs */
 	IndexDef  **defs;			/* all but tables of totals */
 	int			ntotals;
-	IndexDef  **totals;			/* these, which are transactional */
+	IndexDef  **totals;			/* tables of totals, which are transactional */
 } FactDef;
 
 /* An index table as the catalog's table definition describes it. */

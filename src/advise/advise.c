@@ -201,7 +201,7 @@ advise_on_new(DefinitionRow *row, IndexDef *def)
 	if (!setting_advice || index_calls_users_code(def) || !may_read(row->fact_table) ||
 		elsewhere->leaves(row->fact_table) != NIL)
 		return;
-	if (def->is_unique || catalog_is_old())
+	if (def->spec.is_unique || catalog_is_old())
 		return;
 	error = run_catching_row_errors(evaluate_new_index_table, &notice);
 	if (error == NULL && notice.reason != NULL)
@@ -210,7 +210,7 @@ advise_on_new(DefinitionRow *row, IndexDef *def)
 				 errdetail("%s", notice.reason),
 				 notice.hint != NULL ? errhint("%s", notice.hint) :
 				 errhint("See indextable.advise() for more. To turn these notices off, run SET indextable.advice = off;")));
-	else if (error == NULL && !def->sparse && !def->multi && p->documents >= MIN_NOTICE_ROWS &&
+	else if (error == NULL && !def->spec.sparse && !def->spec.multi && p->documents >= MIN_NOTICE_ROWS &&
 			 p->missing > (p->sampled - p->filtered) / 2)
 		ereport(NOTICE,
 				(errmsg("most entries of index table \"%s\" have NULL in their key", def->name),
@@ -238,7 +238,7 @@ evaluate_new_index_table(void *arg)
 
 	profile_table(p, fact, NOTICE_ROWS, SAMPLE_BYTES);
 	relation_close(fact, NoLock);
-	rows = query_profile("SELECT * FROM indextable_internal.reason_against($1, $2)", profile_row(p, NIL), p->def->async);
+	rows = query_profile("SELECT * FROM indextable_internal.reason_against($1, $2)", profile_row(p, NIL), p->def->spec.async);
 	reason = row_text(&rows, 0, 1);
 	filter = row_text(&rows, 0, 2);
 	old = MemoryContextSwitchTo(notice->cxt);

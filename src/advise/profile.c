@@ -76,14 +76,14 @@ profile_table(Profile *p, Relation fact, int rows, double bytes)
 	IndexDef   *sparse = palloc(sizeof(IndexDef));
 
 	*sparse = *p->def;
-	sparse->sparse = true;
+	sparse->spec.sparse = true;
 	p->def = sparse;
-	sample_begin(&sample, p->def->fact, p->def->fact_document, fact, rows, bytes);
-	p->partitioned = p->def->fact->partitioned;
+	sample_begin(&sample, p->def->fact, p->def->spec.fact_document, fact, rows, bytes);
+	p->partitioned = p->def->fact->layout.partitioned;
 	p->partitions = sample.partitions;
-	for (int i = p->def->nkeys; i < p->def->nkeys + p->def->nincludes; i++)
-		*(p->def->fields[i].is_hint ? &p->hinted : &p->shows_fields) = true;
-	p->included = palloc0(sizeof(bool) * Max(p->def->nincludes, 1));
+	for (int i = p->def->spec.nkeys; i < p->def->spec.nkeys + p->def->spec.nincludes; i++)
+		*(p->def->spec.fields[i].is_hint ? &p->hinted : &p->shows_fields) = true;
+	p->included = palloc0(sizeof(bool) * Max(p->def->spec.nincludes, 1));
 	sort = bulk_load_begin_sort(p->def);
 	read_rows(p, &sample, sort);
 	tuplesort_performsort(sort);
@@ -97,17 +97,17 @@ static void
 read_rows(Profile *p, Sample *sample, Tuplesortstate *sort)
 {
 	IndexDef   *def = p->def;
-	TupleDesc	ident = CreateTemplateTupleDesc(def->nident);
-	TupleDesc	key = CreateTemplateTupleDesc(def->nkeys);
-	TupleTableSlot *entry = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
+	TupleDesc	ident = CreateTemplateTupleDesc(def->layout.nident);
+	TupleDesc	key = CreateTemplateTupleDesc(def->spec.nkeys);
+	TupleTableSlot *entry = MakeSingleTupleTableSlot(def->layout.desc, &TTSOpsVirtual);
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable profile",
 											  ALLOCSET_DEFAULT_SIZES);
 	TupleTableSlot *slot;
 
-	for (int i = 0; i < def->nident; i++)
-		TupleDescCopyEntry(ident, i + 1, def->desc, def->ident[i]);
-	for (int i = 0; i < def->nkeys; i++)
-		TupleDescCopyEntry(key, i + 1, def->desc, def->ident[i]);
+	for (int i = 0; i < def->layout.nident; i++)
+		TupleDescCopyEntry(ident, i + 1, def->layout.desc, def->layout.ident[i]);
+	for (int i = 0; i < def->spec.nkeys; i++)
+		TupleDescCopyEntry(key, i + 1, def->layout.desc, def->layout.ident[i]);
 	TupleDescFinalize(ident);
 	TupleDescFinalize(key);
 	AS_OWNER(def->fact->owner);
@@ -153,7 +153,7 @@ read_row(Profile *p, TupleTableSlot *slot, Tuplesortstate *sort, TupleTableSlot 
 	factrow_init(&row, def->fact, slot);
 	row.rejection = &rejection;
 	p->sampled++;
-	p->document_bytes += document_size(slot, def->fact_document, &stored);
+	p->document_bytes += document_size(slot, def->spec.fact_document, &stored);
 	p->stored_bytes += stored;
 
 	if (!passes_filter(def, slot))
@@ -183,15 +183,15 @@ read_row(Profile *p, TupleTableSlot *slot, Tuplesortstate *sort, TupleTableSlot 
 		bool		no_nulls[INDEX_MAX_KEYS] = {0};
 		Size		width;
 
-		for (int k = 0; k < def->nident; k++)
-			in_ident[k] = values[def->ident[k] - 1];
+		for (int k = 0; k < def->layout.nident; k++)
+			in_ident[k] = values[def->layout.ident[k] - 1];
 		p->ident_bytes += heap_compute_data_size(ident, in_ident, no_nulls);
 		p->key_bytes += heap_compute_data_size(key, in_ident, no_nulls);
-		width = heap_compute_data_size(def->desc, values, isnull);
+		width = heap_compute_data_size(def->layout.desc, values, isnull);
 		p->entry_bytes += width;
 		p->widest = Max(p->widest, width);
-		for (int k = 0; k < def->nincludes; k++)
-			if (!isnull[def->fields[def->nkeys + k].attno - 1])
+		for (int k = 0; k < def->spec.nincludes; k++)
+			if (!isnull[def->spec.fields[def->spec.nkeys + k].attno - 1])
 				p->included[k] = true;
 		store_entry(entry, values, isnull);
 		tuplesort_puttupleslot(sort, entry);
@@ -208,7 +208,7 @@ static void
 count_keys(Profile *p, Tuplesortstate *sort)
 {
 	IndexDef   *def = p->def;
-	TupleTableSlot *entry = MakeSingleTupleTableSlot(def->desc, &TTSOpsMinimalTuple);
+	TupleTableSlot *entry = MakeSingleTupleTableSlot(def->layout.desc, &TTSOpsMinimalTuple);
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable key", ALLOCSET_SMALL_SIZES);
 	Datum		values[INDEX_MAX_KEYS];
 	int64		n = 0;
@@ -224,9 +224,9 @@ count_keys(Profile *p, Tuplesortstate *sort)
 		CHECK_FOR_INTERRUPTS();
 		if (more)
 			slot_getallattrs(entry);
-		for (int i = 0; same && i < def->nkeys; i++)
-			same = ApplySortComparator(values[i], false, entry->tts_values[def->ident[i] - 1], false,
-									   &def->ident_sort[i]) == 0;
+		for (int i = 0; same && i < def->spec.nkeys; i++)
+			same = ApplySortComparator(values[i], false, entry->tts_values[def->layout.ident[i] - 1], false,
+									   &def->layout.ident_sort[i]) == 0;
 		if (!same)
 		{
 			MemoryContext old;
@@ -242,9 +242,9 @@ count_keys(Profile *p, Tuplesortstate *sort)
 			n = 0;
 			MemoryContextReset(cxt);
 			old = MemoryContextSwitchTo(cxt);
-			for (int i = 0; i < def->nkeys; i++)
-				values[i] = datumCopy(entry->tts_values[def->ident[i] - 1], def->fields[i].typbyval,
-									  def->fields[i].typlen);
+			for (int i = 0; i < def->spec.nkeys; i++)
+				values[i] = datumCopy(entry->tts_values[def->layout.ident[i] - 1], def->spec.fields[i].typbyval,
+									  def->spec.fields[i].typlen);
 			MemoryContextSwitchTo(old);
 		}
 		n++;
@@ -271,7 +271,7 @@ count_key(Profile *p, Datum *values, int64 n)
 	int			at = p->ncommon;
 
 	p->pairs += (double) n * (n - 1);
-	if (is_number(&p->def->fields[0], values[0]))
+	if (is_number(&p->def->spec.fields[0], values[0]))
 		p->numbers += n;
 	while (at > 0 && p->common[at - 1].n < n)
 		at--;
@@ -282,9 +282,9 @@ count_key(Profile *p, Datum *values, int64 n)
 	memmove(&p->common[at + 1], &p->common[at], sizeof(CommonKey) * (p->ncommon - at));
 	p->ncommon++;
 	p->common[at].n = n;
-	p->common[at].values = palloc(sizeof(Datum) * p->def->nkeys);
-	for (int i = 0; i < p->def->nkeys; i++)
-		p->common[at].values[i] = datumCopy(values[i], p->def->fields[i].typbyval, p->def->fields[i].typlen);
+	p->common[at].values = palloc(sizeof(Datum) * p->def->spec.nkeys);
+	for (int i = 0; i < p->def->spec.nkeys; i++)
+		p->common[at].values[i] = datumCopy(values[i], p->def->spec.fields[i].typbyval, p->def->spec.fields[i].typlen);
 }
 
 /* is_number: returns whether a value is a number, or a text that reads like one */

@@ -50,7 +50,7 @@ profile_row(Profile *p, List *same)
 	Datum		counts[COMMON_KEYS];
 	Datum		texts[4][INDEX_MAX_KEYS];	/* of each key field */
 	bool		missing[4][INDEX_MAX_KEYS];
-	Datum	   *included = palloc(sizeof(Datum) * Max(def->nincludes, 1));
+	Datum	   *included = palloc(sizeof(Datum) * Max(def->spec.nincludes, 1));
 	List	   *common = NIL;
 	int			n = 0;
 
@@ -73,11 +73,11 @@ profile_row(Profile *p, List *same)
 	PUT_LIST(same);
 	isnull[n] = !p->partitioned;
 	PUT(Int32GetDatum(p->partitions));
-	PUT_BOOL(def->multi);
+	PUT_BOOL(def->spec.multi);
 	PUT_BOOL(p->hinted);
 	PUT_BOOL(p->shows_fields);
 	PUT_BOOL(all_immutable(p));
-	PUT_BOOL(p->widest <= def->max_covered_bytes && primary_key_can_cover(def));
+	PUT_BOOL(p->widest <= def->layout.max_covered_bytes && primary_key_can_cover(def));
 	PUT_BOOL(has_posting_lists(def));
 	PUT_NUMBER(p->documents);
 	PUT_BOOL(p->complete);
@@ -90,14 +90,14 @@ profile_row(Profile *p, List *same)
 	PUT_COUNT(p->sampled_entries);
 	PUT_COUNT(p->numbers);
 	PUT_BOOL(p->all_differ);
-	for (int i = 0; i < def->nincludes; i++)
+	for (int i = 0; i < def->spec.nincludes; i++)
 		included[i] = BoolGetDatum(p->included[i]);
-	PUT(PointerGetDatum(construct_array(included, def->nincludes, BOOLOID, 1, true, TYPALIGN_CHAR)));
+	PUT(PointerGetDatum(construct_array(included, def->spec.nincludes, BOOLOID, 1, true, TYPALIGN_CHAR)));
 	for (int i = 0; i < p->ncommon; i++)
 	{
 		counts[i] = Float8GetDatum(p->common[i].n);
-		for (int k = 0; k < def->nkeys; k++)
-			common = lappend(common, value_text(def->fields[k].type, p->common[i].values[k]));
+		for (int k = 0; k < def->spec.nkeys; k++)
+			common = lappend(common, value_text(def->spec.fields[k].type, p->common[i].values[k]));
 	}
 	PUT(PointerGetDatum(construct_array(counts, p->ncommon, FLOAT8OID, 8, FLOAT8PASSBYVAL, TYPALIGN_DOUBLE)));
 	PUT(string_array(common, TEXTOID));
@@ -111,9 +111,9 @@ profile_row(Profile *p, List *same)
 	PUT_NUMBER(p->entry_bytes);
 	PUT_BOOL(p->stored_bytes < TOAST_TUPLE_THRESHOLD);
 	PUT_BOOL(p->document_bytes > TOAST_TUPLE_THRESHOLD);
-	for (int i = 0; i < def->nkeys; i++)
+	for (int i = 0; i < def->spec.nkeys; i++)
 	{
-		Field	   *field = &def->fields[i];
+		Field	   *field = &def->spec.fields[i];
 		FieldSpec  *spec = field->spec;
 		bool		as_it_is = spec->column != NULL ? field->convert == NULL : field->type == TEXTOID;
 
@@ -123,9 +123,9 @@ profile_row(Profile *p, List *same)
 		texts[3][i] = text_or_null(OidIsValid(spec->collation) ? get_collation_name(spec->collation) : NULL, &missing[3][i]);
 	}
 	for (int i = 0; i < 4; i++)
-		PUT(text_array(texts[i], missing[i], def->nkeys));
-	isnull[n] = !def->multi;
-	PUT(Int32GetDatum(def->multi_field + 1));
+		PUT(text_array(texts[i], missing[i], def->spec.nkeys));
+	isnull[n] = !def->spec.multi;
+	PUT(Int32GetDatum(def->spec.multi_field + 1));
 	Assert(n == COLUMNS);
 	return HeapTupleGetDatum(heap_form_tuple(desc, values, isnull));
 }
@@ -167,9 +167,9 @@ plain_path(Field *field)
 static bool
 all_immutable(Profile *p)
 {
-	for (int i = 0; i < p->def->nkeys; i++)
+	for (int i = 0; i < p->def->spec.nkeys; i++)
 	{
-		Field	   *field = &p->def->fields[i];
+		Field	   *field = &p->def->spec.fields[i];
 
 		if (field->fact_attno == 0 && field->cast.kind != CAST_NONE && !field->is_jsonb &&
 			func_volatile(field->cast.convert.fn_oid) != PROVOLATILE_IMMUTABLE)
@@ -188,14 +188,14 @@ all_immutable(Profile *p)
 static bool
 has_posting_lists(IndexDef *def)
 {
-	for (int i = 0; i < def->nkeys; i++)
+	for (int i = 0; i < def->spec.nkeys; i++)
 	{
-		Oid			opclass = GetDefaultOpClass(def->fields[i].type, BTREE_AM_OID);
+		Oid			opclass = GetDefaultOpClass(def->spec.fields[i].type, BTREE_AM_OID);
 		Oid			type = get_opclass_input_type(opclass);
 		Oid			function = get_opfamily_proc(get_opclass_family(opclass), type, type, BTEQUALIMAGE_PROC);
 
 		if (!OidIsValid(function) ||
-			!DatumGetBool(OidFunctionCall1Coll(function, def->fields[i].collation, ObjectIdGetDatum(type))))
+			!DatumGetBool(OidFunctionCall1Coll(function, def->spec.fields[i].collation, ObjectIdGetDatum(type))))
 			return false;
 	}
 	return true;

@@ -161,11 +161,11 @@ indextable_survey(PG_FUNCTION_ARGS)
 	List	   *primary_key = NIL;
 
 	InitMaterializedSRF(fcinfo, 0);
-	survey->partitioned = def->partitioned;
+	survey->partitioned = def->layout.partitioned;
 	survey->queries_visible = may_see_missed(def->relid);
 	namestrcpy(&survey->document, get_attname(def->relid, doc, false));
-	for (int i = 0; i < def->npk; i++)
-		primary_key = lappend(primary_key, get_attname(def->relid, def->pk_attno[i], false));
+	for (int i = 0; i < def->layout.npk; i++)
+		primary_key = lappend(primary_key, get_attname(def->relid, def->layout.pk_attno[i], false));
 	survey->primary_key = string_array(primary_key, NAMEOID);
 	list_places(rsinfo, survey, survey->root);
 	relation_close(fact, NoLock);
@@ -187,8 +187,8 @@ survey_documents(FactDef *def, AttrNumber doc, Relation fact, int rows)
 
 	survey->cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable survey", ALLOCSET_DEFAULT_SIZES);
 	survey->root = new_place(survey, NULL, NULL, 0);
-	def->used = bms_add_member(def->used, doc - FirstLowInvalidHeapAttributeNumber);
-	def->max_attno = Max(def->max_attno, doc);
+	def->layout.used = bms_add_member(def->layout.used, doc - FirstLowInvalidHeapAttributeNumber);
+	def->layout.max_attno = Max(def->layout.max_attno, doc);
 	sample_begin(&sample, def, doc, fact, rows, SAMPLE_BYTES);
 	AS_OWNER(def->owner);
 	{

@@ -36,9 +36,9 @@ extern char *told_remaking(List *undefined);
 
 /* The bit of a record, and those of entries that were skipped, and of totals that lack a value or a row of a group. */
 #define LACKING_BIT(record)	((uint32) 1 << (record))
-#define SKIPPED_BIT(def)	LACKING_BIT(Min((def)->nkeys, 24))
+#define SKIPPED_BIT(def)	LACKING_BIT(Min((def)->spec.nkeys, 24))
 #define SUM_LACKS_BIT(def)	SKIPPED_BIT(def)
-#define GROUP_LACKS_BIT(def)	LACKING_BIT(Min((def)->nkeys + 1, 24))
+#define GROUP_LACKS_BIT(def)	LACKING_BIT(Min((def)->spec.nkeys + 1, 24))
 /*
  * The bits of rows that have another value than an array where the elements of one are looked for,
  * of rows that have an element that is no string, of rows whose elements are not one

@@ -186,13 +186,13 @@ index_table_complete(IndexDef *def, Snapshot snapshot)
 {
 	uint32		recorded;
 
-	if (def->async && has_rejections(def->relid, snapshot))
+	if (def->spec.async && has_rejections(def->relid, snapshot))
 		return false;
-	if (!def->skip_mismatch && !may_lack_json_null(def))
+	if (!def->spec.skip_mismatch && !may_lack_json_null(def))
 		return true;
 	if (!read_if_free(def, snapshot, &recorded))
 		return false;
-	if (!def->skip_mismatch && (recorded & VALUES_RECORDED) != 0 && records_values(def))
+	if (!def->spec.skip_mismatch && (recorded & VALUES_RECORDED) != 0 && records_values(def))
 		return true;
 	return !IsolationIsSerializable() && (recorded & SKIPPED_BIT(def)) == 0;
 }
@@ -203,7 +203,7 @@ totals_complete(IndexDef *def, bool sums, Snapshot snapshot)
 {
 	uint32		recorded;
 
-	return !def->skip_mismatch ||
+	return !def->spec.skip_mismatch ||
 		(!IsolationIsSerializable() && read_if_free(def, snapshot, &recorded) &&
 		 (recorded & (sums ? GROUP_LACKS_BIT(def) | SUM_LACKS_BIT(def) : GROUP_LACKS_BIT(def))) == 0);
 }
@@ -245,8 +245,8 @@ read_if_free(IndexDef *def, Snapshot snapshot, uint32 *recorded)
 static bool
 may_lack_json_null(IndexDef *def)
 {
-	for (int i = 0; i < def->nkeys && def->sparse; i++)
-		if (def->fields[i].type == JSONBOID)
+	for (int i = 0; i < def->spec.nkeys && def->spec.sparse; i++)
+		if (def->spec.fields[i].type == JSONBOID)
 			return true;
 	return false;
 }
@@ -255,7 +255,7 @@ may_lack_json_null(IndexDef *def)
 static bool
 records_values(IndexDef *def)
 {
-	return def->nkeys < 24;
+	return def->spec.nkeys < 24;
 }
 
 /*
@@ -331,8 +331,8 @@ lacking_unrecorded(IndexDef *def, uint32 lacking, Snapshot snapshot)
 void
 forget_records(IndexDef *def)
 {
-	memset(def->lacking_by, 0, sizeof(def->lacking_by));
-	def->own_lacking = 0;
+	memset(def->run.lacking_by, 0, sizeof(def->run.lacking_by));
+	def->run.own_lacking = 0;
 }
 
 /*
@@ -346,8 +346,8 @@ bool
 lacking_is_news(IndexDef *def, uint32 lacking)
 {
 	return lacking != 0 &&
-		((lacking & ~def->own_lacking) != 0 ||
-		 def->own_lacking_in != U64FromFullTransactionId(GetCurrentFullTransactionIdIfAny()));
+		((lacking & ~def->run.own_lacking) != 0 ||
+		 def->run.own_lacking_in != U64FromFullTransactionId(GetCurrentFullTransactionIdIfAny()));
 }
 
 /*
@@ -368,7 +368,7 @@ record_lacking(IndexDef *def, uint32 lacking)
 	if (!lacking_is_news(def, lacking))
 		return;
 	xid = U64FromFullTransactionId(GetCurrentFullTransactionId());
-	known = def->own_lacking_in == xid ? def->own_lacking : 0;
+	known = def->run.own_lacking_in == xid ? def->run.own_lacking : 0;
 	known |= keep_remembered(def, lacking & ~known);
 	if ((lacking & ~known) != 0)
 	{
@@ -382,8 +382,8 @@ record_lacking(IndexDef *def, uint32 lacking)
 			if (lacking & ~known & LACKING_BIT(fields))
 				insert_record(def->relid, fields);
 	}
-	def->own_lacking = known | lacking;
-	def->own_lacking_in = xid;
+	def->run.own_lacking = known | lacking;
+	def->run.own_lacking_in = xid;
 }
 
 /* record_tag: returns the name of the lock on a record */
@@ -412,12 +412,12 @@ keep_remembered(IndexDef *def, uint32 lacking)
 	uint32		kept = 0;
 
 	for (int fields = 0; fields < 31; fields++)
-		if ((lacking & LACKING_BIT(fields)) && TransactionIdIsValid(def->lacking_by[fields]) &&
-			lock_record(def->relid, def->lacking_by[fields], fields, AccessShareLock))
+		if ((lacking & LACKING_BIT(fields)) && TransactionIdIsValid(def->run.lacking_by[fields]) &&
+			lock_record(def->relid, def->run.lacking_by[fields], fields, AccessShareLock))
 			kept |= LACKING_BIT(fields);
 	if (kept != 0)
 		AcceptInvalidationMessages();
-	return def->fact->stale ? 0 : kept;
+	return def->fact->run.stale ? 0 : kept;
 }
 
 /*
@@ -458,7 +458,7 @@ keep_committed(IndexDef *def, Relation rel, uint32 lacking)
 			}
 			else if (!lock && locked[fields] == xmin)
 			{
-				def->lacking_by[fields] = xmin;
+				def->run.lacking_by[fields] = xmin;
 				kept |= LACKING_BIT(fields);
 			}
 		}

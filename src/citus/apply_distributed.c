@@ -100,17 +100,17 @@ fetch_distributed_entries(IndexDef *def, Datum *keys, int n)
 {
 	FetchedEntries *fetched = palloc0(sizeof(FetchedEntries));
 	MemoryContext cxt = CurrentMemoryContext;
-	int			npk = def->fact->npk;
+	int			npk = def->fact->layout.npk;
 	Datum	   *values = palloc(sizeof(Datum) * Max(n, 1));
 	Parameters	p;
-	AttrNumber *columns = palloc(sizeof(AttrNumber) * def->desc->natts);
+	AttrNumber *columns = palloc(sizeof(AttrNumber) * def->layout.desc->natts);
 	int			ncolumns = 0;
 	char	   *shards;
 	Rows		rows;
 
 	fetched->def = def;
 	prepare_order(fetched);
-	init_parameters(&p, def, def->pk_attno, npk);
+	init_parameters(&p, def, def->layout.pk_attno, npk);
 	for (int k = 0; k < npk; k++)
 	{
 		for (uint64 i = 0; i < (uint64) n; i++)
@@ -118,8 +118,8 @@ fetch_distributed_entries(IndexDef *def, Datum *keys, int n)
 		set_parameter(&p, k, values, NULL, n);
 	}
 	shards = citus_shard_numbers(def->relid);
-	for (int k = 0; k < def->desc->natts; k++)
-		if (!TupleDescAttr(def->desc, k)->attisdropped)
+	for (int k = 0; k < def->layout.desc->natts; k++)
+		if (!TupleDescAttr(def->layout.desc, k)->attisdropped)
 			columns[ncolumns++] = k + 1;
 	rows = query_with(InvalidOid, psprintf("SELECT %s FROM %s i WHERE %s AND " IT_INTERNAL ".lock_shards('%s')",
 										   column_list(def->relid, columns, ncolumns), quoted_relation(def->relid),
@@ -128,16 +128,16 @@ fetch_distributed_entries(IndexDef *def, Datum *keys, int n)
 	fetched->tuples = MemoryContextAllocHuge(cxt, sizeof(HeapTuple) * Max(rows.n, 1));
 	for (uint64 i = 0; i < rows.n; i++)
 	{
-		Datum	   *row = palloc0(sizeof(Datum) * def->desc->natts);
-		bool	   *nulls = palloc(sizeof(bool) * def->desc->natts);
+		Datum	   *row = palloc0(sizeof(Datum) * def->layout.desc->natts);
+		bool	   *nulls = palloc(sizeof(bool) * def->layout.desc->natts);
 		MemoryContext old;
 
 		/* The table may have dropped columns, which the result has not. */
-		memset(nulls, true, sizeof(bool) * def->desc->natts);
+		memset(nulls, true, sizeof(bool) * def->layout.desc->natts);
 		for (int k = 0; k < ncolumns; k++)
 			row[columns[k] - 1] = heap_getattr(rows.tuples[i], k + 1, rows.desc, &nulls[columns[k] - 1]);
 		old = MemoryContextSwitchTo(cxt);
-		fetched->tuples[i] = heap_form_tuple(def->desc, row, nulls);
+		fetched->tuples[i] = heap_form_tuple(def->layout.desc, row, nulls);
 		MemoryContextSwitchTo(old);
 		heap_freetuple(rows.tuples[i]);
 		pfree(row);
@@ -172,12 +172,12 @@ find_fetched_entries(void *all, Datum *key, Entries *entries)
 	if (n == 0)
 		return;
 	entries->n = entries->max = n;
-	entries->values = palloc_extended(sizeof(Datum) * def->desc->natts * n, MCXT_ALLOC_HUGE);
-	entries->isnull = palloc_extended(sizeof(bool) * def->desc->natts * n, MCXT_ALLOC_HUGE);
+	entries->values = palloc_extended(sizeof(Datum) * def->layout.desc->natts * n, MCXT_ALLOC_HUGE);
+	entries->isnull = palloc_extended(sizeof(bool) * def->layout.desc->natts * n, MCXT_ALLOC_HUGE);
 	/* Where they are is not known: invalid places are zeroed ones. */
 	entries->places = palloc0(sizeof(EntryPlace) * n);
 	while (n-- > 0)
-		heap_deform_tuple(fetched->tuples[low + n], def->desc, ENTRY_VALUES(entries, n), ENTRY_NULLS(entries, n));
+		heap_deform_tuple(fetched->tuples[low + n], def->layout.desc, ENTRY_VALUES(entries, n), ENTRY_NULLS(entries, n));
 	if (entries->n > 1)
 		entries_sort(def, entries);
 }
@@ -205,7 +205,7 @@ apply_distributed_ops(IndexDef *def, OpList *list)
 static void
 write_tuples(IndexDef *def, OpList *list, bool delete)
 {
-	AttrNumber *columns = palloc(sizeof(AttrNumber) * def->desc->natts);
+	AttrNumber *columns = palloc(sizeof(AttrNumber) * def->layout.desc->natts);
 	Datum	   *values = palloc_extended(sizeof(Datum) * list->n, MCXT_ALLOC_HUGE);
 	bool	   *nulls = palloc_extended(sizeof(bool) * list->n, MCXT_ALLOC_HUGE);
 	int			ncolumns = 0;
@@ -213,11 +213,11 @@ write_tuples(IndexDef *def, OpList *list, bool delete)
 	Parameters	p;
 	int			k;
 
-	for (k = 0; k < def->desc->natts; k++)
-		if (!delete && !TupleDescAttr(def->desc, k)->attisdropped)
+	for (k = 0; k < def->layout.desc->natts; k++)
+		if (!delete && !TupleDescAttr(def->layout.desc, k)->attisdropped)
 			columns[ncolumns++] = k + 1;
 	if (delete)
-		memcpy(columns, def->ident, sizeof(AttrNumber) * (ncolumns = def->nident));
+		memcpy(columns, def->layout.ident, sizeof(AttrNumber) * (ncolumns = def->layout.nident));
 	init_parameters(&p, def, columns, ncolumns);
 	for (k = 0; k < ncolumns; k++)
 	{
@@ -226,7 +226,7 @@ write_tuples(IndexDef *def, OpList *list, bool delete)
 		{
 			if (!delete && list->ops[i].kind == OP_DELETE)
 				continue;
-			values[n] = heap_getattr(list->ops[i].tuple, columns[k], def->desc, &nulls[n]);
+			values[n] = heap_getattr(list->ops[i].tuple, columns[k], def->layout.desc, &nulls[n]);
 			n++;
 		}
 		set_parameter(&p, k, values, nulls, n);
@@ -239,10 +239,10 @@ write_tuples(IndexDef *def, OpList *list, bool delete)
 		 * The index by row finds the entries, and the rest is compared,
 		 * unless a row has no more than one.
 		 */
-		for (k = 0; columns[k] != def->pk_attno[0]; k++)
+		for (k = 0; columns[k] != def->layout.pk_attno[0]; k++)
 			;
 		(void) query_with(InvalidOid, psprintf("DELETE FROM %s i WHERE i.%s = ANY ($%d)%s", quoted_relation(def->relid),
-											   column_list(def->relid, def->pk_attno, 1), k + 1, def->fact->npk == 1 && !def->multi ? "" :
+											   column_list(def->relid, def->layout.pk_attno, 1), k + 1, def->fact->layout.npk == 1 && !def->spec.multi ? "" :
 											   psprintf(" AND (%s) IN (SELECT * FROM %s)", column_list(def->relid, columns, ncolumns), unnest(&p))),
 						  p.n, p.types, p.values);
 	}
@@ -262,7 +262,7 @@ init_parameters(Parameters *p, IndexDef *def, AttrNumber *columns, int n)
 	p->values = palloc(sizeof(Datum) * n);
 	for (int i = 0; i < n; i++)
 	{
-		Oid			type = TupleDescAttr(def->desc, columns[i] - 1)->atttypid;
+		Oid			type = TupleDescAttr(def->layout.desc, columns[i] - 1)->atttypid;
 
 		p->types[i] = get_array_type(type);
 		if (!OidIsValid(p->types[i]))
@@ -277,7 +277,7 @@ init_parameters(Parameters *p, IndexDef *def, AttrNumber *columns, int n)
 static void
 set_parameter(Parameters *p, int i, Datum *values, bool *nulls, int n)
 {
-	Form_pg_attribute att = TupleDescAttr(p->def->desc, p->columns[i] - 1);
+	Form_pg_attribute att = TupleDescAttr(p->def->layout.desc, p->columns[i] - 1);
 	int			lower = 1;
 
 	p->values[i] = PointerGetDatum(construct_md_array(values, nulls, 1, &n, &lower, att->atttypid,
@@ -313,10 +313,10 @@ prepare_order(FetchedEntries *fetched)
 {
 	IndexDef   *def = fetched->def;
 
-	fetched->order = palloc0(sizeof(SortSupportData) * def->fact->npk);
-	for (int i = 0; i < def->fact->npk; i++)
+	fetched->order = palloc0(sizeof(SortSupportData) * def->fact->layout.npk);
+	for (int i = 0; i < def->fact->layout.npk; i++)
 	{
-		Form_pg_attribute att = TupleDescAttr(def->desc, def->pk_attno[i] - 1);
+		Form_pg_attribute att = TupleDescAttr(def->layout.desc, def->layout.pk_attno[i] - 1);
 
 		prepare_sort(&fetched->order[i], att->atttypid, att->attcollation, false);
 	}
@@ -330,8 +330,8 @@ compare_tuples(const void *a, const void *b, void *arg)
 	Datum		key[INDEX_MAX_KEYS];
 	bool		null;
 
-	for (int i = 0; i < fetched->def->fact->npk; i++)
-		key[i] = heap_getattr(*(HeapTuple *) b, fetched->def->pk_attno[i], fetched->def->desc, &null);
+	for (int i = 0; i < fetched->def->fact->layout.npk; i++)
+		key[i] = heap_getattr(*(HeapTuple *) b, fetched->def->layout.pk_attno[i], fetched->def->layout.desc, &null);
 	return compare_to_key(fetched, *(HeapTuple *) a, key);
 }
 
@@ -341,11 +341,11 @@ compare_to_key(FetchedEntries *fetched, HeapTuple tuple, Datum *key)
 {
 	int			c = 0;
 
-	for (int i = 0; i < fetched->def->fact->npk && c == 0; i++)
+	for (int i = 0; i < fetched->def->fact->layout.npk && c == 0; i++)
 	{
 		bool		null;
 
-		c = ApplySortComparator(heap_getattr(tuple, fetched->def->pk_attno[i], fetched->def->desc, &null), false,
+		c = ApplySortComparator(heap_getattr(tuple, fetched->def->layout.pk_attno[i], fetched->def->layout.desc, &null), false,
 								key[i], false, &fetched->order[i]);
 	}
 	return c;

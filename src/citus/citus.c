@@ -445,7 +445,7 @@ ShardPair *
 shard_of_key(List *shards, FactDef *def, Datum *key)
 {
 	int			column = ((ShardPair *) linitial(shards))->column;
-	Form_pg_attribute att = TupleDescAttr(def->queue_desc, QUEUE_KEY - 1 + column);
+	Form_pg_attribute att = TupleDescAttr(def->queue.desc, QUEUE_KEY - 1 + column);
 	TypeCacheEntry *type = lookup_type_cache(att->atttypid, TYPECACHE_HASH_PROC_FINFO);
 	int32		hash = DatumGetInt32(FunctionCall1Coll(&type->hash_proc_finfo, att->attcollation, key[column]));
 

@@ -77,8 +77,8 @@ check_distributed(DefinitionRow *row, FactDef *factdef, Relation fact, bool popu
 	if (IsolationUsesXactSnapshot())
 		refuse(fact, "It is distributed, and rows that are newer than the transaction would be missed.",
 			   "Run create() with the isolation level READ COMMITTED.");
-	for (int i = 0; i < factdef->npk; i++)
-		found |= strcmp(get_attname(row->fact_table, factdef->pk_attno[i], false), table.column) == 0;
+	for (int i = 0; i < factdef->layout.npk; i++)
+		found |= strcmp(get_attname(row->fact_table, factdef->layout.pk_attno[i], false), table.column) == 0;
 	if (!found)
 		refuse(fact, "The column by which it is distributed does not belong to the primary key.", NULL);
 }
@@ -104,7 +104,7 @@ void
 register_distributed(DefinitionRow *row, IndexDef *def, Relation fact, Relation index_table, int nshards)
 {
 	char	   *tablespace = tablespace_of(index_table);
-	char	   *column = pstrdup(NameStr(TupleDescAttr(def->desc, def->ident[0] - 1)->attname));
+	char	   *column = pstrdup(NameStr(TupleDescAttr(def->layout.desc, def->layout.ident[0] - 1)->attname));
 	CitusTable	table;
 	int64		number;
 	int			uncounted;

@@ -106,8 +106,8 @@ distribute_queue(FactDef *def, Oid queue)
 	int			i;
 
 	citus_read_table(def->relid, &table);
-	for (i = 0; i < def->npk; i++)
-		if (strcmp(get_attname(def->relid, def->pk_attno[i], false), table.column) == 0)
+	for (i = 0; i < def->layout.npk; i++)
+		if (strcmp(get_attname(def->relid, def->layout.pk_attno[i], false), table.column) == 0)
 			break;
 	run_with_citus_settings(psprintf("SELECT pg_catalog.create_distributed_table(%s, 'key%d', colocate_with => %s)",
 									 quote_literal_cstr(quoted_relation(queue)), i + 1, quote_literal_cstr(quoted_relation(def->relid))));
@@ -144,7 +144,7 @@ drain_all_nodes(Oid fact_table, DrainCall *call)
 {
 	Relation	fact = relation_open(fact_table, AccessShareLock);
 	FactDef    *def = definition_of_fact(fact, fact_table);
-	Oid			queue = def->queue;
+	Oid			queue = def->queue.current;
 	char	   *numbers;
 
 	if (!OidIsValid(queue))
@@ -279,11 +279,11 @@ shard_find_queue(FactDef *def, Leaf *shard)
 {
 	Oid			queue;
 
-	if (!OidIsValid(def->queue))
+	if (!OidIsValid(def->queue.current))
 		queue_lost_error(def);
 	AS_OWNER(get_extension_owner());
 	{
-		queue = citus_colocated_shard(shard->relid, def->relid, def->queue);
+		queue = citus_colocated_shard(shard->relid, def->relid, def->queue.current);
 		node_number = (int64) citus_local_group() << 48;
 	}
 	END_AS_OWNER();

@@ -81,10 +81,10 @@ distributed_scan_start(EntryScan *search)
 	result->ncolumns = statement.ncolumns;
 	desc = CreateTemplateTupleDesc(statement.ncolumns);
 	for (int i = 0; i < statement.ncolumns; i++)
-		TupleDescCopyEntry(desc, i + 1, search->def->desc, statement.columns[i]);
+		TupleDescCopyEntry(desc, i + 1, search->def->layout.desc, statement.columns[i]);
 	TupleDescFinalize(desc);
 	result->row = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
-	result->entry = MakeSingleTupleTableSlot(search->def->desc, &TTSOpsVirtual);
+	result->entry = MakeSingleTupleTableSlot(search->def->layout.desc, &TTSOpsVirtual);
 	result->rows = tuplestore_begin_heap(false, false, work_mem);
 	SetTuplestoreDestReceiverParams(dest, result->rows, CurrentMemoryContext, false, NULL, NULL);
 	run_statement(search, &statement, dest);
@@ -129,17 +129,17 @@ make_statement(EntryScan *search, Statement *statement)
 {
 	IndexDef   *def = search->def;
 	EntryFilter *filter = &search->filter;
-	Relation	index = index_open(search->by_row ? def->row_index : def->primary_index, AccessShareLock);
+	Relation	index = index_open(search->by_row ? def->layout.row_index : def->layout.primary_index, AccessShareLock);
 
 	initStringInfo(&statement->sql);
 	statement->nparams = 0;
 	statement->values = palloc(sizeof(Datum) * MAX_PARAMS);
 	statement->types = palloc(sizeof(Oid) * MAX_PARAMS);
-	statement->columns = palloc(sizeof(AttrNumber) * def->desc->natts);
+	statement->columns = palloc(sizeof(AttrNumber) * def->layout.desc->natts);
 	statement->ncolumns = 0;
-	for (int i = 0; i < def->desc->natts; i++)
+	for (int i = 0; i < def->layout.desc->natts; i++)
 	{
-		Form_pg_attribute att = TupleDescAttr(def->desc, i);
+		Form_pg_attribute att = TupleDescAttr(def->layout.desc, i);
 
 		if (att->attisdropped || (search->index_only && !bms_is_member(att->attnum, search->wanted)))
 			continue;
@@ -159,17 +159,17 @@ make_statement(EntryScan *search, Statement *statement)
 	if (filter->prefix != NULL)
 		appendStringInfo(&statement->sql, "%s pg_catalog.starts_with(e.%s::pg_catalog.text, $%d)",
 						 search->nkeys == 0 ? " WHERE" : " AND",
-						 quote_identifier(NameStr(TupleDescAttr(def->desc, filter->prefix_attno - 1)->attname)),
+						 quote_identifier(NameStr(TupleDescAttr(def->layout.desc, filter->prefix_attno - 1)->attname)),
 						 add_param(statement, TEXTOID, CStringGetTextDatum(filter->prefix)));
 	if (filter->hash_attno != 0)
 		appendStringInfo(&statement->sql, " WHERE pg_catalog.worker_hash(e.%s) BETWEEN %d AND %d",
-						 quote_identifier(NameStr(TupleDescAttr(def->desc, filter->hash_attno - 1)->attname)),
+						 quote_identifier(NameStr(TupleDescAttr(def->layout.desc, filter->hash_attno - 1)->attname)),
 						 filter->hash_min, filter->hash_max);
 	if (!search->by_row)
 	{
-		for (int i = 0; i < def->nsearch; i++)
+		for (int i = 0; i < def->layout.nsearch; i++)
 			appendStringInfo(&statement->sql, "%s e.%s%s", i == 0 ? " ORDER BY" : ",",
-							 quote_identifier(NameStr(TupleDescAttr(def->desc, def->ident[i] - 1)->attname)),
+							 quote_identifier(NameStr(TupleDescAttr(def->layout.desc, def->layout.ident[i] - 1)->attname)),
 							 search->backward ? " DESC" : "");
 		if (filter->limit > 0)
 			appendStringInfo(&statement->sql, " LIMIT %d", filter->limit);
@@ -288,9 +288,9 @@ comparison_operator(Relation index, ScanKey key, StrategyNumber strategy, Oid *t
 static Form_pg_attribute
 attribute_of(EntryScan *search, ScanKey key)
 {
-	AttrNumber *columns = search->by_row ? search->def->pk_attno : search->def->ident;
+	AttrNumber *columns = search->by_row ? search->def->layout.pk_attno : search->def->layout.ident;
 
-	return TupleDescAttr(search->def->desc, columns[key->sk_attno - 1] - 1);
+	return TupleDescAttr(search->def->layout.desc, columns[key->sk_attno - 1] - 1);
 }
 
 /* add_param: adds a parameter to a statement, and returns its number */

@@ -171,7 +171,7 @@ verify_locked(FactDef *def, Relation fact, void *arg)
 static ShardPair *
 find_shard(FactDef *def, int64 number)
 {
-	foreach_ptr(ShardPair, pair, citus_local_shards(def->relid, def->queue))
+	foreach_ptr(ShardPair, pair, citus_local_shards(def->relid, def->queue.current))
 	{
 		if (pair->fact_shard == number)
 			return pair;
@@ -187,9 +187,9 @@ distribution_column(IndexDef *def)
 	CitusTable	table;
 
 	citus_read_table(fact->relid, &table);
-	for (int i = 0; i < fact->npk; i++)
-		if (strcmp(get_attname(fact->relid, fact->pk_attno[i], false), table.column) == 0)
-			return def->pk_attno[i];
+	for (int i = 0; i < fact->layout.npk; i++)
+		if (strcmp(get_attname(fact->relid, fact->layout.pk_attno[i], false), table.column) == 0)
+			return def->layout.pk_attno[i];
 	elog(ERROR, "table \"%s\" is not distributed by a column of its primary key", fact->name);
 }
 
@@ -217,12 +217,12 @@ queue_and_put(Discrepancy *d, void *arg)
 
 		initStringInfo(&sql);
 		appendStringInfo(&sql, "INSERT INTO %s VALUES (pg_catalog.statement_timestamp()", quoted_relation(task->queue));
-		for (i = 0; i < fact->npk; i++)
+		for (i = 0; i < fact->layout.npk; i++)
 		{
 			bool		isnull;
 
-			types[i] = TupleDescAttr(d->def->desc, d->def->pk_attno[i] - 1)->atttypid;
-			values[i] = slot_getattr(entry, d->def->pk_attno[i], &isnull);
+			types[i] = TupleDescAttr(d->def->layout.desc, d->def->layout.pk_attno[i] - 1)->atttypid;
+			values[i] = slot_getattr(entry, d->def->layout.pk_attno[i], &isnull);
 			appendStringInfo(&sql, ", $%d", i + 1);
 		}
 		types[i] = INT8OID;

@@ -241,12 +241,12 @@ lock_shards(FactDef *def)
 static List *
 find_shards(FactDef *def)
 {
-	List	   *shards = citus_local_shards(def->relid, def->queue);
+	List	   *shards = citus_local_shards(def->relid, def->queue.current);
 	CitusTable	queue;
 
 	if (shards == NIL)
 		return NIL;
-	citus_read_table(def->queue, &queue);
+	citus_read_table(def->queue.current, &queue);
 	/* The columns of the key are called key1 and so on. */
 	foreach_ptr(ShardPair, pair, shards)
 		pair->column = atoi(queue.column + strlen("key")) - 1;
@@ -328,7 +328,7 @@ prepared_transactions(FactDef *def, bool all_nodes)
 	appendStringInfoString(&query, " AND (false");
 	for (int i = -1; i < def->ndefs; i++)
 	{
-		char	   *name = get_rel_name(i < 0 ? def->queue : def->defs[i]->relid);
+		char	   *name = get_rel_name(i < 0 ? def->queue.current : def->defs[i]->relid);
 
 		appendStringInfo(&query, " OR pg_catalog.starts_with(c.relname::pg_catalog.text, %s)",
 						 quote_literal_cstr(pnstrdup(name, pg_mbcliplen(name, strlen(name), SHARD_PREFIX))));
@@ -386,7 +386,7 @@ note_met(List *shards)
 static void
 read_shard_keys(FactDef *def, List *shards, Snapshot snapshot, Keys *keys)
 {
-	keys->values = palloc_extended(sizeof(Datum) * def->npk * keys->limit, MCXT_ALLOC_HUGE);
+	keys->values = palloc_extended(sizeof(Datum) * def->layout.npk * keys->limit, MCXT_ALLOC_HUGE);
 	foreach_ptr(ShardPair, pair, shards)
 	{
 		Relation	rel = relation_open(pair->queue, RowExclusiveLock);
@@ -414,12 +414,12 @@ add_due_keys(FactDef *def, List *shards, Keys *keys)
 
 	if (due == NIL)
 		return;
-	keys->values = repalloc_huge(keys->values, sizeof(Datum) * def->npk * (keys->limit + list_length(due)));
+	keys->values = repalloc_huge(keys->values, sizeof(Datum) * def->layout.npk * (keys->limit + list_length(due)));
 	foreach_ptr(Datum, key, due)
 	{
 		if (shard_of_key(shards, def, key) == NULL)
 			continue;
-		memcpy(keys->values + (Size) keys->n * def->npk, key, sizeof(Datum) * def->npk);
+		memcpy(keys->values + (Size) keys->n * def->layout.npk, key, sizeof(Datum) * def->layout.npk);
 		keys->n++;
 	}
 }
@@ -437,14 +437,14 @@ unite_equal_keys(FactDef *def, Datum *keys, int n)
 
 	for (int i = 1; i < n; i++)
 	{
-		Datum	   *a = keys + (Size) (left - 1) * def->npk;
-		Datum	   *b = keys + (Size) i * def->npk;
+		Datum	   *a = keys + (Size) (left - 1) * def->layout.npk;
+		Datum	   *b = keys + (Size) i * def->layout.npk;
 
-		for (k = 0; k < def->npk; k++)
-			if (!DatumGetBool(FunctionCall2Coll(&def->pk_keys[k].sk_func, def->pk_keys[k].sk_collation, a[k], b[k])))
+		for (k = 0; k < def->layout.npk; k++)
+			if (!DatumGetBool(FunctionCall2Coll(&def->layout.pk_keys[k].sk_func, def->layout.pk_keys[k].sk_collation, a[k], b[k])))
 				break;
-		if (k < def->npk)
-			memmove(keys + (Size) left++ * def->npk, b, sizeof(Datum) * def->npk);
+		if (k < def->layout.npk)
+			memmove(keys + (Size) left++ * def->layout.npk, b, sizeof(Datum) * def->layout.npk);
 	}
 	return left;
 }
@@ -453,10 +453,10 @@ unite_equal_keys(FactDef *def, Datum *keys, int n)
 static void
 use_two_phases(FactDef *def, Datum *key, int column)
 {
-	Oid			type = TupleDescAttr(def->queue_desc, QUEUE_KEY - 1 + column)->atttypid;
+	Oid			type = TupleDescAttr(def->queue.desc, QUEUE_KEY - 1 + column)->atttypid;
 
 	/* No row has this number. */
-	(void) query_with(InvalidOid, psprintf("DELETE FROM %s WHERE key%d = $1 AND number = 0", quoted_relation(def->queue), column + 1),
+	(void) query_with(InvalidOid, psprintf("DELETE FROM %s WHERE key%d = $1 AND number = 0", quoted_relation(def->queue.current), column + 1),
 					  1, &type, &key[column]);
 }
 
@@ -502,7 +502,7 @@ is_applied(FactDef *def, int64 number)
 	bool		applied;
 
 	wait_for_prepared(def, true);
-	applied = query_as(InvalidOid, "SELECT FROM %s WHERE number = " INT64_FORMAT " LIMIT 1", quoted_relation(def->queue), number).n == 0;
+	applied = query_as(InvalidOid, "SELECT FROM %s WHERE number = " INT64_FORMAT " LIMIT 1", quoted_relation(def->queue.current), number).n == 0;
 	if (applied)
 		wait_for_prepared(def, true);
 	return applied;

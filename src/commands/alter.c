@@ -267,8 +267,8 @@ read_new_partitioning(FunctionCallInfo fcinfo, DefinitionRow *pending, Definitio
 	}
 	partitioning_args(fcinfo, ARG_PARTITIONS, ARG_PARTITION_BY, &request);
 	def = definition_of_index_table(row->index_table);
-	for (int i = 0; i < def->nkeys; i++)
-		names = lappend(names, NameStr(TupleDescAttr(def->desc, def->fields[i].attno - 1)->attname));
+	for (int i = 0; i < def->spec.nkeys; i++)
+		names = lappend(names, NameStr(TupleDescAttr(def->layout.desc, def->spec.fields[i].attno - 1)->attname));
 	rel = open_existing(row->index_table, AccessShareLock);
 	if (partitioned && request.by == NULL && (request.bounds != NIL || request.tablespaces != NIL) && request.partitions == 0)
 	{

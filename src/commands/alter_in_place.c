@@ -176,7 +176,7 @@ require_no_mismatch(DefinitionRow *row)
 		return;
 	factdef = def->fact;
 	strict = *def;
-	strict.skip_mismatch = false;
+	strict.spec.skip_mismatch = false;
 	strict.ends_skipping = true;
 	definition_hold(factdef, CurrentMemoryContext);
 	fact = relation_open(factdef->relid, NoLock);
@@ -219,9 +219,9 @@ change_uniqueness(DefinitionRow *row)
 	lock_tree_in_turns(row->index_table, AccessExclusiveLock);
 	def = get_definition(row->index_table);
 	wanted = *def;
-	wanted.is_unique = row->is_unique;
+	wanted.spec.is_unique = row->is_unique;
 	definition_hold(def->fact, CurrentMemoryContext);
-	primary_key_replace(&wanted, def->covering);
+	primary_key_replace(&wanted, def->layout.covering);
 	write_definition(row);
 }
 
@@ -250,7 +250,7 @@ change_maintenance(DefinitionRow *row)
 		def = definition_of_index_table(row->index_table);
 		definition_hold(def->fact, CurrentMemoryContext);
 		elsewhere->feeds->require(def->fact, row->fact_table);
-		if (!OidIsValid(def->row_index))
+		if (!OidIsValid(def->layout.row_index))
 			row_index_make(def);
 		queues_create(def->fact, false);
 		CacheInvalidateRelcacheByRelid(row->fact_table);

@@ -86,7 +86,7 @@ apply_rows(Build *b, Reconciliation *r)
 	{
 		Reconciliation some = *r;
 
-		some.keys = r->keys + (Size) first * r->def->npk;
+		some.keys = r->keys + (Size) first * r->def->layout.npk;
 		some.tids = r->tids == NULL ? NULL : r->tids + first;
 		some.n = Min(b->batch_size, r->n - first);
 		apply_keys(&some);
@@ -146,7 +146,7 @@ next_rows(Build *b, Reconciliation *r, Datum *last_key)
 			break;
 	}
 	if (r->n > 0)
-		memcpy(last_key, r->keys + (Size) (r->n - 1) * r->def->npk, sizeof(Datum) * r->def->npk);
+		memcpy(last_key, r->keys + (Size) (r->n - 1) * r->def->layout.npk, sizeof(Datum) * r->def->layout.npk);
 	if (shared)
 	{
 		r->tids = NULL;
@@ -192,7 +192,7 @@ next_keys(Build *b, Reconciliation *r, Relation part, ArrayType *last)
 {
 	FactDef    *def = r->def;
 	Leaf	   *leaf = leaf_of(def, part);
-	Relation	index = index_open(leaf != NULL ? leaf->pk_index : def->pk_index, AccessShareLock);
+	Relation	index = index_open(leaf != NULL ? leaf->pk_index : def->layout.pk_index, AccessShareLock);
 	TupleTableSlot *slot = table_slot_create(part, NULL);
 	IndexScanDesc scan = index_beginscan_compat(part, index, r->snapshot, last == NULL ? 0 : 1);
 	RowComparison after;
@@ -201,7 +201,7 @@ next_keys(Build *b, Reconciliation *r, Relation part, ArrayType *last)
 	if (last != NULL)
 	{
 		key_from_texts(def, last, bound, CurrentMemoryContext);
-		row_comparison(&after, index, 0, def->npk, BTGreaterStrategyNumber, bound);
+		row_comparison(&after, index, 0, def->layout.npk, BTGreaterStrategyNumber, bound);
 	}
 	index_rescan(scan, &after.header, last == NULL ? 0 : 1, NULL, 0);
 
@@ -211,7 +211,7 @@ next_keys(Build *b, Reconciliation *r, Relation part, ArrayType *last)
 	 */
 	if (r->tids == NULL)
 	{
-		r->keys = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(Datum) * def->npk * b->batch_size);
+		r->keys = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(Datum) * def->layout.npk * b->batch_size);
 		r->tids = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(ItemPointerData) * b->batch_size);
 	}
 	while (r->n < b->batch_size && index_getnext_slot(scan, ForwardScanDirection, slot))
@@ -219,13 +219,13 @@ next_keys(Build *b, Reconciliation *r, Relation part, ArrayType *last)
 		TupleTableSlot *row = convert_to_root_row(def, leaf, slot, 0);
 
 		CHECK_FOR_INTERRUPTS();
-		for (int i = 0; i < def->npk; i++)
+		for (int i = 0; i < def->layout.npk; i++)
 		{
-			Form_pg_attribute att = TupleDescAttr(def->queue_desc, QUEUE_KEY - 1 + i);
+			Form_pg_attribute att = TupleDescAttr(def->queue.desc, QUEUE_KEY - 1 + i);
 			bool		isnull;
-			Datum		value = slot_getattr(row, def->pk_attno[i], &isnull);
+			Datum		value = slot_getattr(row, def->layout.pk_attno[i], &isnull);
 
-			r->keys[(Size) r->n * def->npk + i] = att->attlen == -1 ?
+			r->keys[(Size) r->n * def->layout.npk + i] = att->attlen == -1 ?
 				PointerGetDatum(PG_DETOAST_DATUM_COPY(value)) : datumCopy(value, att->attbyval, att->attlen);
 		}
 		r->tids[r->n++] = slot->tts_tid;

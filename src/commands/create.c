@@ -208,9 +208,9 @@ indextable_create(PG_FUNCTION_ARGS)
 	elsewhere->snapshots->warn(row.fact_table, is_async(&row));
 
 	row.primary_key = NIL;
-	for (int i = 0; i < factdef->npk; i++)
+	for (int i = 0; i < factdef->layout.npk; i++)
 		row.primary_key = lappend(row.primary_key,
-								  get_attname(row.fact_table, factdef->pk_attno[i], false));
+								  get_attname(row.fact_table, factdef->layout.pk_attno[i], false));
 
 	schema = target_schema(name, fact, &name);
 	row.partitioning = is_totals(def) ? NULL : partitioning_asked(&parts, key_names(def));
@@ -489,7 +489,7 @@ fill_index_table(IndexDef *def, Relation fact, Relation index_table)
 	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	BlockScan	scan;
 	TupleTableSlot *row_slot;
-	TupleTableSlot *entry_slot = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
+	TupleTableSlot *entry_slot = MakeSingleTupleTableSlot(def->layout.desc, &TTSOpsVirtual);
 	Tuplesortstate *sort;
 	Size		widest = 0;
 	int64		skipped = 0;
@@ -515,8 +515,8 @@ fill_index_table(IndexDef *def, Relation fact, Relation index_table)
 		lacking |= entries.lacking;
 		for (int i = 0; i < entries.n; i++)
 		{
-			if (def->nincludes > 0)
-				widest = Max(widest, heap_compute_data_size(def->desc, ENTRY_VALUES(&entries, i),
+			if (def->spec.nincludes > 0)
+				widest = Max(widest, heap_compute_data_size(def->layout.desc, ENTRY_VALUES(&entries, i),
 															ENTRY_NULLS(&entries, i)));
 			store_entry(entry_slot, ENTRY_VALUES(&entries, i), ENTRY_NULLS(&entries, i));
 			tuplesort_puttupleslot(sort, entry_slot);
@@ -534,5 +534,5 @@ fill_index_table(IndexDef *def, Relation fact, Relation index_table)
 	if (skipped > 0)
 		catalog_count_skipped(def->relid, skipped);
 	record_lacking(def, lacking);
-	return widest <= def->max_covered_bytes;
+	return widest <= def->layout.max_covered_bytes;
 }

@@ -174,18 +174,18 @@ static void
 compare(DefinitionRow *row, IndexDef *asked, PartitioningRequest *parts, DefinitionRow *stored, IndexDef *def,
 		Relation rel, Relation fact, Differences *found)
 {
-	if (!same_fields(asked, def, asked->nkeys, def->nkeys, 0, 0))
+	if (!same_fields(asked, def, asked->spec.nkeys, def->spec.nkeys, 0, 0))
 		differs(found, "key", NULL);
 	if (row->strategy != stored->strategy)
 		differs(found, "strategy", psprintf("strategy => '%s'", strategy_names[row->strategy]));
-	if (!same_fields(asked, def, asked->nincludes, def->nincludes, asked->nkeys, def->nkeys))
+	if (!same_fields(asked, def, asked->spec.nincludes, def->spec.nincludes, asked->spec.nkeys, def->spec.nkeys))
 		differs(found, "include", psprintf("include => %s", row->include == NIL ? "'{}'" : array_literal(row->include)));
 
 	/*
 	 * The filter that is asked for was written as this, with the casts that
 	 * the types of its columns ask for now.
 	 */
-	if (!same_or_null(row->filter, def->filter != NULL ? expression_text(fact, def->filter) : NULL))
+	if (!same_or_null(row->filter, def->spec.filter != NULL ? expression_text(fact, def->spec.filter) : NULL))
 		differs(found, "filter", psprintf("filter => %s", sql_literal(row->filter == NULL ? "" : row->filter)));
 	if (row->maintenance != stored->maintenance)
 		differs(found, "maintenance", psprintf("maintenance => '%s'", maintenance_names[row->maintenance]));
@@ -229,9 +229,9 @@ same_fields(IndexDef *a, IndexDef *b, int an, int bn, int first_a, int first_b)
 
 	for (int i = 0; same && i < an; i++)
 	{
-		Field	   *field = &b->fields[first_b + i];
+		Field	   *field = &b->spec.fields[first_b + i];
 
-		same = same_field(&a->fields[first_a + i], field, NameStr(TupleDescAttr(b->desc, field->attno - 1)->attname));
+		same = same_field(&a->spec.fields[first_a + i], field, NameStr(TupleDescAttr(b->layout.desc, field->attno - 1)->attname));
 	}
 	return same;
 }

@@ -75,7 +75,7 @@ make_replacement(DefinitionRow *row, Oid index_table)
 	char	   *list;
 
 	def = definition_resolve(row, fact, old,
-							 columns.nkept - old_def->nident + old_def->nkeys);
+							 columns.nkept - old_def->layout.nident + old_def->spec.nkeys);
 
 	/*
 	 * An earlier one is dropped only now, because its expressions may not
@@ -396,13 +396,13 @@ copy_layout(Oid old, Oid new, bool async, bool was_async)
 		clustered = primary_key->rd_index->indisclustered;
 		was_primary = primary_key->rd_index->indisprimary;
 		/* It cannot be one with columns that may be NULL. */
-		identity = def.sparse && primary_key->rd_index->indisreplident;
+		identity = def.spec.sparse && primary_key->rd_index->indisreplident;
 	}
 	if (primary_key != NULL)
 		index_close(primary_key, NoLock);
-	if (async && OidIsValid(def.row_index))
+	if (async && OidIsValid(def.layout.row_index))
 	{
-		Relation	index = index_open(def.row_index, AccessShareLock);
+		Relation	index = index_open(def.layout.row_index, AccessShareLock);
 
 		lacks_row_index = !OidIsValid(find_matching_index(index, old_rel));
 		index_close(index, AccessShareLock);
@@ -416,13 +416,13 @@ copy_layout(Oid old, Oid new, bool async, bool was_async)
 	 */
 	if (constraint != NULL)
 		run_on(old, "ALTER TABLE t DROP CONSTRAINT %s%s", quote_identifier(constraint),
-			   def.sparse ? "" : drop_not_null_of_key(&def));
+			   def.spec.sparse ? "" : drop_not_null_of_key(&def));
 	if (columns.len > 0)
 		run_on(old, "ALTER TABLE t %s", columns.data + 2);
 	if (lacks_key)
 	{
 		/* One of another kind has the name that it would have been made with. */
-		constraint = primary_key_add(&def, def.covering, NULL, was_primary == def.sparse ? constraint : NULL);
+		constraint = primary_key_add(&def, def.layout.covering, NULL, was_primary == def.spec.sparse ? constraint : NULL);
 		usage_follows(old, old_keys);
 	}
 	primary_key_mark(old, constraint, clustered, identity);

@@ -69,13 +69,13 @@ Columns
 compare_columns(DefinitionRow *row, IndexDef *old_def)
 {
 	DefinitionRow *stored = required_definition(old_def->relid);
-	bool		had_doc = old_def->doc_attno != 0;
+	bool		had_doc = old_def->layout.doc_attno != 0;
 	bool		has_doc = row->strategy == STRATEGY_DENORMALIZED;
 	Columns		columns;
 	ListCell   *a;
 	ListCell   *b;
 
-	columns.nkept = old_def->nident;
+	columns.nkept = old_def->layout.nident;
 	forboth(a, stored->include, b, row->include)
 	{
 		if (strcmp(lfirst(a), lfirst(b)) != 0)
@@ -85,7 +85,7 @@ compare_columns(DefinitionRow *row, IndexDef *old_def)
 	if (had_doc && has_doc)
 		columns.nkept++;
 	columns.first_own = first_own_column(old_def);
-	columns.adds = old_def->nident + list_length(row->include) + (has_doc ? 1 : 0) > columns.nkept;
+	columns.adds = old_def->layout.nident + list_length(row->include) + (has_doc ? 1 : 0) > columns.nkept;
 	return columns;
 }
 
@@ -114,7 +114,7 @@ is_own_column(Oid index_table, const char *name)
 static int
 first_own_column(IndexDef *def)
 {
-	return def->nident + def->nincludes + (def->doc_attno != 0 ? 1 : 0);
+	return def->layout.nident + def->spec.nincludes + (def->layout.doc_attno != 0 ? 1 : 0);
 }
 
 /*
@@ -171,7 +171,7 @@ check_replaceable(DefinitionRow *row, Oid index_table)
 	old = open_existing(index_table, AccessShareLock);
 	stays = find_kept_columns(RelationGetDescr(old), columns.nkept, columns.first_own);
 	refuse_invalid_indexes(old);
-	if (row->is_unique != def->is_unique)
+	if (row->is_unique != def->spec.is_unique)
 		refuse_needed(index_table, PRIMARY_KEY_ALONE, psprintf("change the primary key of index table \"%s\"", name));
 	for (int i = 0; i < RelationGetNumberOfAttributes(old); i++)
 	{

@@ -455,7 +455,7 @@ refuse_change(Oid relid, AlterTableCmd *cmd, bool may_follow)
 		if ((def->ndefs > 0 || def->ntotals > 0) &&
 			(!of_column ||
 			 bms_is_member(get_attnum(RelationGetRelid(fact), cmd->name) -
-						   FirstLowInvalidHeapAttributeNumber, bms_union(def->used, def->queued))))
+						   FirstLowInvalidHeapAttributeNumber, bms_union(def->layout.used, def->layout.queued))))
 		{
 			bool		can_follow = may_follow && cmd->subtype == AT_AlterColumnType && can_follow_type(def, cmd->name);
 			IndexDef   *totals = can_follow ? totals_with_column(def, cmd->name) : NULL;
@@ -502,7 +502,7 @@ totals_with_column(FactDef *fact, const char *column)
 	int			attno = get_attnum(fact->relid, column);
 
 	for (int i = 0; i < fact->ntotals; i++)
-		if (bms_is_member(attno - FirstLowInvalidHeapAttributeNumber, fact->totals[i]->used))
+		if (bms_is_member(attno - FirstLowInvalidHeapAttributeNumber, fact->totals[i]->spec.used))
 			return fact->totals[i];
 	return NULL;
 }

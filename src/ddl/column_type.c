@@ -61,10 +61,10 @@ can_follow_type(FactDef *fact, const char *column)
 {
 	AttrNumber	attno = get_attnum(fact->relid, column);
 
-	for (int i = 0; i < fact->ndocs; i++)
-		if (fact->doc_attno[i] == attno)
+	for (int i = 0; i < fact->layout.ndocs; i++)
+		if (fact->layout.doc_attno[i] == attno)
 			return false;
-	return !fact->place->in_parts && !fact->feed && elsewhere->feeds->of(fact->relid) == NIL;
+	return !fact->place->in_parts && !fact->queue.feed && elsewhere->feeds->of(fact->relid) == NIL;
 }
 
 /*
@@ -202,7 +202,7 @@ refill(DefinitionRow *stored, Relation fact, AlterTableStmt *stmt)
 	forget_code_dependencies(row.index_table);
 	record_code_dependencies(row.index_table, definition_expressions(def));
 	CommandCounterIncrement();
-	if (!bms_overlap(def->used, factdef->retyped))
+	if (!bms_overlap(def->spec.used, factdef->retyped))
 		return;
 	if (!same_primary_key(factdef, fact, stored, names))
 		report_altered_index_table(row.index_table, fact, "The fact table has another primary key now.");
@@ -239,7 +239,7 @@ refill(DefinitionRow *stored, Relation fact, AlterTableStmt *stmt)
 	END_AS_OWNER();
 
 	update_definition(def, fact, true);
-	if (is_queued(&row) && bms_overlap(factdef->pk_columns, factdef->retyped))
+	if (is_queued(&row) && bms_overlap(factdef->layout.pk_columns, factdef->retyped))
 		queues_make_anew(factdef);
 	CacheInvalidateRelcache(fact);
 	CommandCounterIncrement();
@@ -259,22 +259,22 @@ check_layout(IndexDef *def, Relation fact, Oid index_table)
 {
 	Relation	rel = table_open(index_table, AccessShareLock);
 	TupleDesc	desc = RelationGetDescr(rel);
-	Relation	index = def->sparse ? NULL : open_identity_index(rel, false);
+	Relation	index = def->spec.sparse ? NULL : open_identity_index(rel, false);
 	int			nident = 0;
 
-	for (int i = 0; i < desc->natts && def->sparse; i++)
+	for (int i = 0; i < desc->natts && def->spec.sparse; i++)
 		nident += !TupleDescAttr(desc, i)->attisdropped && TupleDescAttr(desc, i)->attnotnull;
 	if (index != NULL)
 	{
 		nident = index->rd_index->indnkeyatts;
 		index_close(index, NoLock);
 	}
-	if (nident != def->nident)
+	if (nident != def->layout.nident)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("index table \"%s\" cannot follow the new type of a column of table \"%s\"",
 						RelationGetRelationName(rel), RelationGetRelationName(fact)),
-				 errdetail("A key field casts a column of the primary key, and %s.", nident < def->nident ?
+				 errdetail("A key field casts a column of the primary key, and %s.", nident < def->layout.nident ?
 						   "would not be that column any more" : "would be that column itself"),
 				 errhint("First run DROP TABLE %s; and create the index table again afterwards.", quoted_relation(index_table))));
 	table_close(rel, NoLock);
@@ -313,15 +313,15 @@ column_changes(IndexDef *def, Relation fact, Relation rel)
 			continue;
 		live++;
 		wanted = *att;
-		for (int k = 0; k < def->fact->npk; k++)
-			if (def->pk_attno[k] == live)
-				wanted = *TupleDescAttr(RelationGetDescr(fact), def->fact->pk_attno[k] - 1);
-		for (int k = 0; k < def->nkeys + def->nincludes; k++)
-			if (def->fields[k].attno == live)
+		for (int k = 0; k < def->fact->layout.npk; k++)
+			if (def->layout.pk_attno[k] == live)
+				wanted = *TupleDescAttr(RelationGetDescr(fact), def->fact->layout.pk_attno[k] - 1);
+		for (int k = 0; k < def->spec.nkeys + def->spec.nincludes; k++)
+			if (def->spec.fields[k].attno == live)
 			{
-				wanted.atttypid = def->fields[k].type;
-				wanted.atttypmod = def->fields[k].typmod;
-				wanted.attcollation = def->fields[k].collation;
+				wanted.atttypid = def->spec.fields[k].type;
+				wanted.atttypmod = def->spec.fields[k].typmod;
+				wanted.attcollation = def->spec.fields[k].collation;
 			}
 		if (wanted.atttypid == att->atttypid && wanted.atttypmod == att->atttypmod && wanted.attcollation == att->attcollation)
 			continue;

@@ -366,7 +366,7 @@ check_key_of_partition(Oid root, Oid partition)
 		return;
 	fact = relation_open(root, AccessShareLock);
 	def = definition_of_fact(fact, root);
-	if (def->ndefs > 0 && !OidIsValid(def->pk_index))
+	if (def->ndefs > 0 && !OidIsValid(def->layout.pk_index))
 	{
 		/* The partition is not locked by a command on its parent. */
 		rel = try_relation_open(partition, AccessShareLock);

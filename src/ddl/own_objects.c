@@ -303,7 +303,7 @@ refuse_drop_of_row_index(Oid schema)
 			!lock_held_by_me_exclusively(&tag) || !definition_matches_tables(row))
 			continue;
 		def = definition_of_index_table(row->index_table);
-		if (def != NULL && !OidIsValid(def->row_index))
+		if (def != NULL && !OidIsValid(def->layout.row_index))
 			ereport(ERROR,
 					(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
 					 errmsg("cannot drop the index on the primary key of \"%s\" because index table \"%s\" requires it",

@@ -152,7 +152,7 @@ find_definition(Oid root, bool writing)
 
 	if (entry == NULL || entry->relid != root)
 		entry = cache == NULL ? NULL : hash_search(cache, &root, HASH_FIND, NULL);
-	if (entry == NULL || entry->def == NULL || entry->def->stale || (entry->def->for_writer && !writing))
+	if (entry == NULL || entry->def == NULL || entry->def->run.stale || (entry->def->for_writer && !writing))
 		return NULL;
 	last = entry;
 	return entry->def;
@@ -239,10 +239,10 @@ definition_lock(FactDef *fact, int from, int to)
 {
 	bool		more = false;
 
-	for (int i = from; i < to && !fact->changed; i++)
-		more |= lock_once(fact->defs[i]->relid, RowExclusiveLock, &fact->defs[i]->locked);
-	for (int i = 0; i < fact->ntotals && from == 0 && !fact->changed; i++)
-		more |= lock_once(fact->totals[i]->relid, RowExclusiveLock, &fact->totals[i]->locked);
+	for (int i = from; i < to && !fact->run.changed; i++)
+		more |= lock_once(fact->defs[i]->relid, RowExclusiveLock, &fact->defs[i]->run.locked);
+	for (int i = 0; i < fact->ntotals && from == 0 && !fact->run.changed; i++)
+		more |= lock_once(fact->totals[i]->relid, RowExclusiveLock, &fact->totals[i]->run.locked);
 	return more;
 }
 
@@ -278,7 +278,7 @@ definition_lock(FactDef *fact, int from, int to)
 bool
 definition_settled(FactDef *fact, bool more_locks)
 {
-	if (!fact->changed && !(fact->stale && more_locks))
+	if (!fact->run.changed && !(fact->run.stale && more_locks))
 		return true;
 	count_unsettled(fact);
 	return false;
@@ -306,16 +306,16 @@ count_unsettled(FactDef *fact)
 void
 definition_pin(FactDef *fact)
 {
-	fact->pins++;
+	fact->run.pins++;
 }
 
 /* definition_unpin: undoes one definition_pin(); the last one frees a definition that has been replaced */
 void
 definition_unpin(FactDef *fact)
 {
-	Assert(fact->pins > 0);
-	if (--fact->pins == 0 && fact->replaced)
-		MemoryContextDelete(fact->cxt);
+	Assert(fact->run.pins > 0);
+	if (--fact->run.pins == 0 && fact->run.replaced)
+		MemoryContextDelete(fact->run.cxt);
 }
 
 /* definition_hold: keeps a definition in memory as long as what is in cxt, which an error ends, too */
@@ -355,16 +355,16 @@ definitions_relation_changed(Oid relid)
 		if (def == NULL)
 			continue;
 		for (i = 0, changed = false; OidIsValid(relid) && i < def->ntotals && !changed; i++)
-			changed = def->totals[i]->relid == relid || def->totals[i]->primary_index == relid;
+			changed = def->totals[i]->relid == relid || def->totals[i]->layout.primary_index == relid;
 		changed |= OidIsValid(relid) &&
-			(relid == def->relid || relid == def->queue || relid == def->spare ||
+			(relid == def->relid || relid == def->queue.current || relid == def->queue.spare ||
 			 list_member_oid(def->missing, relid) ||
-			 (def->leaves != NULL && hash_search(def->leaves, &relid, HASH_FIND, NULL) != NULL));
+			 (def->run.leaves != NULL && hash_search(def->run.leaves, &relid, HASH_FIND, NULL) != NULL));
 		for (i = 0; OidIsValid(relid) && i < def->ndefs && !changed; i++)
-			changed = def->defs[i]->relid == relid || def->defs[i]->primary_index == relid ||
-				def->defs[i]->row_index == relid || is_partition_of_definition(def->defs[i], relid);
-		def->stale |= changed || !OidIsValid(relid);
-		def->changed |= changed;
+			changed = def->defs[i]->relid == relid || def->defs[i]->layout.primary_index == relid ||
+				def->defs[i]->layout.row_index == relid || is_partition_of_definition(def->defs[i], relid);
+		def->run.stale |= changed || !OidIsValid(relid);
+		def->run.changed |= changed;
 	}
 }
 
@@ -390,7 +390,7 @@ definitions_object_changed(int id, uint32 hash)
 		foreach_ptr(CodeObject, object, entry->def->code)
 		{
 			if (object->cache == id && (hash == 0 || object->hash == 0 || object->hash == hash))
-				entry->def->stale = true, entry->def->changed |= hash != 0;
+				entry->def->run.stale = true, entry->def->run.changed |= hash != 0;
 		}
 	}
 }
@@ -399,10 +399,10 @@ definitions_object_changed(int id, uint32 hash)
 static void
 release(CacheEntry *entry)
 {
-	if (entry->def != NULL && entry->def->pins == 0)
-		MemoryContextDelete(entry->def->cxt);
+	if (entry->def != NULL && entry->def->run.pins == 0)
+		MemoryContextDelete(entry->def->run.cxt);
 	else if (entry->def != NULL)
-		entry->def->replaced = true;
+		entry->def->run.replaced = true;
 	entry->def = NULL;
 }
 
@@ -448,8 +448,8 @@ load_fact_def(Relation fact, bool writing)
 
 	watch_begin_load(&load);
 	DO_AND_UNDO(watch_end_load(&load), factdef = build_as_owner(fact, writing, cxt));
-	factdef->changed = watch_objects(factdef->code, &load) || load.changed;
-	factdef->stale = load.suspect || factdef->changed;
+	factdef->run.changed = watch_objects(factdef->code, &load) || load.changed;
+	factdef->run.stale = load.suspect || factdef->run.changed;
 	MemoryContextSwitchTo(old);
 	MemoryContextSetParent(cxt, CacheMemoryContext);
 	return factdef;
@@ -492,11 +492,11 @@ build_fact_def(Relation fact, bool writing, MemoryContext cxt)
 			factdef->place = place_of_all_others();
 		watch_relation(tables.queue);
 		watch_relation(tables.spare);
-		factdef->queue_desc = queue_columns(factdef, fact);
-		factdef->queue_lost = !find_queue_tables(&tables, factdef->queue_desc) &&
+		factdef->queue.desc = queue_columns(factdef, fact);
+		factdef->queue.lost = !find_queue_tables(&tables, factdef->queue.desc) &&
 			(factdef->place->changes->ntables > 1 || !OidIsValid(tables.queue));
-		factdef->queue = tables.queue;
-		factdef->spare = tables.spare;
+		factdef->queue.current = tables.queue;
+		factdef->queue.spare = tables.spare;
 		note_feed(factdef, fact, tables.feed);
 	}
 	refuse_unfinished(fact);
@@ -525,7 +525,7 @@ build_fact_def(Relation fact, bool writing, MemoryContext cxt)
 		names = get_stored_column_names(fact, s);
 		def = make_index_def(factdef, fact, s, rel, INT_MAX, names);
 		def->xmin = s->xmin;
-		def->active &= !(def->async && factdef->queue_lost);
+		def->active &= !(def->spec.async && factdef->queue.lost);
 		factdef->restored |= s->fact_oid != RelationGetRelid(fact) ||
 			!is_adopted(s->index_table, RelationGetRelid(fact));
 		if (!same_primary_key(factdef, fact, s, names))
@@ -540,8 +540,8 @@ build_fact_def(Relation fact, bool writing, MemoryContext cxt)
 			if (!definition_complete(def, fact, rel) || !definition_complete_primary_key(def, rel))
 				report_altered_index_table(s->index_table, fact,
 										   "The columns or the primary key of the index table, or the types of the fact table's columns, were altered.");
-			watch_relation(def->primary_index);
-			watch_relation(def->row_index);
+			watch_relation(def->layout.primary_index);
+			watch_relation(def->layout.row_index);
 			relation_close(rel, AccessShareLock);
 		}
 		note_feeds(factdef, s);
@@ -639,7 +639,7 @@ add_definition(FactDef *factdef, IndexDef *def)
 		factdef->totals[factdef->ntotals++] = def;
 		return;
 	}
-	at = def->async ? factdef->ndefs : factdef->nsync++;
+	at = def->spec.async ? factdef->ndefs : factdef->nsync++;
 	memmove(&factdef->defs[at + 1], &factdef->defs[at], sizeof(IndexDef *) * (factdef->ndefs - at));
 	factdef->defs[at] = def;
 	factdef->ndefs++;

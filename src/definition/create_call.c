@@ -200,11 +200,11 @@ read_column_names(Oid index_table, NameData *names)
 
 	if (def == NULL)
 		return 0;
-	for (int i = def->nkeys; is_totals(def) && i < def->nkeys + def->nincludes; i++)
-		namestrcpy(&names[i], def->fields[i].spec->name);
-	for (int i = 0; i < def->nkeys + (is_totals(def) ? 0 : def->nincludes); i++)
-		names[i] = TupleDescAttr(def->desc, def->fields[i].attno - 1)->attname;
-	return def->nkeys + def->nincludes;
+	for (int i = def->spec.nkeys; is_totals(def) && i < def->spec.nkeys + def->spec.nincludes; i++)
+		namestrcpy(&names[i], def->spec.fields[i].spec->name);
+	for (int i = 0; i < def->spec.nkeys + (is_totals(def) ? 0 : def->spec.nincludes); i++)
+		names[i] = TupleDescAttr(def->layout.desc, def->spec.fields[i].attno - 1)->attname;
+	return def->spec.nkeys + def->spec.nincludes;
 }
 
 /* name_fields: returns the texts of fields, with the names that their columns have */

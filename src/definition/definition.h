@@ -50,7 +50,8 @@ extern bool has_zone(const char *str);
 extern bool cast_column(RowExpression *expr, TupleTableSlot *row, Datum *result, Mismatch *why);
 
 /* create_call.c: the statement that makes an index table as it is, and the comment that has it */
-extern char *create_call(const char *index_table, const char *fact_table, DefinitionRow *row, const char *first_column);
+extern char *create_call(const char *index_table, const char *fact_table, DefinitionRow *row,
+						 const char *first_column);
 extern char *definition_statement(Oid index_table);
 extern void describe_index_table(Oid index_table, bool is_made);
 
@@ -73,7 +74,8 @@ extern bool expression_eval(RowExpression *expr, TupleTableSlot *row, Datum *res
 extern Bitmapset *expression_columns(RowExpression *expr);
 extern List *expression_code(RowExpression *expr);
 extern List *add_code_function(List *code, Oid function);
-extern bool expression_is(RowExpression *expr, Node *node, Index varno, Node *(*unified) (Node *node, void *context));
+extern bool expression_is(RowExpression *expr, Node *node, Index varno,
+						  Node *(*unified) (Node *node, void *context));
 
 /*
  * fact_columns.c: the columns of a fact table by name, which one holds the documents, and
@@ -264,7 +266,8 @@ extern Partitioning *partitioning_lacking(Relation rel);
 #define MAX_INDEX_DATA		2680
 
 extern char *drop_not_null_of_key(IndexDef *def);
-extern Oid	make_index(Oid index_table, const char *name, List *columns, int nkeys, const char *tablespace, IndexDef *identity);
+extern Oid	make_index(Oid index_table, const char *name, List *columns, int nkeys, const char *tablespace,
+					   IndexDef *identity);
 extern char *primary_key_constraint(IndexDef *def, bool covering);
 extern char *primary_key_add(IndexDef *def, bool covering, const char *tablespace, const char *name);
 extern void primary_key_replace(IndexDef *def, bool covering);
@@ -312,11 +315,13 @@ extern bool complete_totals_index(IndexDef *def, Relation rel);
 extern int	added_columns(IndexDef *def, AttrNumber *attnos);
 extern void make_totals_index(IndexDef *def, const char *tablespace);
 
-#define is_totals(def)	((def)->strategy == STRATEGY_TOTALS)
+#define is_totals(def)	((def)->spec.strategy == STRATEGY_TOTALS)
 
 /* The column that has the sum of an included field, or 0. */
 #define SUM_ATTNO(def, i) \
-	((def)->fields[(def)->nkeys + (i)].attno != (def)->count_attno[i] ? (def)->fields[(def)->nkeys + (i)].attno : 0)
+	((def)->spec.fields[(def)->spec.nkeys + (i)].attno != (def)->layout.count_attno[i] ? \
+		 (def)->spec.fields[(def)->spec.nkeys + (i)].attno : \
+		 0)
 
 /* recorded_code.c: the functions, operators and the like that expressions may use */
 extern void record_used_code(Oid index_table, Node *expr);

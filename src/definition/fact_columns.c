@@ -248,11 +248,11 @@ same_primary_key(FactDef *factdef, Relation fact, DefinitionRow *stored, const c
 {
 	int			i = 0;
 
-	if (list_length(stored->primary_key) != factdef->npk)
+	if (list_length(stored->primary_key) != factdef->layout.npk)
 		return false;
 	foreach_ptr(char, column, stored->primary_key)
 	{
-		if (named_column(fact, column, names) != factdef->pk_attno[i++])
+		if (named_column(fact, column, names) != factdef->layout.pk_attno[i++])
 			return false;
 	}
 	return true;
@@ -279,22 +279,22 @@ stored_key(Oid fact)
 bool
 resolve_row_key(FactDef *def, Relation fact, List *key, const char **names)
 {
-	if (key == NIL || !def->partitioned)
+	if (key == NIL || !def->layout.partitioned)
 		return false;
 	if (list_length(key) > INDEX_MAX_KEYS)
 		ereport(ERROR,
 				(errcode(ERRCODE_TOO_MANY_COLUMNS),
 				 errmsg("primary_key must not have more than %d columns", INDEX_MAX_KEYS)));
-	def->pk_index = InvalidOid;
-	def->pk_attno = palloc(sizeof(AttrNumber) * list_length(key));
-	def->pk_keys = palloc0(sizeof(ScanKeyData) * list_length(key));
+	def->layout.pk_index = InvalidOid;
+	def->layout.pk_attno = palloc(sizeof(AttrNumber) * list_length(key));
+	def->layout.pk_keys = palloc0(sizeof(ScanKeyData) * list_length(key));
 	foreach_ptr(char, column, key)
 	{
 		AttrNumber	attno = named_column(fact, column, names);
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(fact), attno - 1);
 		const char *why = NULL;
 
-		if (bms_is_member(attno - FirstLowInvalidHeapAttributeNumber, def->pk_columns))
+		if (bms_is_member(attno - FirstLowInvalidHeapAttributeNumber, def->layout.pk_columns))
 			why = "It is named twice.";
 		else if (!att->attnotnull)
 			why = psprintf("It allows nulls. First run ALTER TABLE %s ALTER COLUMN %s SET NOT NULL;",
@@ -309,9 +309,9 @@ resolve_row_key(FactDef *def, Relation fact, List *key, const char **names)
 					 errmsg("column \"%s\" of table \"%s\" cannot be in primary_key",
 							NameStr(att->attname), def->name),
 					 errdetail("%s", why)));
-		init_equality_key(&def->pk_keys[def->npk], def->npk + 1, att->atttypid, att->attcollation, def->cxt);
-		def->pk_attno[def->npk++] = attno;
-		def->pk_columns = bms_add_member(def->pk_columns, attno - FirstLowInvalidHeapAttributeNumber);
+		init_equality_key(&def->layout.pk_keys[def->layout.npk], def->layout.npk + 1, att->atttypid, att->attcollation, def->run.cxt);
+		def->layout.pk_attno[def->layout.npk++] = attno;
+		def->layout.pk_columns = bms_add_member(def->layout.pk_columns, attno - FirstLowInvalidHeapAttributeNumber);
 	}
 	return true;
 }
@@ -386,11 +386,11 @@ row_key_index(FactDef *def, Relation leaf)
 
 	if (index != NULL)
 	{
-		if (OidIsValid(def->pk_index) || is_key_index(def, leaf, index))
+		if (OidIsValid(def->layout.pk_index) || is_key_index(def, leaf, index))
 			result = RelationGetRelid(index);
 		index_close(index, AccessShareLock);
 	}
-	if (!OidIsValid(result) && !OidIsValid(def->pk_index))
+	if (!OidIsValid(result) && !OidIsValid(def->layout.pk_index))
 		foreach_oid(index_oid, RelationGetIndexList(leaf))
 	{
 		index = index_open(index_oid, AccessShareLock);
@@ -400,7 +400,7 @@ row_key_index(FactDef *def, Relation leaf)
 	}
 	if (!OidIsValid(result))
 	{
-		char	   *columns = column_list(def->relid, def->pk_attno, def->npk);
+		char	   *columns = column_list(def->relid, def->layout.pk_attno, def->layout.npk);
 
 		if (elsewhere->leaves(def->relid) == NIL)
 			report_no_primary_key(def->relid);
@@ -419,17 +419,17 @@ is_key_index(FactDef *def, Relation leaf, Relation index)
 {
 	Form_pg_index form = index->rd_index;
 
-	if (!form->indisunique || !form->indisvalid || !form->indimmediate || form->indnkeyatts != def->npk ||
+	if (!form->indisunique || !form->indisvalid || !form->indimmediate || form->indnkeyatts != def->layout.npk ||
 		index->rd_rel->relam != BTREE_AM_OID ||
 		!heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL))
 		return false;
-	for (int i = 0; i < def->npk; i++)
+	for (int i = 0; i < def->layout.npk; i++)
 	{
-		Oid			type = get_atttype(def->relid, def->pk_attno[i]);
+		Oid			type = get_atttype(def->relid, def->layout.pk_attno[i]);
 
 		if (form->indkey.values[i] != get_attnum(RelationGetRelid(leaf),
-												 get_attname(def->relid, def->pk_attno[i], false)) ||
-			index->rd_indcollation[i] != def->pk_keys[i].sk_collation ||
+												 get_attname(def->relid, def->layout.pk_attno[i], false)) ||
+			index->rd_indcollation[i] != def->layout.pk_keys[i].sk_collation ||
 			!orders_by_default(index, i, type))
 			return false;
 	}
@@ -451,7 +451,7 @@ orders_by_default(Relation index, int column, Oid type)
 void
 check_row_key(FactDef *def, Relation root)
 {
-	if (OidIsValid(def->pk_index) || !def->partitioned || def->npk == 0)
+	if (OidIsValid(def->layout.pk_index) || !def->layout.partitioned || def->layout.npk == 0)
 		return;
 	foreach_oid(relid, list_with_partitions(def->relid))
 	{
@@ -470,7 +470,7 @@ check_row_key(FactDef *def, Relation root)
 			AttrNumber	attno = column == NULL ? InvalidAttrNumber : get_attnum(def->relid, column);
 
 			if (attno == InvalidAttrNumber ||
-				!bms_is_member(attno - FirstLowInvalidHeapAttributeNumber, def->pk_columns))
+				!bms_is_member(attno - FirstLowInvalidHeapAttributeNumber, def->layout.pk_columns))
 				ereport(ERROR,
 						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						 errmsg("primary_key must have all columns that the table is partitioned by"),

@@ -55,21 +55,21 @@ leaf_of(FactDef *def, Relation rel)
 	Leaf	   *leaf;
 	MemoryContext old;
 
-	if (def->leaves == NULL || relid == def->relid)
+	if (def->run.leaves == NULL || relid == def->relid)
 		return NULL;
 
 	/*
 	 * If the definition has become stale, the partition may have been altered
 	 * before it was locked, and what is known of it be out of date.
 	 */
-	if (def->last_leaf != NULL && def->last_leaf->relid == relid && !def->stale)
-		return def->last_leaf;
-	leaf = hash_search(def->leaves, &relid, HASH_FIND, NULL);
-	if (leaf == NULL || def->stale)
+	if (def->run.last_leaf != NULL && def->run.last_leaf->relid == relid && !def->run.stale)
+		return def->run.last_leaf;
+	leaf = hash_search(def->run.leaves, &relid, HASH_FIND, NULL);
+	if (leaf == NULL || def->run.stale)
 	{
 		const RowSource *source = elsewhere->has(relid) ? elsewhere->rows : NULL;
 		Oid			pk_index = source != NULL ? InvalidOid : row_key_index(def, rel);
-		AttrMap    *map = build_attrmap_by_name_if_req_compat(RelationGetDescr(rel), def->desc);
+		AttrMap    *map = build_attrmap_by_name_if_req_compat(RelationGetDescr(rel), def->layout.desc);
 		TupleTableSlot *slots[2] = {NULL, NULL};
 
 		watch_relation(relid);
@@ -90,13 +90,13 @@ leaf_of(FactDef *def, Relation rel)
 			 * All that can fail is done before the hash entry is made, which
 			 * stays.
 			 */
-			old = MemoryContextSwitchTo(def->cxt);
-			map = build_attrmap_by_name_if_req_compat(RelationGetDescr(rel), def->desc);
-			slots[0] = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
-			slots[1] = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
+			old = MemoryContextSwitchTo(def->run.cxt);
+			map = build_attrmap_by_name_if_req_compat(RelationGetDescr(rel), def->layout.desc);
+			slots[0] = MakeSingleTupleTableSlot(def->layout.desc, &TTSOpsVirtual);
+			slots[1] = MakeSingleTupleTableSlot(def->layout.desc, &TTSOpsVirtual);
 			MemoryContextSwitchTo(old);
 		}
-		leaf = hash_search(def->leaves, &relid, HASH_ENTER, &found);
+		leaf = hash_search(def->run.leaves, &relid, HASH_ENTER, &found);
 		if (!found)
 			leaf->queue = InvalidOid;
 		leaf->source = source;
@@ -106,11 +106,11 @@ leaf_of(FactDef *def, Relation rel)
 		 * The key of a partition may be checked later than that of the table:
 		 * ATTACH PARTITION allows it.
 		 */
-		def->pk_deferrable |= OidIsValid(pk_index) && is_deferrable(pk_index);
+		def->layout.pk_deferrable |= OidIsValid(pk_index) && is_deferrable(pk_index);
 		leaf->map = map;
 		memcpy(leaf->slots, slots, sizeof(slots));
 	}
-	def->last_leaf = leaf;
+	def->run.last_leaf = leaf;
 	return leaf;
 }
 
@@ -128,7 +128,7 @@ convert_to_root_row(FactDef *def, Leaf *leaf, TupleTableSlot *row, int slot_no)
 	if (leaf == NULL || leaf->map == NULL || row == NULL)
 		return row;
 	return convert_row(leaf->map, row, def->users_code ?
-					   MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual) : leaf->slots[slot_no]);
+					   MakeSingleTupleTableSlot(def->layout.desc, &TTSOpsVirtual) : leaf->slots[slot_no]);
 }
 
 /* convert_row: puts a row of a partition into a slot with the columns of the root, and with the row's place */

@@ -37,13 +37,13 @@ void
 make_field(IndexDef *def, int i, const char *text, AttrNumber attno, Relation fact, Form_pg_attribute column,
 		   bool is_new, const char **column_names)
 {
-	Field	   *field = &def->fields[i];
+	Field	   *field = &def->spec.fields[i];
 
 	field->spec = parse_field_spec(text, is_new);
 	field->attno = attno;
 	resolve_field(field, def, fact, column, column_names);
 	if (is_new)
-		check_field(field, def, i < def->nkeys);
+		check_field(field, def, i < def->spec.nkeys);
 }
 
 /*
@@ -163,12 +163,12 @@ check_field(Field *field, IndexDef *def, bool is_key)
 				 errmsg("included field \"%s\" cannot be multi-valued", spec->text),
 				 spec->column != NULL ? errhint("Include the whole array: leave out the [*].") :
 				 errhint("Include the whole array: leave out the [*] and add \"::jsonb\".")));
-	if (spec->multi && def->multi_field >= 0)
+	if (spec->multi && def->spec.multi_field >= 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("only one key field can be multi-valued"),
 				 errdetail("Both \"%s\" and \"%s\" contain [*].",
-						   def->fields[def->multi_field].spec->text, spec->text)));
+						   def->spec.fields[def->spec.multi_field].spec->text, spec->text)));
 	if (spec->name == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -187,7 +187,7 @@ check_field(Field *field, IndexDef *def, bool is_key)
 				 errdetail("A key needs a type with a default btree operator class."),
 				 field->fact_attno == 0 ? hint_for_type(spec->text, field->type) : 0));
 
-	if (def->skip_mismatch && field->convert != NULL && spec->multi && OidIsValid(spec->type))
+	if (def->spec.skip_mismatch && field->convert != NULL && spec->multi && OidIsValid(spec->type))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("field \"%s\" with a cast of elements cannot be used with on_mismatch => 'skip'", spec->text),
@@ -195,7 +195,7 @@ check_field(Field *field, IndexDef *def, bool is_key)
 				 errhint("Leave out the type, or use on_mismatch => 'error'.")));
 
 	/* Errors of such a cast are not caught; see cast_column(). */
-	if (def->skip_mismatch && field->convert != NULL && expression_calls_users_code(field->convert))
+	if (def->spec.skip_mismatch && field->convert != NULL && expression_calls_users_code(field->convert))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("field \"%s\" of type %s cannot be used with on_mismatch => 'skip'",
@@ -238,11 +238,11 @@ stored_fields(Relation fact, List *texts)
 List *
 definition_expressions(IndexDef *def)
 {
-	List	   *result = list_make1(def->filter);
+	List	   *result = list_make1(def->spec.filter);
 
-	for (int i = 0; i < def->nkeys + def->nincludes; i++)
-		if (def->fields[i].spec->expression != NULL)
-			result = lappend(result, def->fields[i].convert);
+	for (int i = 0; i < def->spec.nkeys + def->spec.nincludes; i++)
+		if (def->spec.fields[i].spec->expression != NULL)
+			result = lappend(result, def->spec.fields[i].convert);
 	return result;
 }
 
@@ -259,11 +259,11 @@ record_code_dependencies(Oid index_table, List *expressions)
 List *
 definition_nodes(IndexDef *def)
 {
-	List	   *result = def->filter == NULL ? NIL : list_make1(expression_node(def->filter));
+	List	   *result = def->spec.filter == NULL ? NIL : list_make1(expression_node(def->spec.filter));
 
-	for (int i = 0; i < def->nkeys + def->nincludes; i++)
-		if (def->fields[i].convert != NULL)
-			result = lappend(result, expression_node(def->fields[i].convert));
+	for (int i = 0; i < def->spec.nkeys + def->spec.nincludes; i++)
+		if (def->spec.fields[i].convert != NULL)
+			result = lappend(result, expression_node(def->spec.fields[i].convert));
 	return result;
 }
 
@@ -310,7 +310,7 @@ check_hint(Field *field, IndexDef *def, bool is_key)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("included field \"%s\" is not supported for distributed tables", spec->text)));
-	for (other = def->fields + def->nkeys; other < field; other++)
+	for (other = def->spec.fields + def->spec.nkeys; other < field; other++)
 		if (other->is_hint)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),

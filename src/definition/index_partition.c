@@ -40,16 +40,16 @@ definition_complete_partitions(IndexDef *def, Relation rel)
 {
 	PartitionKey key;
 
-	def->parts = NULL;
+	def->layout.parts = NULL;
 	if (rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
 		return rel->rd_rel->relkind == RELKIND_RELATION;
 	key = RelationGetPartitionKey(rel);
-	for (def->part_field = 0; def->part_field < def->nkeys; def->part_field++)
-		if (def->fields[def->part_field].attno == key->partattrs[0])
+	for (def->spec.part_field = 0; def->spec.part_field < def->spec.nkeys; def->spec.part_field++)
+		if (def->spec.fields[def->spec.part_field].attno == key->partattrs[0])
 			break;
-	if (key->partnatts != 1 || def->part_field == def->nkeys)
+	if (key->partnatts != 1 || def->spec.part_field == def->spec.nkeys)
 		return false;
-	def->parts = hash_by_oid("index table partitions", 16, sizeof(IndexPartition), CurrentMemoryContext);
+	def->layout.parts = hash_by_oid("index table partitions", 16, sizeof(IndexPartition), CurrentMemoryContext);
 	return true;
 }
 
@@ -62,7 +62,7 @@ IndexPartition *
 find_index_partition(IndexDef *def, Relation leaf)
 {
 	Oid			relid = RelationGetRelid(leaf);
-	IndexPartition *partition = hash_search(def->parts, &relid, HASH_FIND, NULL);
+	IndexPartition *partition = hash_search(def->layout.parts, &relid, HASH_FIND, NULL);
 	MemoryContext old;
 	Relation	index;
 	Oid			primary_index;
@@ -75,7 +75,7 @@ find_index_partition(IndexDef *def, Relation leaf)
 	 * what is known of the partition may name indexes that do not exist any
 	 * more.
 	 */
-	if (partition != NULL && !def->fact->stale)
+	if (partition != NULL && !def->fact->run.stale)
 		return partition;
 	index = open_index_of_entries(def, leaf);
 	if (index == NULL)
@@ -84,7 +84,7 @@ find_index_partition(IndexDef *def, Relation leaf)
 				 errmsg("partition \"%s\" of index table \"%s\" has no primary key",
 						RelationGetRelationName(leaf), def->name)));
 	primary_index = RelationGetRelid(index);
-	row_index = OidIsValid(def->row_index) ? index_get_partition(leaf, def->row_index) : InvalidOid;
+	row_index = OidIsValid(def->layout.row_index) ? index_get_partition(leaf, def->layout.row_index) : InvalidOid;
 
 	/*
 	 * A definition that is in use may stay stale for long.  What is the same
@@ -99,14 +99,14 @@ find_index_partition(IndexDef *def, Relation leaf)
 		 * All that can fail is done before the hash entry is made, which
 		 * stays.
 		 */
-		old = MemoryContextSwitchTo(def->fact->cxt);
+		old = MemoryContextSwitchTo(def->fact->run.cxt);
 		primary_info = BuildIndexInfo(index);
 		MemoryContextSwitchTo(old);
 	}
 	watch_relation(relid);
 	watch_relation(primary_index);
 	watch_relation(row_index);
-	partition = hash_search(def->parts, &relid, HASH_ENTER, &found);
+	partition = hash_search(def->layout.parts, &relid, HASH_ENTER, &found);
 	partition->primary_index = primary_index;
 	partition->primary_info = primary_info;
 	partition->row_index = row_index;
@@ -125,9 +125,9 @@ is_partition_of_definition(IndexDef *def, Oid relid)
 	HASH_SEQ_STATUS seq;
 	IndexPartition *partition;
 
-	if (def->parts == NULL)
+	if (def->layout.parts == NULL)
 		return false;
-	hash_seq_init(&seq, def->parts);
+	hash_seq_init(&seq, def->layout.parts);
 	while ((partition = hash_seq_search(&seq)) != NULL)
 	{
 		if (partition->relid == relid || partition->primary_index == relid || partition->row_index == relid)
@@ -177,7 +177,7 @@ report_no_partition(IndexDef *def)
 			(errcode(ERRCODE_CHECK_VIOLATION),
 			 errmsg("no partition of index table \"%s\" found for entry", def->name),
 			 errdetail("The value of its key field \"%s\" is within the bounds of no partition.",
-					   NameStr(TupleDescAttr(def->desc, def->fields[def->part_field].attno - 1)->attname)),
+					   NameStr(TupleDescAttr(def->layout.desc, def->spec.fields[def->spec.part_field].attno - 1)->attname)),
 			 errhint("Partitions were lost. Run %s", told_call("repair", def->relid))));
 }
 
@@ -218,9 +218,9 @@ route_key(FactDef *def, Relation root, Datum *key)
 
 			if (rel != root)
 				attno = get_attnum(def->relid, NameStr(TupleDescAttr(RelationGetDescr(rel), attno - 1)->attname));
-			for (k = 0; k < def->npk && def->pk_attno[k] != attno; k++)
+			for (k = 0; k < def->layout.npk && def->layout.pk_attno[k] != attno; k++)
 				;
-			if (k == def->npk)
+			if (k == def->layout.npk)
 				elog(ERROR, "partition key of \"%s\" is not part of its primary key", def->name);
 			values[i] = key[k];
 		}

@@ -62,8 +62,8 @@ key_names(IndexDef *def)
 {
 	List	   *names = NIL;
 
-	for (int i = 0; i < def->nkeys; i++)
-		names = lappend(names, (char *) def->fields[i].spec->name);
+	for (int i = 0; i < def->spec.nkeys; i++)
+		names = lappend(names, (char *) def->spec.fields[i].spec->name);
 	return names;
 }
 
@@ -109,42 +109,42 @@ lay_out(IndexDef *def, Relation fact)
 	FactDef    *factdef = def->fact;
 	List	   *columns = NIL;
 
-	for (int i = 0; i < def->nkeys; i++)
-		add_field(&columns, def, i, def->sparse && !is_totals(def));
+	for (int i = 0; i < def->spec.nkeys; i++)
+		add_field(&columns, def, i, def->spec.sparse && !is_totals(def));
 	if (is_totals(def))
 	{
 		add_column(&columns, def, "rows", "count(*)", INT8OID, -1, InvalidOid, true);
-		for (int i = 0; i < def->nincludes; i++)
+		for (int i = 0; i < def->spec.nincludes; i++)
 		{
-			Field	   *field = &def->fields[def->nkeys + i];
+			Field	   *field = &def->spec.fields[def->spec.nkeys + i];
 
 			if (SUM_ATTNO(def, i) != 0)
 				add_column(&columns, def, psprintf("sum_%s", field->spec->name), field->spec->text,
 						   sum_type(field->type, field->typmod), -1, InvalidOid, true);
 			add_column(&columns, def, psprintf("count_%s", field->spec->name), field->spec->text, INT8OID, -1, InvalidOid, true);
 		}
-		if (def->nkeys > INDEX_MAX_KEYS)
+		if (def->spec.nkeys > INDEX_MAX_KEYS)
 			ereport(ERROR,
 					(errcode(ERRCODE_TOO_MANY_COLUMNS),
 					 errmsg("key must not have more than %d fields", INDEX_MAX_KEYS)));
 		return columns;
 	}
-	for (int i = 0; i < factdef->npk; i++)
+	for (int i = 0; i < factdef->layout.npk; i++)
 	{
-		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(fact), factdef->pk_attno[i] - 1);
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(fact), factdef->layout.pk_attno[i] - 1);
 
-		if (def->pk_attno[i] > def->nkeys)
+		if (def->layout.pk_attno[i] > def->spec.nkeys)
 			add_column(&columns, def, NameStr(att->attname), "primary key", att->atttypid, att->atttypmod, att->attcollation, true);
 	}
-	for (int i = def->nkeys; i < def->nkeys + def->nincludes; i++)
+	for (int i = def->spec.nkeys; i < def->spec.nkeys + def->spec.nincludes; i++)
 		add_field(&columns, def, i, false);
-	if (def->doc_attno != 0)
+	if (def->layout.doc_attno != 0)
 		add_document(&columns, def);
-	if (def->nident > INDEX_MAX_KEYS)
+	if (def->layout.nident > INDEX_MAX_KEYS)
 		ereport(ERROR,
 				(errcode(ERRCODE_TOO_MANY_COLUMNS),
 				 errmsg("key and primary key must not have more than %d columns together", INDEX_MAX_KEYS),
-				 errdetail("They have %d columns.", def->nident)));
+				 errdetail("They have %d columns.", def->layout.nident)));
 	return columns;
 }
 
@@ -152,7 +152,7 @@ lay_out(IndexDef *def, Relation fact)
 static void
 add_field(List **columns, IndexDef *def, int i, bool not_null)
 {
-	Field	   *field = &def->fields[i];
+	Field	   *field = &def->spec.fields[i];
 
 	add_column(columns, def, field->spec->name, field->spec->text, field->type, field->typmod, field->collation, not_null);
 }
@@ -161,7 +161,7 @@ add_field(List **columns, IndexDef *def, int i, bool not_null)
 static void
 add_document(List **columns, IndexDef *def)
 {
-	add_column(columns, def, get_attname(def->fact->relid, def->fact_document, false), "document",
+	add_column(columns, def, get_attname(def->fact->relid, def->spec.fact_document, false), "document",
 			   JSONBOID, -1, InvalidOid, false);
 }
 
@@ -207,16 +207,16 @@ other_name(IndexDef *def, const char *name)
 	int			i = -1;
 
 	if (def != NULL)
-		i = def->nkeys + def->nincludes - 1;
+		i = def->spec.nkeys + def->spec.nincludes - 1;
 	for (; i >= 0; i--)
 	{
-		spec = def->fields[i].spec;
+		spec = def->spec.fields[i].spec;
 		if (spec->column == NULL && spec->name != NULL && strcmp(spec->name, name) == 0)
 			break;
 	}
 	if (i < 0)
 		return pstrdup("Leave out one of the fields, or name it with AS.");
-	is_key = i < def->nkeys;
+	is_key = i < def->spec.nkeys;
 	is_lone = spec->nsteps == 1 && strcmp(spec->steps[0].name, name) == 0;
 	fact = def->fact;
 
@@ -228,13 +228,13 @@ other_name(IndexDef *def, const char *name)
 	if (longer.len == 0 || strcmp(longer.data, name) == 0)
 	{
 		resetStringInfo(&longer);
-		appendStringInfo(&longer, "%s_%s", get_attname(fact->relid, def->fact_document, false), name);
+		appendStringInfo(&longer, "%s_%s", get_attname(fact->relid, def->spec.fact_document, false), name);
 	}
 	if (longer.len >= NAMEDATALEN)
 		return pstrdup("Name the field with AS.");
 	named = array_literal(list_make1(name_field(spec->text, longer.data)));
-	for (i = 0; i < fact->npk && is_lone; i++)
-		if (strcmp(get_attname(fact->relid, fact->pk_attno[i], false), name) == 0)
+	for (i = 0; i < fact->layout.npk && is_lone; i++)
+		if (strcmp(get_attname(fact->relid, fact->layout.pk_attno[i], false), name) == 0)
 			return is_key ?
 				psprintf("Perhaps you mean the column of the table: %s. For a member of the document, name the field: %s.",
 						 array_literal(list_make1(psprintf("@%s", quote_identifier(name)))), named) :
@@ -305,11 +305,11 @@ layout_like(IndexDef *def, Relation fact, Relation old, int nkept, int first_own
 	for (int i = 0; i < desc->natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
-		bool		is_key = def != NULL && !att->attisdropped && live++ < def->nkeys;
+		bool		is_key = def != NULL && !att->attisdropped && live++ < def->spec.nkeys;
 
 		if (stays[i])
 			add_column(&columns, def, NameStr(att->attname), "column", att->atttypid, att->atttypmod,
-					   att->attcollation, is_key ? def->sparse && !is_totals(def) : att->attnotnull);
+					   att->attcollation, is_key ? def->spec.sparse && !is_totals(def) : att->attnotnull);
 		else
 		{
 			char	   *name = psprintf("........%d........", i + 1);
@@ -318,9 +318,9 @@ layout_like(IndexDef *def, Relation fact, Relation old, int nkept, int first_own
 			*dropped = lappend(*dropped, name);
 		}
 	}
-	for (int i = nkept; def != NULL && i < def->nident + def->nincludes; i++)
-		add_field(&columns, def, def->nkeys + i - def->nident, false);
-	if (def != NULL && def->doc_attno != 0 && nkept == def->nident)
+	for (int i = nkept; def != NULL && i < def->layout.nident + def->spec.nincludes; i++)
+		add_field(&columns, def, def->spec.nkeys + i - def->layout.nident, false);
+	if (def != NULL && def->layout.doc_attno != 0 && nkept == def->layout.nident)
 		add_document(&columns, def);
 	return column_definitions(columns);
 }

@@ -69,10 +69,10 @@ static List *
 primary_key_columns(IndexDef *def, bool covering, int *nkeys)
 {
 	Relation	rel = table_open(def->relid, AccessShareLock);
-	int			nall = covering ? def->nident + def->nincludes : def->nident;
+	int			nall = covering ? def->layout.nident + def->spec.nincludes : def->layout.nident;
 	List	   *result = NIL;
 
-	*nkeys = def->is_unique ? def->nkeys : def->nident;
+	*nkeys = def->spec.is_unique ? def->spec.nkeys : def->layout.nident;
 	for (int i = 0; i < RelationGetNumberOfAttributes(rel) && list_length(result) < nall; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), i);
@@ -92,7 +92,7 @@ primary_key_constraint(IndexDef *def, bool covering)
 	int			nkeys;
 
 	initStringInfo(&sql);
-	appendStringInfoString(&sql, def->sparse ? "PRIMARY KEY (" : "UNIQUE NULLS NOT DISTINCT (");
+	appendStringInfoString(&sql, def->spec.sparse ? "PRIMARY KEY (" : "UNIQUE NULLS NOT DISTINCT (");
 	foreach_ptr(char, column, primary_key_columns(def, covering, &nkeys))
 	{
 		int			i = foreach_current_index(column);
@@ -115,9 +115,9 @@ drop_not_null_of_key(IndexDef *def)
 	StringInfoData sql;
 
 	initStringInfo(&sql);
-	for (int i = 0; i < def->nkeys; i++)
+	for (int i = 0; i < def->spec.nkeys; i++)
 		appendStringInfo(&sql, ", ALTER COLUMN %s DROP NOT NULL",
-						 quote_identifier(get_attname(def->relid, def->fields[i].attno, false)));
+						 quote_identifier(get_attname(def->relid, def->spec.fields[i].attno, false)));
 	return sql.data;
 }
 
@@ -144,8 +144,8 @@ make_index(Oid index_table, const char *name, List *columns, int nkeys, const ch
 	if (tablespace != NULL && get_tablespace_oid(tablespace, false) != MyDatabaseTableSpace)
 		stmt->tableSpace = pstrdup(tablespace);
 	stmt->unique = stmt->isconstraint = identity != NULL;
-	stmt->primary = identity != NULL && identity->sparse;
-	stmt->nulls_not_distinct = identity != NULL && !identity->sparse;
+	stmt->primary = identity != NULL && identity->spec.sparse;
+	stmt->nulls_not_distinct = identity != NULL && !identity->spec.sparse;
 	foreach_ptr(char, column, columns)
 	{
 		IndexElem  *element = makeNode(IndexElem);
@@ -176,7 +176,7 @@ primary_key_add(IndexDef *def, bool covering, const char *tablespace, const char
 	Oid			index;
 
 	/* They are so since create(), unless their owner has altered them. */
-	for (int i = 0; def->sparse && i < nkeys; i++)
+	for (int i = 0; def->spec.sparse && i < nkeys; i++)
 	{
 		char	   *column = list_nth(columns, i);
 
@@ -211,7 +211,7 @@ void
 primary_key_replace(IndexDef *def, bool covering)
 {
 	Relation	rel = table_open(def->relid, AccessShareLock);
-	Relation	index = def->sparse ? open_primary_key(rel) : open_index_of_entries(def, rel);
+	Relation	index = def->spec.sparse ? open_primary_key(rel) : open_index_of_entries(def, rel);
 	List	   *old_keys = usage_keys(def->relid);
 	char	   *constraint = pstrdup(RelationGetRelationName(index));
 	char	   *tablespace = tablespace_of(index);
@@ -302,7 +302,7 @@ row_index_make(IndexDef *def)
 	Oid			index;
 
 	relation_close(rel, NoLock);
-	index = make_index(def->relid, name, column_names(def->relid, def->pk_attno, def->fact->npk), def->fact->npk,
+	index = make_index(def->relid, name, column_names(def->relid, def->layout.pk_attno, def->fact->layout.npk), def->fact->layout.npk,
 					   tablespace, NULL);
 	end_uncounted(uncounted);
 	CreateComments(index, RelationRelationId, 0, ROW_INDEX_COMMENT);
@@ -340,11 +340,11 @@ row_index_drop(Oid index_table)
 bool
 finds_entries(IndexDef *def, Relation index)
 {
-	int			n = def->is_unique ? def->nkeys : def->nident;
-	bool		finds = index->rd_index->indnkeyatts == n && is_identity_index(index, def->sparse);
+	int			n = def->spec.is_unique ? def->spec.nkeys : def->layout.nident;
+	bool		finds = index->rd_index->indnkeyatts == n && is_identity_index(index, def->spec.sparse);
 
 	for (int i = 0; finds && i < n; i++)
-		finds = index->rd_index->indkey.values[i] == def->ident[i];
+		finds = index->rd_index->indkey.values[i] == def->layout.ident[i];
 	return finds;
 }
 
@@ -371,8 +371,8 @@ open_index_of_entries(IndexDef *def, Relation rel)
 bool
 primary_key_covers(IndexDef *def, Relation primary_key)
 {
-	return def->nincludes > 0 &&
-		primary_key->rd_index->indnatts >= def->nident + def->nincludes;
+	return def->spec.nincludes > 0 &&
+		primary_key->rd_index->indnatts >= def->layout.nident + def->spec.nincludes;
 }
 
 /*
@@ -384,11 +384,11 @@ primary_key_covers(IndexDef *def, Relation primary_key)
 bool
 primary_key_can_cover(IndexDef *def)
 {
-	for (int i = def->nkeys; i < def->nkeys + def->nincludes; i++)
-		if (declared_size(TupleDescAttr(def->desc, def->fields[i].attno - 1)) /
+	for (int i = def->spec.nkeys; i < def->spec.nkeys + def->spec.nincludes; i++)
+		if (declared_size(TupleDescAttr(def->layout.desc, def->spec.fields[i].attno - 1)) /
 			pg_database_encoding_max_length() > MAX_INDEX_DATA)
 			return false;
-	return def->nincludes > 0 && def->nident + def->nincludes <= INDEX_MAX_KEYS;
+	return def->spec.nincludes > 0 && def->layout.nident + def->spec.nincludes <= INDEX_MAX_KEYS;
 }
 
 /*
@@ -402,10 +402,10 @@ primary_key_max_covered_bytes(IndexDef *def)
 {
 	Size		widest = 0;
 
-	for (int i = 0; i < def->nident + def->nincludes; i++)
+	for (int i = 0; i < def->layout.nident + def->spec.nincludes; i++)
 	{
-		AttrNumber	attno = i < def->nident ? def->ident[i] : def->fields[def->nkeys + i - def->nident].attno;
-		Form_pg_attribute att = TupleDescAttr(def->desc, attno - 1);
+		AttrNumber	attno = i < def->layout.nident ? def->layout.ident[i] : def->spec.fields[def->spec.nkeys + i - def->layout.nident].attno;
+		Form_pg_attribute att = TupleDescAttr(def->layout.desc, attno - 1);
 		int32		size = declared_size(att);
 
 		if (size < 0)
@@ -432,26 +432,26 @@ declared_size(Form_pg_attribute att)
 void
 primary_key_prepare_sorts(IndexDef *def)
 {
-	def->ident_sort = palloc0(sizeof(SortSupportData) * def->nident);
-	def->write_sort = palloc0(sizeof(SortSupportData) * def->nident);
-	for (int i = 0; i < def->nident; i++)
+	def->layout.ident_sort = palloc0(sizeof(SortSupportData) * def->layout.nident);
+	def->layout.write_sort = palloc0(sizeof(SortSupportData) * def->layout.nident);
+	for (int i = 0; i < def->layout.nident; i++)
 	{
-		Form_pg_attribute att = TupleDescAttr(def->desc, def->ident[i] - 1);
+		Form_pg_attribute att = TupleDescAttr(def->layout.desc, def->layout.ident[i] - 1);
 
-		prepare_sort(&def->ident_sort[i], att->atttypid, att->attcollation, false);
+		prepare_sort(&def->layout.ident_sort[i], att->atttypid, att->attcollation, false);
 
 		/*
 		 * Where only texts of the same bytes are equal, they may be sorted by
 		 * their bytes before they are written, which is cheaper.
 		 */
-		prepare_sort(&def->write_sort[i], att->atttypid,
+		prepare_sort(&def->layout.write_sort[i], att->atttypid,
 					 OidIsValid(att->attcollation) &&
 					 get_collation_isdeterministic(att->attcollation) ?
 					 C_COLLATION_OID : att->attcollation, i == 0);
 	}
-	def->brief_text = def->write_sort[0].abbrev_converter != NULL &&
-		def->write_sort[0].ssup_collation == C_COLLATION_OID &&
-		(TupleDescAttr(def->desc, def->ident[0] - 1)->atttypid == TEXTOID ||
-		 TupleDescAttr(def->desc, def->ident[0] - 1)->atttypid == VARCHAROID);
-	def->max_covered_bytes = primary_key_max_covered_bytes(def);
+	def->layout.brief_text = def->layout.write_sort[0].abbrev_converter != NULL &&
+		def->layout.write_sort[0].ssup_collation == C_COLLATION_OID &&
+		(TupleDescAttr(def->layout.desc, def->layout.ident[0] - 1)->atttypid == TEXTOID ||
+		 TupleDescAttr(def->layout.desc, def->layout.ident[0] - 1)->atttypid == VARCHAROID);
+	def->layout.max_covered_bytes = primary_key_max_covered_bytes(def);
 }

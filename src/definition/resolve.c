@@ -62,42 +62,42 @@ make_fact_def(Relation fact, List *key, const char **names, MemoryContext cxt)
 	FactDef    *factdef = palloc0(sizeof(FactDef));
 	Relation	index;
 
-	factdef->cxt = cxt;
+	factdef->run.cxt = cxt;
 	factdef->relid = RelationGetRelid(fact);
 	factdef->name = pstrdup(RelationGetRelationName(fact));
 	factdef->owner = fact->rd_rel->relowner;
-	factdef->is_partition = fact->rd_rel->relispartition || has_superclass(factdef->relid);
-	factdef->partitioned = fact->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
+	factdef->layout.is_partition = fact->rd_rel->relispartition || has_superclass(factdef->relid);
+	factdef->layout.partitioned = fact->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
 	factdef->place = place_of(factdef->relid);
-	if (factdef->partitioned || factdef->place->in_parts)
+	if (factdef->layout.partitioned || factdef->place->in_parts)
 	{
-		factdef->desc = CreateTupleDescCopy(RelationGetDescr(fact));
-		factdef->leaves = hash_by_oid("partitions", 16, sizeof(Leaf), cxt);
+		factdef->layout.desc = CreateTupleDescCopy(RelationGetDescr(fact));
+		factdef->run.leaves = hash_by_oid("partitions", 16, sizeof(Leaf), cxt);
 	}
 
 	index = open_primary_key(fact);
 	if (index == NULL && resolve_row_key(factdef, fact, key, names))
 		return factdef;
 	/* If there are no index tables, the key is not needed. */
-	if (index == NULL && key == NIL && factdef->partitioned && catalog_has_fact(factdef->relid) &&
+	if (index == NULL && key == NIL && factdef->layout.partitioned && catalog_has_fact(factdef->relid) &&
 		!catalog_fact_in_use(factdef->relid))
 		return factdef;
 	if (index == NULL)
 		report_no_primary_key(factdef->relid);
-	factdef->pk_index = RelationGetRelid(index);
-	factdef->pk_deferrable = !index->rd_index->indimmediate;
-	factdef->npk = index->rd_index->indnkeyatts;
-	factdef->pk_attno = palloc(sizeof(AttrNumber) * factdef->npk);
-	factdef->pk_keys = palloc0(sizeof(ScanKeyData) * factdef->npk);
-	for (int i = 0; i < factdef->npk; i++)
+	factdef->layout.pk_index = RelationGetRelid(index);
+	factdef->layout.pk_deferrable = !index->rd_index->indimmediate;
+	factdef->layout.npk = index->rd_index->indnkeyatts;
+	factdef->layout.pk_attno = palloc(sizeof(AttrNumber) * factdef->layout.npk);
+	factdef->layout.pk_keys = palloc0(sizeof(ScanKeyData) * factdef->layout.npk);
+	for (int i = 0; i < factdef->layout.npk; i++)
 	{
 		AttrNumber	attno = index->rd_index->indkey.values[i];
 
-		factdef->pk_attno[i] = attno;
-		init_equality_key(&factdef->pk_keys[i], i + 1,
+		factdef->layout.pk_attno[i] = attno;
+		init_equality_key(&factdef->layout.pk_keys[i], i + 1,
 						  TupleDescAttr(RelationGetDescr(fact), attno - 1)->atttypid,
 						  index->rd_indcollation[i], cxt);
-		factdef->pk_columns = bms_add_member(factdef->pk_columns,
+		factdef->layout.pk_columns = bms_add_member(factdef->layout.pk_columns,
 											 attno - FirstLowInvalidHeapAttributeNumber);
 	}
 	index_close(index, AccessShareLock);
@@ -127,11 +127,11 @@ make_index_def(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel
 	def->fact = factdef;
 	def->relid = row->index_table;
 	def->name = rel != NULL ? pstrdup(RelationGetRelationName(rel)) : NULL;
-	def->strategy = row->strategy;
-	def->async = is_queued(row);
-	def->is_unique = row->is_unique;
-	def->sparse = row->sparse;
-	def->skip_mismatch = row->on_mismatch == MISMATCH_SKIP;
+	def->spec.strategy = row->strategy;
+	def->spec.async = is_queued(row);
+	def->spec.is_unique = row->is_unique;
+	def->spec.sparse = row->sparse;
+	def->spec.skip_mismatch = row->on_mismatch == MISMATCH_SKIP;
 	def->misplaced = place_problem(factdef->relid, row->index_table, is_queued(row));
 	def->active = def->misplaced == NULL && row->state == STATE_ACTIVE;
 
@@ -141,10 +141,10 @@ make_index_def(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel
 	 * Columns are numbered in the order in which layout.c makes them: key
 	 * fields, primary key, included fields.
 	 */
-	def->nkeys = list_length(row->key);
-	def->nincludes = list_length(row->include);
-	def->fields = palloc0(sizeof(Field) * (def->nkeys + def->nincludes));
-	def->multi_field = -1;
+	def->spec.nkeys = list_length(row->key);
+	def->spec.nincludes = list_length(row->include);
+	def->spec.fields = palloc0(sizeof(Field) * (def->spec.nkeys + def->spec.nincludes));
+	def->spec.multi_field = -1;
 #define COLUMN(i, attno) \
 	((i) < nkept && (attno) <= nlive ? TupleDescAttr(RelationGetDescr(rel), live[(attno) - 1] - 1) : NULL)
 	i = 0;
@@ -152,34 +152,34 @@ make_index_def(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel
 	{
 		attno++;
 		make_field(def, i, field, attno, fact, COLUMN(i, attno), i >= nkept, column_names);
-		if (def->fields[i].spec->multi)
-			def->multi_field = i;
+		if (def->spec.fields[i].spec->multi)
+			def->spec.multi_field = i;
 		i++;
 	}
-	def->multi = def->multi_field >= 0;
+	def->spec.multi = def->spec.multi_field >= 0;
 
 	/*
 	 * A column of the primary key that is also a key field is not stored
 	 * twice.  Totals have none of them: 0.
 	 */
-	def->pk_attno = palloc0(sizeof(AttrNumber) * factdef->npk);
-	for (int k = 0; k < factdef->npk && !is_totals(def); k++)
+	def->layout.pk_attno = palloc0(sizeof(AttrNumber) * factdef->layout.npk);
+	for (int k = 0; k < factdef->layout.npk && !is_totals(def); k++)
 	{
-		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(fact), factdef->pk_attno[k] - 1);
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(fact), factdef->layout.pk_attno[k] - 1);
 
-		for (i = 0; i < def->nkeys; i++)
-			if (def->fields[i].fact_attno == factdef->pk_attno[k] &&
-				def->fields[i].convert == NULL && !def->fields[i].spec->multi &&
-				same_equality(def->fields[i].collation, att->attcollation))
+		for (i = 0; i < def->spec.nkeys; i++)
+			if (def->spec.fields[i].fact_attno == factdef->layout.pk_attno[k] &&
+				def->spec.fields[i].convert == NULL && !def->spec.fields[i].spec->multi &&
+				same_equality(def->spec.fields[i].collation, att->attcollation))
 				break;
-		def->pk_attno[k] = i < def->nkeys ? def->fields[i].attno : ++attno;
+		def->layout.pk_attno[k] = i < def->spec.nkeys ? def->spec.fields[i].attno : ++attno;
 	}
-	def->nident = attno;
-	def->ident = palloc(sizeof(AttrNumber) * def->nident);
-	for (i = 0; i < def->nident; i++)
-		def->ident[i] = i + 1;
+	def->layout.nident = attno;
+	def->layout.ident = palloc(sizeof(AttrNumber) * def->layout.nident);
+	for (i = 0; i < def->layout.nident; i++)
+		def->layout.ident[i] = i + 1;
 
-	i = def->nkeys;
+	i = def->spec.nkeys;
 	foreach_ptr(char, field, is_totals(def) ? NIL : row->include)
 	{
 		attno++;
@@ -189,23 +189,23 @@ make_index_def(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel
 	if (is_totals(def))
 		make_summed_fields(def, row->include, fact, column_names);
 #undef COLUMN
-	if (def->strategy == STRATEGY_DENORMALIZED)
-		def->doc_attno = ++attno;
+	if (def->spec.strategy == STRATEGY_DENORMALIZED)
+		def->layout.doc_attno = ++attno;
 
 	if (row->filter != NULL)
-		def->filter = compile_stored(def, fact, "filter", row->filter, BOOLOID, column_names);
+		def->spec.filter = compile_stored(def, fact, "filter", row->filter, BOOLOID, column_names);
 
 	if (OidIsValid(row->index_table))
 		refuse_damaged(row, def);
 
-	def->used = definition_columns(def);
-	columns = bms_union(def->used, factdef->pk_columns);
-	if (def->async)
-		factdef->queued = bms_add_members(factdef->queued, columns);
+	def->spec.used = definition_columns(def);
+	columns = bms_union(def->spec.used, factdef->layout.pk_columns);
+	if (def->spec.async)
+		factdef->layout.queued = bms_add_members(factdef->layout.queued, columns);
 	else
-		factdef->used = bms_add_members(factdef->used, columns);
+		factdef->layout.used = bms_add_members(factdef->layout.used, columns);
 	for (i = -1; (i = bms_next_member(columns, i)) >= 0;)
-		factdef->max_attno = Max(factdef->max_attno, i + FirstLowInvalidHeapAttributeNumber);
+		factdef->layout.max_attno = Max(factdef->layout.max_attno, i + FirstLowInvalidHeapAttributeNumber);
 	return def;
 }
 
@@ -216,25 +216,25 @@ find_document(IndexDef *def, Relation fact, DefinitionRow *row, const char **col
 	FactDef    *factdef = def->fact;
 	int			i;
 
-	def->fact_document = NO_DOCUMENT;
-	def->docno = -1;
+	def->spec.fact_document = NO_DOCUMENT;
+	def->spec.docno = -1;
 	if (row->document == NULL)
 		return;
-	def->fact_document = named_column(fact, row->document, column_names);
-	if (!is_document_column(TupleDescAttr(RelationGetDescr(fact), def->fact_document - 1)))
+	def->spec.fact_document = named_column(fact, row->document, column_names);
+	if (!is_document_column(TupleDescAttr(RelationGetDescr(fact), def->spec.fact_document - 1)))
 		report_altered_index_table(row->index_table, fact, "The column that held the documents is not JSONB any more.");
-	for (i = 0; i < factdef->ndocs && factdef->doc_attno[i] != def->fact_document; i++)
+	for (i = 0; i < factdef->layout.ndocs && factdef->layout.doc_attno[i] != def->spec.fact_document; i++)
 		;
-	if (i == factdef->ndocs)
+	if (i == factdef->layout.ndocs)
 	{
-		factdef->doc_attno = factdef->ndocs == 0 ? palloc(sizeof(AttrNumber)) :
-			repalloc(factdef->doc_attno, sizeof(AttrNumber) * (i + 1));
-		factdef->slice = factdef->ndocs == 0 ? palloc(sizeof(int32)) :
-			repalloc(factdef->slice, sizeof(int32) * (i + 1));
-		factdef->slice[i] = 0;
-		factdef->doc_attno[factdef->ndocs++] = def->fact_document;
+		factdef->layout.doc_attno = factdef->layout.ndocs == 0 ? palloc(sizeof(AttrNumber)) :
+			repalloc(factdef->layout.doc_attno, sizeof(AttrNumber) * (i + 1));
+		factdef->run.slice = factdef->layout.ndocs == 0 ? palloc(sizeof(int32)) :
+			repalloc(factdef->run.slice, sizeof(int32) * (i + 1));
+		factdef->run.slice[i] = 0;
+		factdef->layout.doc_attno[factdef->layout.ndocs++] = def->spec.fact_document;
 	}
-	def->docno = i;
+	def->spec.docno = i;
 }
 
 /*
@@ -255,21 +255,21 @@ refuse_damaged(DefinitionRow *row, IndexDef *def)
 	Oid			owner = table_owner(row->index_table);
 	const char *why = NULL;
 
-	if (is_async(row) && def->is_unique)
+	if (is_async(row) && def->spec.is_unique)
 		why = "It is asynchronous, and unique.";
-	if (is_totals(def) && (def->async || def->is_unique))
+	if (is_totals(def) && (def->spec.async || def->spec.is_unique))
 		why = "It is of totals, and asynchronous or unique.";
-	if (def->docno < 0 && def->strategy == STRATEGY_DENORMALIZED)
+	if (def->spec.docno < 0 && def->spec.strategy == STRATEGY_DENORMALIZED)
 		why = "It is denormalized, and names no column with documents.";
 	if (replaced != NULL && replaced->fact_table != row->fact_table)
 		why = "It is to replace an index table of another fact table.";
-	for (int i = 0; i < def->nkeys + def->nincludes; i++)
+	for (int i = 0; i < def->spec.nkeys + def->spec.nincludes; i++)
 	{
-		if (def->fields[i].spec->multi && i != def->multi_field)
+		if (def->spec.fields[i].spec->multi && i != def->spec.multi_field)
 			why = "More than one key field, or an included field, is multi-valued.";
-		if (def->fields[i].is_hint && i < def->nkeys)
+		if (def->spec.fields[i].is_hint && i < def->spec.nkeys)
 			why = "A key field is the place of a row.";
-		if (def->docno < 0 && def->fields[i].spec->column == NULL && def->fields[i].spec->expression == NULL)
+		if (def->spec.docno < 0 && def->spec.fields[i].spec->column == NULL && def->spec.fields[i].spec->expression == NULL)
 			why = "A field is a path, and it names no column with documents.";
 	}
 	if (OidIsValid(owner) && owner != def->fact->owner && !is_adopted(row->index_table, def->fact->relid))
@@ -318,21 +318,21 @@ definition_columns(IndexDef *def)
 	Bitmapset  *columns = NULL;
 
 #define ADD(attno)	columns = bms_add_member(columns, (attno) - FirstLowInvalidHeapAttributeNumber)
-	if (def->docno >= 0)
-		ADD(def->fact_document);
-	for (int i = 0; i < fact->npk && !is_totals(def); i++)
-		ADD(fact->pk_attno[i]);
-	for (int i = 0; i < def->nkeys + def->nincludes; i++)
+	if (def->spec.docno >= 0)
+		ADD(def->spec.fact_document);
+	for (int i = 0; i < fact->layout.npk && !is_totals(def); i++)
+		ADD(fact->layout.pk_attno[i]);
+	for (int i = 0; i < def->spec.nkeys + def->spec.nincludes; i++)
 	{
-		if (def->fields[i].fact_attno != 0 && def->fields[i].fact_attno != EXPRESSION_ATTNO && !def->fields[i].is_hint)
-			ADD(def->fields[i].fact_attno);
+		if (def->spec.fields[i].fact_attno != 0 && def->spec.fields[i].fact_attno != EXPRESSION_ATTNO && !def->spec.fields[i].is_hint)
+			ADD(def->spec.fields[i].fact_attno);
 		/* An expression, and a virtual column, are read from others. */
-		if (def->fields[i].convert != NULL)
-			columns = bms_add_members(columns, expression_columns(def->fields[i].convert));
+		if (def->spec.fields[i].convert != NULL)
+			columns = bms_add_members(columns, expression_columns(def->spec.fields[i].convert));
 	}
 #undef ADD
-	if (def->filter != NULL)
-		columns = bms_add_members(columns, expression_columns(def->filter));
+	if (def->spec.filter != NULL)
+		columns = bms_add_members(columns, expression_columns(def->spec.filter));
 	return columns;
 }
 
@@ -362,13 +362,13 @@ definition_complete_columns(IndexDef *def, Relation fact, TupleDesc desc)
 	FactDef    *factdef = def->fact;
 	int			nlive;
 	AttrNumber *live = live_columns(desc, &nlive);
-	int			expected = def->nident + def->nincludes + (def->doc_attno ? 1 : 0);
+	int			expected = def->layout.nident + def->spec.nincludes + (def->layout.doc_attno ? 1 : 0);
 
 	if (is_totals(def))
 	{
 		if (!complete_totals_columns(def, desc, live, nlive))
 			return false;
-		if (def->multi)
+		if (def->spec.multi)
 			primary_key_prepare_sorts(def);
 		return true;
 	}
@@ -383,34 +383,34 @@ definition_complete_columns(IndexDef *def, Relation fact, TupleDesc desc)
 		if (TupleDescAttr(desc, live[i] - 1)->attnotnull)
 			return false;
 
-	for (int i = 0; i < def->nident; i++)
-		def->ident[i] = live[def->ident[i] - 1];
-	for (int i = 0; i < factdef->npk; i++)
+	for (int i = 0; i < def->layout.nident; i++)
+		def->layout.ident[i] = live[def->layout.ident[i] - 1];
+	for (int i = 0; i < factdef->layout.npk; i++)
 	{
-		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(fact), factdef->pk_attno[i] - 1);
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(fact), factdef->layout.pk_attno[i] - 1);
 
-		def->pk_attno[i] = live[def->pk_attno[i] - 1];
-		if (!has_type(desc, def->pk_attno[i], att->atttypid, att->atttypmod))
+		def->layout.pk_attno[i] = live[def->layout.pk_attno[i] - 1];
+		if (!has_type(desc, def->layout.pk_attno[i], att->atttypid, att->atttypmod))
 			return false;
 	}
-	for (int i = 0; i < def->nkeys + def->nincludes; i++)
+	for (int i = 0; i < def->spec.nkeys + def->spec.nincludes; i++)
 	{
-		Field	   *field = &def->fields[i];
+		Field	   *field = &def->spec.fields[i];
 
 		field->attno = live[field->attno - 1];
 		if (!has_type(desc, field->attno, field->type, field->typmod))
 			return false;
 		if (field->is_hint)
-			def->hint_attno = field->attno;
+			def->layout.hint_attno = field->attno;
 	}
-	if (def->doc_attno != 0)
+	if (def->layout.doc_attno != 0)
 	{
-		def->doc_attno = live[def->doc_attno - 1];
-		if (!has_type(desc, def->doc_attno, JSONBOID, -1))
+		def->layout.doc_attno = live[def->layout.doc_attno - 1];
+		if (!has_type(desc, def->layout.doc_attno, JSONBOID, -1))
 			return false;
 	}
 
-	def->desc = CreateTupleDescCopy(desc);
+	def->layout.desc = CreateTupleDescCopy(desc);
 	primary_key_prepare_sorts(def);
 	return true;
 }
@@ -439,17 +439,17 @@ definition_complete_primary_key(IndexDef *def, Relation rel)
 	index = open_index_of_entries(def, rel);
 	if (index == NULL)
 		return false;
-	def->primary_index = RelationGetRelid(index);
-	def->primary_info = BuildIndexInfo(index);
-	def->covering = primary_key_covers(def, index);
-	def->nsearch = index->rd_index->indnkeyatts;
-	def->search_keys = palloc0(sizeof(ScanKeyData) * def->nsearch);
-	for (int i = 0; i < def->nsearch; i++)
-		init_equality_key(&def->search_keys[i], i + 1,
-						  TupleDescAttr(RelationGetDescr(rel), def->ident[i] - 1)->atttypid,
+	def->layout.primary_index = RelationGetRelid(index);
+	def->layout.primary_info = BuildIndexInfo(index);
+	def->layout.covering = primary_key_covers(def, index);
+	def->layout.nsearch = index->rd_index->indnkeyatts;
+	def->layout.search_keys = palloc0(sizeof(ScanKeyData) * def->layout.nsearch);
+	for (int i = 0; i < def->layout.nsearch; i++)
+		init_equality_key(&def->layout.search_keys[i], i + 1,
+						  TupleDescAttr(RelationGetDescr(rel), def->layout.ident[i] - 1)->atttypid,
 						  index->rd_indcollation[i], CurrentMemoryContext);
 	index_close(index, AccessShareLock);
-	if (def->async)
+	if (def->spec.async)
 		definition_complete_row_index(def, rel);
 	return true;
 }
@@ -469,20 +469,20 @@ definition_complete_row_index(IndexDef *def, Relation rel)
 	{
 		Relation	index = index_open(index_oid, AccessShareLock);
 		Form_pg_index form = index->rd_index;
-		bool		fits = form->indisvalid && form->indnatts == fact->npk &&
+		bool		fits = form->indisvalid && form->indnatts == fact->layout.npk &&
 			index->rd_rel->relam == BTREE_AM_OID &&
 			heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL);
 
-		for (int i = 0; fits && i < fact->npk; i++)
-			fits = form->indkey.values[i] == def->pk_attno[i] &&
-				orders_by_default(index, i, TupleDescAttr(RelationGetDescr(rel), def->pk_attno[i] - 1)->atttypid);
+		for (int i = 0; fits && i < fact->layout.npk; i++)
+			fits = form->indkey.values[i] == def->layout.pk_attno[i] &&
+				orders_by_default(index, i, TupleDescAttr(RelationGetDescr(rel), def->layout.pk_attno[i] - 1)->atttypid);
 		if (fits)
 		{
-			def->row_index = RelationGetRelid(index);
-			def->row_keys = palloc(sizeof(ScanKeyData) * fact->npk);
-			memcpy(def->row_keys, fact->pk_keys, sizeof(ScanKeyData) * fact->npk);
-			for (int i = 0; i < fact->npk; i++)
-				def->row_keys[i].sk_collation = index->rd_indcollation[i];
+			def->layout.row_index = RelationGetRelid(index);
+			def->layout.row_keys = palloc(sizeof(ScanKeyData) * fact->layout.npk);
+			memcpy(def->layout.row_keys, fact->layout.pk_keys, sizeof(ScanKeyData) * fact->layout.npk);
+			for (int i = 0; i < fact->layout.npk; i++)
+				def->layout.row_keys[i].sk_collation = index->rd_indcollation[i];
 		}
 		index_close(index, AccessShareLock);
 	}
@@ -496,13 +496,13 @@ definition_complete_row_index(IndexDef *def, Relation rel)
 TupleDesc
 queue_columns(FactDef *def, Relation fact)
 {
-	TupleDesc	desc = CreateTemplateTupleDesc(QUEUE_KEY - 1 + def->npk + (def->place->changes->next_number != NULL ? 1 : 0));
+	TupleDesc	desc = CreateTemplateTupleDesc(QUEUE_KEY - 1 + def->layout.npk + (def->place->changes->next_number != NULL ? 1 : 0));
 
 	TupleDescInitEntry(desc, QUEUE_AT, "changed_at", TIMESTAMPTZOID, -1, 0);
-	for (int i = 0; i < def->npk; i++)
-		TupleDescCopyEntry(desc, QUEUE_KEY + i, RelationGetDescr(fact), def->pk_attno[i]);
+	for (int i = 0; i < def->layout.npk; i++)
+		TupleDescCopyEntry(desc, QUEUE_KEY + i, RelationGetDescr(fact), def->layout.pk_attno[i]);
 	if (def->place->changes->next_number != NULL)
-		TupleDescInitEntry(desc, QUEUE_KEY + def->npk, "number", INT8OID, -1, 0);
+		TupleDescInitEntry(desc, QUEUE_KEY + def->layout.npk, "number", INT8OID, -1, 0);
 	TupleDescFinalize(desc);
 	return desc;
 }
@@ -511,22 +511,22 @@ queue_columns(FactDef *def, Relation fact)
 bool
 index_calls_users_code(IndexDef *def)
 {
-	for (int i = 0; i < def->nkeys + def->nincludes; i++)
-		if (def->fields[i].cast.users ||
-			(def->fields[i].convert != NULL && expression_calls_users_code(def->fields[i].convert)))
+	for (int i = 0; i < def->spec.nkeys + def->spec.nincludes; i++)
+		if (def->spec.fields[i].cast.users ||
+			(def->spec.fields[i].convert != NULL && expression_calls_users_code(def->spec.fields[i].convert)))
 			return true;
-	return def->filter != NULL && expression_calls_users_code(def->filter);
+	return def->spec.filter != NULL && expression_calls_users_code(def->spec.filter);
 }
 
 /* definition_code: returns the functions and domains of users that making entries uses (CodeObject *) */
 List *
 definition_code(IndexDef *def)
 {
-	List	   *code = def->filter != NULL ? list_copy(expression_code(def->filter)) : NIL;
+	List	   *code = def->spec.filter != NULL ? list_copy(expression_code(def->spec.filter)) : NIL;
 
-	for (int i = 0; i < def->nkeys + def->nincludes; i++)
+	for (int i = 0; i < def->spec.nkeys + def->spec.nincludes; i++)
 	{
-		Field	   *field = &def->fields[i];
+		Field	   *field = &def->spec.fields[i];
 
 		if (field->convert != NULL)
 			code = list_concat(code, expression_code(field->convert));
@@ -545,9 +545,9 @@ void
 note_feeds(FactDef *factdef, DefinitionRow *row)
 {
 	if (is_async(row))
-		factdef->has_feeds = true;
+		factdef->queue.has_feeds = true;
 	else if (is_queued(row))
-		factdef->queued_here = true;
+		factdef->queue.queued_here = true;
 }
 
 /* note_feed: if the queue is a feed, has a change of any column queued, because the other server may use all of them */
@@ -556,13 +556,13 @@ note_feed(FactDef *factdef, Relation fact, bool feed)
 {
 	TupleDesc	desc = RelationGetDescr(fact);
 
-	factdef->feed = feed;
+	factdef->queue.feed = feed;
 	if (!feed)
 		return;
-	factdef->max_attno = desc->natts;
+	factdef->layout.max_attno = desc->natts;
 	for (int i = 0; i < desc->natts; i++)
 		if (!TupleDescAttr(desc, i)->attisdropped)
-			factdef->queued = bms_add_member(factdef->queued, i + 1 - FirstLowInvalidHeapAttributeNumber);
+			factdef->layout.queued = bms_add_member(factdef->layout.queued, i + 1 - FirstLowInvalidHeapAttributeNumber);
 }
 
 /* require_kept: raises an error if an index table is not kept in step where its tables are */

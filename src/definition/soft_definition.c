@@ -294,11 +294,11 @@ read_definition(Reading *reading)
 	 * There may be news of it while it is loaded: every ANALYZE of one of the
 	 * tables is.
 	 */
-	for (int attempt = 0; attempt < MAX_ATTEMPTS && (attempt == 0 || reading->def->changed); attempt++)
+	for (int attempt = 0; attempt < MAX_ATTEMPTS && (attempt == 0 || reading->def->run.changed); attempt++)
 		reading->def = definition_of_fact(fact, reading->root);
 	relation_close(fact, NoLock);
-	reading->busy = reading->def->changed;
-	if (reading->def->changed || !reading->def->registered)
+	reading->busy = reading->def->run.changed;
+	if (reading->def->run.changed || !reading->def->registered)
 		reading->def = NULL;
 }
 

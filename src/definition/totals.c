@@ -162,17 +162,17 @@ sum_type(Oid type, int32 typmod)
 void
 make_summed_fields(IndexDef *def, List *texts, Relation fact, const char **column_names)
 {
-	AttrNumber	attno = def->nkeys;
+	AttrNumber	attno = def->spec.nkeys;
 
-	def->rows_attno = ++attno;
-	def->count_attno = palloc(sizeof(AttrNumber) * Max(def->nincludes, 1));
+	def->layout.rows_attno = ++attno;
+	def->layout.count_attno = palloc(sizeof(AttrNumber) * Max(def->spec.nincludes, 1));
 	foreach_ptr(char, text, texts)
 	{
 		int			i = foreach_current_index(text);
-		Field	   *field = &def->fields[def->nkeys + i];
+		Field	   *field = &def->spec.fields[def->spec.nkeys + i];
 
-		make_field(def, def->nkeys + i, text, ++attno, fact, NULL, true, column_names);
-		def->count_attno[i] = OidIsValid(sum_type(field->type, field->typmod)) ? ++attno : attno;
+		make_field(def, def->spec.nkeys + i, text, ++attno, fact, NULL, true, column_names);
+		def->layout.count_attno[i] = OidIsValid(sum_type(field->type, field->typmod)) ? ++attno : attno;
 	}
 }
 
@@ -185,7 +185,7 @@ void
 check_totals(IndexDef *def, FactDef *fact, List *summed)
 {
 	const char *why = fact->place->no_totals != NULL ? fact->place->no_totals :
-		!OidIsValid(fact->pk_index) || elsewhere->leaves(fact->relid) != NIL ? "Some of its rows are on other servers." : NULL;
+		!OidIsValid(fact->layout.pk_index) || elsewhere->leaves(fact->relid) != NIL ? "Some of its rows are on other servers." : NULL;
 
 	if (why != NULL)
 		ereport(ERROR,
@@ -193,9 +193,9 @@ check_totals(IndexDef *def, FactDef *fact, List *summed)
 				 errmsg("totals cannot be kept of table \"%s\"", fact->name),
 				 errdetail("%s", why),
 				 errhint("Keep totals on each of the servers, and add them up.")));
-	for (int i = 0; i < def->nkeys; i++)
+	for (int i = 0; i < def->spec.nkeys; i++)
 	{
-		Field	   *field = &def->fields[i];
+		Field	   *field = &def->spec.fields[i];
 
 		if (field->is_hint || !is_image_equal(field->type, field->typmod, field->collation))
 			ereport(ERROR,
@@ -207,7 +207,7 @@ check_totals(IndexDef *def, FactDef *fact, List *summed)
 	}
 	foreach_int(i, summed)
 	{
-		Field	   *field = &def->fields[def->nkeys + i];
+		Field	   *field = &def->spec.fields[def->spec.nkeys + i];
 
 		if (!OidIsValid(sum_type(field->type, field->typmod)))
 			ereport(ERROR,
@@ -243,9 +243,9 @@ is_image_equal(Oid type, int32 typmod, Oid collation)
 bool
 complete_totals_columns(IndexDef *def, TupleDesc desc, AttrNumber *live, int nlive)
 {
-	int			expected = def->nkeys + 1;
+	int			expected = def->spec.nkeys + 1;
 
-	for (int i = 0; i < def->nincludes; i++)
+	for (int i = 0; i < def->spec.nincludes; i++)
 		expected += SUM_ATTNO(def, i) != 0 ? 2 : 1;
 	if (nlive < expected)
 		return false;
@@ -254,33 +254,33 @@ complete_totals_columns(IndexDef *def, TupleDesc desc, AttrNumber *live, int nli
 		Form_pg_attribute att = TupleDescAttr(desc, live[i] - 1);
 
 		/* Entries have NULL in columns that a user has added. */
-		if (att->attnotnull && (i < def->nkeys || i >= expected))
+		if (att->attnotnull && (i < def->spec.nkeys || i >= expected))
 			return false;
 	}
-	for (int i = 0; i < def->nkeys; i++)
+	for (int i = 0; i < def->spec.nkeys; i++)
 	{
-		Field	   *field = &def->fields[i];
+		Field	   *field = &def->spec.fields[i];
 
-		def->ident[i] = field->attno = live[field->attno - 1];
+		def->layout.ident[i] = field->attno = live[field->attno - 1];
 		if (TupleDescAttr(desc, field->attno - 1)->atttypid != field->type ||
 			TupleDescAttr(desc, field->attno - 1)->atttypmod != field->typmod)
 			return false;
 	}
-	def->rows_attno = live[def->rows_attno - 1];
-	if (TupleDescAttr(desc, def->rows_attno - 1)->atttypid != INT8OID)
+	def->layout.rows_attno = live[def->layout.rows_attno - 1];
+	if (TupleDescAttr(desc, def->layout.rows_attno - 1)->atttypid != INT8OID)
 		return false;
-	for (int i = 0; i < def->nincludes; i++)
+	for (int i = 0; i < def->spec.nincludes; i++)
 	{
-		Field	   *field = &def->fields[def->nkeys + i];
+		Field	   *field = &def->spec.fields[def->spec.nkeys + i];
 		bool		summed = SUM_ATTNO(def, i) != 0;
 
 		field->attno = live[field->attno - 1];
-		def->count_attno[i] = live[def->count_attno[i] - 1];
-		if (TupleDescAttr(desc, def->count_attno[i] - 1)->atttypid != INT8OID ||
+		def->layout.count_attno[i] = live[def->layout.count_attno[i] - 1];
+		if (TupleDescAttr(desc, def->layout.count_attno[i] - 1)->atttypid != INT8OID ||
 			(summed && TupleDescAttr(desc, field->attno - 1)->atttypid != sum_type(field->type, field->typmod)))
 			return false;
 	}
-	def->desc = CreateTupleDescCopy(desc);
+	def->layout.desc = CreateTupleDescCopy(desc);
 	return true;
 }
 
@@ -290,10 +290,10 @@ added_columns(IndexDef *def, AttrNumber *attnos)
 {
 	int			n = 0;
 
-	attnos[n++] = def->rows_attno;
-	for (int i = 0; i < def->nincludes; i++)
+	attnos[n++] = def->layout.rows_attno;
+	for (int i = 0; i < def->spec.nincludes; i++)
 	{
-		attnos[n++] = def->count_attno[i];
+		attnos[n++] = def->layout.count_attno[i];
 		if (SUM_ATTNO(def, i) != 0)
 			attnos[n++] = SUM_ATTNO(def, i);
 	}
@@ -304,24 +304,24 @@ added_columns(IndexDef *def, AttrNumber *attnos)
 bool
 complete_totals_index(IndexDef *def, Relation rel)
 {
-	foreach_oid(index_oid, def->nkeys == 0 ? NIL : RelationGetIndexList(rel))
+	foreach_oid(index_oid, def->spec.nkeys == 0 ? NIL : RelationGetIndexList(rel))
 	{
 		Relation	index = index_open(index_oid, AccessShareLock);
 		Form_pg_index form = index->rd_index;
-		bool		fits = form->indisvalid && !form->indisunique && form->indnatts == def->nkeys &&
+		bool		fits = form->indisvalid && !form->indisunique && form->indnatts == def->spec.nkeys &&
 			index->rd_rel->relam == BTREE_AM_OID && heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL);
 
-		for (int i = 0; fits && i < def->nkeys; i++)
+		for (int i = 0; fits && i < def->spec.nkeys; i++)
 		{
-			Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), def->ident[i] - 1);
+			Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), def->layout.ident[i] - 1);
 
-			fits = form->indkey.values[i] == def->ident[i] && index->rd_indcollation[i] == att->attcollation &&
+			fits = form->indkey.values[i] == def->layout.ident[i] && index->rd_indcollation[i] == att->attcollation &&
 				index->rd_indoption[i] == 0 && orders_by_default(index, i, att->atttypid);
 		}
 		if (fits)
 		{
-			def->primary_index = RelationGetRelid(index);
-			def->primary_info = BuildIndexInfo(index);
+			def->layout.primary_index = RelationGetRelid(index);
+			def->layout.primary_info = BuildIndexInfo(index);
 		}
 		index_close(index, AccessShareLock);
 	}
@@ -332,6 +332,6 @@ complete_totals_index(IndexDef *def, Relation rel)
 void
 make_totals_index(IndexDef *def, const char *tablespace)
 {
-	if (def->nkeys > 0)
-		(void) make_index(def->relid, NULL, column_names(def->relid, def->ident, def->nkeys), def->nkeys, tablespace, NULL);
+	if (def->spec.nkeys > 0)
+		(void) make_index(def->relid, NULL, column_names(def->relid, def->layout.ident, def->spec.nkeys), def->spec.nkeys, tablespace, NULL);
 }

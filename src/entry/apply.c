@@ -61,14 +61,14 @@ apply_ops(IndexDef *def, OpList *list, bool keep)
 {
 	Relation	rel;
 
-	if (def->covering && list->widest > def->max_covered_bytes)
+	if (def->layout.covering && list->widest > def->layout.max_covered_bytes)
 		uncover_key_for_ops(def, list);
 	else if (!keep && is_straight(def, list) && sort_and_mark_ops(def, list) && apply_straight(def, list))
 		return true;
 	rel = try_relation_open(def->relid, NoLock);	/* locked by the caller */
 	if (rel == NULL)
 		return false;
-	if (def->parts != NULL)
+	if (def->layout.parts != NULL)
 		apply_to_partitions(def, rel, list, keep);
 	else
 		apply_to_table(def, rel, list, keep);
@@ -96,7 +96,7 @@ apply_to_partitions(IndexDef *def, Relation rel, OpList *list, bool keep)
 	for (int i = 0; i < list->n; i++)
 	{
 		bool		isnull;
-		Datum		value = heap_getattr(list->ops[i].tuple, key->partattrs[0], def->desc, &isnull);
+		Datum		value = heap_getattr(list->ops[i].tuple, key->partattrs[0], def->layout.desc, &isnull);
 
 		target[i] = partitions->nparts == 0 ? -1 : partition_of(key, partitions, &value, &isnull);
 
@@ -155,7 +155,7 @@ apply_to_table(IndexDef *def, Relation rel, OpList *list, bool keep)
 
 	BEGIN_WRITER(&writer, def, rel);
 	{
-		if (def->is_unique || writer.users_code)
+		if (def->spec.is_unique || writer.users_code)
 		{
 			PG_TRY();
 			{
@@ -187,11 +187,11 @@ apply_op_list(Writer *w, OpList *list, bool keep)
 	 * it is being built: the drain that does so does not know the order of
 	 * the changes, and only the outcome counts.
 	 */
-	in_order = def->is_unique && list->deletes && !def->async;
+	in_order = def->spec.is_unique && list->deletes && !def->spec.async;
 	new_command(w);
 	if (!in_order)
 	{
-		if (list->deletes && def->async && !keep)
+		if (list->deletes && def->spec.async && !keep)
 			delete_in_known_places(w, list);
 		(void) sort_and_mark_ops(def, list);
 	}
@@ -222,7 +222,7 @@ apply_op_list(Writer *w, OpList *list, bool keep)
 		 * What is sorted by identity is in about the order of the primary
 		 * key.
 		 */
-		w->walks = list->n >= MIN_WALK && def->nsearch == def->nident;
+		w->walks = list->n >= MIN_WALK && def->layout.nsearch == def->layout.nident;
 
 		/*
 		 * Deletions come before insertions: a user's unique index on the
@@ -291,22 +291,22 @@ delete_in_known_places(Writer *w, OpList *list)
 static inline int
 compare_ops(const Op *a, const Op *b, IndexDef *def)
 {
-	SortSupport sort = def->write_sort;
+	SortSupport sort = def->layout.write_sort;
 	bool		a_null;
 	bool		b_null;
 	int			c;
 
 	if (a->first_null || b->first_null)
 		c = a->first_null - b->first_null;
-	else if (def->brief_text)
+	else if (def->layout.brief_text)
 	{
 		if (a->abbreviated != b->abbreviated)
 			return a->abbreviated < b->abbreviated ? -1 : 1;
 		if (a->first != b->first)
 			return a->first < b->first ? -1 : 1;
 		c = !a->long_first && !b->long_first ? 0 :
-			ApplySortAbbrevFullComparator(heap_getattr(a->tuple, def->ident[0], def->desc, &a_null), false,
-										  heap_getattr(b->tuple, def->ident[0], def->desc, &b_null), false,
+			ApplySortAbbrevFullComparator(heap_getattr(a->tuple, def->layout.ident[0], def->layout.desc, &a_null), false,
+										  heap_getattr(b->tuple, def->layout.ident[0], def->layout.desc, &b_null), false,
 										  &sort[0]);
 	}
 	else
@@ -315,13 +315,13 @@ compare_ops(const Op *a, const Op *b, IndexDef *def)
 		if (c == 0 && sort[0].abbrev_converter != NULL)
 			c = ApplySortAbbrevFullComparator(a->first, false, b->first, false, &sort[0]);
 	}
-	if (c != 0 || def->nident == 1)
+	if (c != 0 || def->layout.nident == 1)
 		return c;
 	c = ApplySortComparator(a->second, a->second_null, b->second, b->second_null, &sort[1]);
-	for (int i = 2; c == 0 && i < def->nident; i++)
+	for (int i = 2; c == 0 && i < def->layout.nident; i++)
 	{
-		Datum		a_value = heap_getattr(a->tuple, def->ident[i], def->desc, &a_null);
-		Datum		b_value = heap_getattr(b->tuple, def->ident[i], def->desc, &b_null);
+		Datum		a_value = heap_getattr(a->tuple, def->layout.ident[i], def->layout.desc, &a_null);
+		Datum		b_value = heap_getattr(b->tuple, def->layout.ident[i], def->layout.desc, &b_null);
 
 		c = ApplySortComparator(a_value, a_null, b_value, b_null, &sort[i]);
 	}

@@ -53,7 +53,7 @@ block_scan_begin(BlockScan *scan, FactDef *def, Relation rel, Snapshot snapshot,
 	scan->percent = percent;
 	scan->seed = seed;
 	scan->def = def;
-	scan->row = def != NULL && def->leaves != NULL ? MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual) : NULL;
+	scan->row = def != NULL && def->run.leaves != NULL ? MakeSingleTupleTableSlot(def->layout.desc, &TTSOpsVirtual) : NULL;
 }
 
 /* block_scan_begin_in: begins to read all blocks of these tables of an index table, which are locked */
@@ -279,9 +279,9 @@ is_chosen(BlockScan *scan)
 	FactDef    *def = scan->def;
 	uint32		hash = scan->seed;
 
-	for (int i = 0; i < def->npk; i++)
+	for (int i = 0; i < def->layout.npk; i++)
 	{
-		Form_pg_attribute att = TupleDescAttr(def->desc, def->pk_attno[i] - 1);
+		Form_pg_attribute att = TupleDescAttr(def->layout.desc, def->layout.pk_attno[i] - 1);
 		bool		isnull;
 		Datum		value = slot_getattr(scan->slot, att->attnum, &isnull);
 

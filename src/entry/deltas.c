@@ -92,10 +92,10 @@ hash_key(IndexDef *def, Delta *delta)
 {
 	uint32		hash = 0;
 
-	for (int i = 0; i < def->nkeys; i++)
+	for (int i = 0; i < def->spec.nkeys; i++)
 	{
-		int			at = def->fields[i].attno - 1;
-		Form_pg_attribute att = TupleDescAttr(def->desc, at);
+		int			at = def->spec.fields[i].attno - 1;
+		Form_pg_attribute att = TupleDescAttr(def->layout.desc, at);
 
 		hash = hash_combine(hash, delta->isnull[at] ? 0 :
 							datum_image_hash(delta->values[at], att->attbyval, att->attlen));
@@ -106,10 +106,10 @@ hash_key(IndexDef *def, Delta *delta)
 static bool
 same_key(IndexDef *def, Delta *a, Delta *b)
 {
-	for (int i = 0; i < def->nkeys; i++)
+	for (int i = 0; i < def->spec.nkeys; i++)
 	{
-		int			at = def->fields[i].attno - 1;
-		Form_pg_attribute att = TupleDescAttr(def->desc, at);
+		int			at = def->spec.fields[i].attno - 1;
+		Form_pg_attribute att = TupleDescAttr(def->layout.desc, at);
 
 		if (a->isnull[at] != b->isnull[at] ||
 			(!a->isnull[at] && !datum_image_eq(a->values[at], b->values[at], att->attbyval, att->attlen)))
@@ -128,7 +128,7 @@ deltas_begin(IndexDef *def, MemoryContext cxt)
 	deltas->cxt = cxt;
 	deltas->groups = deltas_create(cxt, 8, def);
 	deltas->at = MemoryContextAlloc(cxt, sizeof(deltas_iterator));
-	deltas->added = MemoryContextAlloc(cxt, sizeof(AttrNumber) * def->desc->natts);
+	deltas->added = MemoryContextAlloc(cxt, sizeof(AttrNumber) * def->layout.desc->natts);
 	deltas->nadded = added_columns(def, deltas->added);
 	return deltas;
 }
@@ -139,7 +139,7 @@ deltas_add(Deltas *deltas, Datum *values, bool *isnull, int sign)
 {
 	IndexDef   *def = deltas->def;
 	Delta		key = {values, isnull};
-	int			natts = def->desc->natts;
+	int			natts = def->layout.desc->natts;
 	bool		found;
 	DeltaGroup *group = deltas_insert(deltas->groups, key, &found);
 	MemoryContext old = MemoryContextSwitchTo(deltas->cxt);
@@ -150,10 +150,10 @@ deltas_add(Deltas *deltas, Datum *values, bool *isnull, int sign)
 		group->delta.isnull = palloc(sizeof(bool) * natts);
 		memset(group->delta.isnull, true, sizeof(bool) * natts);
 		deltas->bytes += sizeof(DeltaGroup) * 2 + (sizeof(Datum) + sizeof(bool)) * natts;
-		for (int i = 0; i < def->nkeys; i++)
+		for (int i = 0; i < def->spec.nkeys; i++)
 		{
-			int			at = def->fields[i].attno - 1;
-			Form_pg_attribute att = TupleDescAttr(def->desc, at);
+			int			at = def->spec.fields[i].attno - 1;
+			Form_pg_attribute att = TupleDescAttr(def->layout.desc, at);
 
 			group->delta.isnull[at] = isnull[at];
 			if (isnull[at])
@@ -175,7 +175,7 @@ add(Deltas *deltas, DeltaGroup *group, AttrNumber attno, Datum *values, int sign
 	bool		is_new = group->delta.isnull[attno - 1];
 
 	group->delta.isnull[attno - 1] = false;
-	if (TupleDescAttr(deltas->def->desc, attno - 1)->atttypid == INT8OID)
+	if (TupleDescAttr(deltas->def->layout.desc, attno - 1)->atttypid == INT8OID)
 		*to = DirectFunctionCall2(sign > 0 ? int8pl : int8mi, is_new ? Int64GetDatum(0) : *to, values[attno - 1]);
 	else
 	{
@@ -189,7 +189,7 @@ add(Deltas *deltas, DeltaGroup *group, AttrNumber attno, Datum *values, int sign
 static bool
 is_zero(IndexDef *def, Datum *values, AttrNumber attno)
 {
-	return TupleDescAttr(def->desc, attno - 1)->atttypid == INT8OID ? DatumGetInt64(values[attno - 1]) == 0 :
+	return TupleDescAttr(def->layout.desc, attno - 1)->atttypid == INT8OID ? DatumGetInt64(values[attno - 1]) == 0 :
 		DatumGetBool(DirectFunctionCall2(numeric_eq, values[attno - 1], NumericGetDatum(int64_to_numeric(0))));
 }
 
@@ -199,7 +199,7 @@ add_delta(Deltas *deltas, RowDelta *delta, bool insert)
 {
 	for (int i = 0; i < delta->n; i++)
 	{
-		if (deltas->def->multi)
+		if (deltas->def->spec.multi)
 			set_element(deltas->def, delta, delta->elements[i]);
 		deltas_add(deltas, delta->values, delta->isnull, insert ? 1 : -1);
 	}
@@ -467,7 +467,7 @@ static int64
 fold_entries(Deltas *deltas, Relation rel, Snapshot snapshot, int64 limit)
 {
 	IndexDef   *def = deltas->def;
-	Relation	index = OidIsValid(def->primary_index) ? index_open(def->primary_index, AccessShareLock) : NULL;
+	Relation	index = OidIsValid(def->layout.primary_index) ? index_open(def->layout.primary_index, AccessShareLock) : NULL;
 	IndexScanDesc in_order = index == NULL ? NULL : index_beginscan_compat(rel, index, snapshot, 0);
 	TableScanDesc scan = index != NULL ? NULL : table_beginscan_compat(rel, snapshot);
 	TupleTableSlot *slot = table_slot_create(rel, NULL);
@@ -494,7 +494,7 @@ fold_entries(Deltas *deltas, Relation rel, Snapshot snapshot, int64 limit)
 			 * A group of one entry is as it should be, unless no row is in
 			 * it.
 			 */
-			if (in_group == 1 && DatumGetInt64(first->tts_values[def->rows_attno - 1]) == 0)
+			if (in_group == 1 && DatumGetInt64(first->tts_values[def->layout.rows_attno - 1]) == 0)
 			{
 				fold_entry(deltas, rel, first, &first_tid);
 				n++;

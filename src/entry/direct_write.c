@@ -61,7 +61,7 @@ is_straight(IndexDef *def, OpList *list)
 #ifdef INDEXTABLE_GENERAL_PATH
 	return false;
 #endif
-	if (list->n > MAX_OPS || def->is_unique || def->async || def->parts != NULL || def->fact->stale)
+	if (list->n > MAX_OPS || def->spec.is_unique || def->spec.async || def->layout.parts != NULL || def->fact->run.stale)
 		return false;
 	for (int i = 0; i < list->n; i++)
 	{
@@ -118,16 +118,16 @@ open_straight(Straight *s, IndexDef *def)
 		return false;
 	Assert(CheckRelationLockedByMe(rel, RowExclusiveLock, true));
 	if (rel->rd_tableam != GetHeapamTableAmRoutine() || !rel->rd_indexvalid ||
-		list_length(rel->rd_indexlist) != 1 || linitial_oid(rel->rd_indexlist) != def->primary_index)
+		list_length(rel->rd_indexlist) != 1 || linitial_oid(rel->rd_indexlist) != def->layout.primary_index)
 	{
 		RelationClose(rel);
 		return false;
 	}
-	(void) lock_once(def->primary_index, RowExclusiveLock, &def->index_locked);
-	index = RelationIdGetRelation(def->primary_index);
-	if (index == NULL || def->fact->stale ||
-		!(def->sparse ? index->rd_index->indisprimary : index->rd_index->indnullsnotdistinct) ||
-		!index->rd_index->indisready || index->rd_index->indnkeyatts != def->nident)
+	(void) lock_once(def->layout.primary_index, RowExclusiveLock, &def->run.index_locked);
+	index = RelationIdGetRelation(def->layout.primary_index);
+	if (index == NULL || def->fact->run.stale ||
+		!(def->spec.sparse ? index->rd_index->indisprimary : index->rd_index->indnullsnotdistinct) ||
+		!index->rd_index->indisready || index->rd_index->indnkeyatts != def->layout.nident)
 	{
 		/* The lock has brought news. */
 		if (index != NULL)
@@ -161,7 +161,7 @@ close_straight(Straight *s)
 static void
 insert_straight(Straight *s, Op *op)
 {
-	IndexInfo  *info = s->def->primary_info;
+	IndexInfo  *info = s->def->layout.primary_info;
 	HeapTuple	tuple = op->tuple;
 	Datum		values[INDEX_MAX_KEYS];
 	bool		isnull[INDEX_MAX_KEYS];
@@ -215,18 +215,18 @@ find_place(Straight *s, Op *op, ItemPointer tid)
 	ScanKeyData keys[INDEX_MAX_KEYS];
 	bool		found = false;
 
-	memcpy(keys, def->search_keys, sizeof(ScanKeyData) * def->nsearch);
-	for (int i = 0; i < def->nsearch; i++)
+	memcpy(keys, def->layout.search_keys, sizeof(ScanKeyData) * def->layout.nsearch);
+	for (int i = 0; i < def->layout.nsearch; i++)
 	{
 		bool		isnull;
-		Datum		value = op_value(def, op, def->ident[i], &isnull);
+		Datum		value = op_value(def, op, def->layout.ident[i], &isnull);
 
 		set_search_key(&keys[i], value, isnull);
 	}
 	if (s->scan == NULL)
-		s->scan = index_beginscan_compat(s->rel, s->index, SnapshotSelf, def->nsearch);
+		s->scan = index_beginscan_compat(s->rel, s->index, SnapshotSelf, def->layout.nsearch);
 	stop_counting(s->index);
-	index_rescan(s->scan, keys, def->nsearch, NULL, 0);
+	index_rescan(s->scan, keys, def->layout.nsearch, NULL, 0);
 	while (!found && index_getnext_tid(s->scan, ForwardScanDirection) != NULL)
 	{
 		BlockNumber block = ItemPointerGetBlockNumber(&s->scan->xs_heaptid);

@@ -50,9 +50,9 @@ factrow_init(FactRow *row, FactDef *fact, TupleTableSlot *slot)
 	row->fact = fact;
 	row->slot = slot;
 	row->rejection = NULL;
-	row->docs = fact->ndocs <= 1 ? &row->only : palloc(sizeof(Document) * fact->ndocs);
-	memset(row->docs, 0, sizeof(Document) * fact->ndocs);
-	slot_getsomeattrs(slot, fact->max_attno);
+	row->docs = fact->layout.ndocs <= 1 ? &row->only : palloc(sizeof(Document) * fact->layout.ndocs);
+	memset(row->docs, 0, sizeof(Document) * fact->layout.ndocs);
+	slot_getsomeattrs(slot, fact->layout.max_attno);
 }
 
 /*
@@ -158,7 +158,7 @@ static bool
 load_document(FactRow *row, int docno)
 {
 	FactDef    *fact = row->fact;
-	AttrNumber	attno = fact->doc_attno[docno];
+	AttrNumber	attno = fact->layout.doc_attno[docno];
 	Document   *doc = &row->docs[docno];
 	struct varlena *stored;
 
@@ -168,13 +168,13 @@ load_document(FactRow *row, int docno)
 		return true;
 
 	stored = (struct varlena *) DatumGetPointer(row->slot->tts_values[attno - 1]);
-	if (fact->slice[docno] == 0)
-		fact->slice[docno] = FIRST_SLICE;
-	if (fact->slice[docno] > 0 &&
+	if (fact->run.slice[docno] == 0)
+		fact->run.slice[docno] = FIRST_SLICE;
+	if (fact->run.slice[docno] > 0 &&
 		(VARATT_IS_EXTERNAL_ONDISK(stored) || VARATT_IS_COMPRESSED(stored)) &&
-		toast_raw_datum_size(PointerGetDatum(stored)) > 2 * (Size) fact->slice[docno])
+		toast_raw_datum_size(PointerGetDatum(stored)) > 2 * (Size) fact->run.slice[docno])
 	{
-		doc->json = (Jsonb *) detoast_attr_slice(stored, 0, fact->slice[docno]);
+		doc->json = (Jsonb *) detoast_attr_slice(stored, 0, fact->run.slice[docno]);
 		doc->end = (char *) doc->json + VARSIZE(doc->json);
 	}
 	else
@@ -196,8 +196,8 @@ load_whole_document(FactRow *row, int docno)
 	FactDef    *fact = row->fact;
 	Document   *doc = &row->docs[docno];
 
-	fact->slice[docno] = fact->slice[docno] < LAST_SLICE ? fact->slice[docno] * 2 : -1;
-	doc->json = DatumGetJsonbP(row->slot->tts_values[fact->doc_attno[docno] - 1]);
+	fact->run.slice[docno] = fact->run.slice[docno] < LAST_SLICE ? fact->run.slice[docno] * 2 : -1;
+	doc->json = DatumGetJsonbP(row->slot->tts_values[fact->layout.doc_attno[docno] - 1]);
 	doc->end = NULL;
 }
 

@@ -46,7 +46,7 @@ void
 entries_init(Entries *entries, IndexDef *def)
 {
 	memset(entries, 0, sizeof(Entries));
-	entries->natts = def->desc->natts;
+	entries->natts = def->layout.desc->natts;
 }
 
 /*
@@ -103,10 +103,10 @@ store_entry(TupleTableSlot *slot, Datum *values, bool *isnull)
 int
 compare_identity(IndexDef *def, Datum *a, bool *anull, Datum *b, bool *bnull)
 {
-	for (int i = 0; i < def->nident; i++)
+	for (int i = 0; i < def->layout.nident; i++)
 	{
-		int			column = def->ident[i] - 1;
-		int			c = ApplySortComparator(a[column], anull[column], b[column], bnull[column], &def->ident_sort[i]);
+		int			column = def->layout.ident[i] - 1;
+		int			c = ApplySortComparator(a[column], anull[column], b[column], bnull[column], &def->layout.ident_sort[i]);
 
 		if (c != 0)
 			return c;
@@ -123,11 +123,11 @@ compare_identity(IndexDef *def, Datum *a, bool *anull, Datum *b, bool *bnull)
 bool
 entry_equal(IndexDef *def, Datum *a, bool *anull, Datum *b, bool *bnull)
 {
-	for (int i = 0; i < def->desc->natts; i++)
+	for (int i = 0; i < def->layout.desc->natts; i++)
 	{
-		Form_pg_attribute att = TupleDescAttr(def->desc, i);
+		Form_pg_attribute att = TupleDescAttr(def->layout.desc, i);
 
-		if (i + 1 == def->hint_attno ||
+		if (i + 1 == def->layout.hint_attno ||
 			same_bytes(a[i], anull[i], b[i], bnull[i], att->attlen, att->attbyval))
 			continue;
 		if (anull[i] || bnull[i] || !datum_image_eq(a[i], b[i], att->attbyval, att->attlen))
@@ -283,11 +283,11 @@ is_among(IndexDef *def, Entries *entries, int *at, Datum *entry, bool *isnull)
 bool
 entries_unchanged(IndexDef *def, FactRow *old, FactRow *new)
 {
-	if (def->filter != NULL || def->doc_attno != 0)
+	if (def->spec.filter != NULL || def->layout.doc_attno != 0)
 		return false;
-	for (int i = 0; i < def->nkeys + def->nincludes; i++)
+	for (int i = 0; i < def->spec.nkeys + def->spec.nincludes; i++)
 	{
-		Field	   *field = &def->fields[i];
+		Field	   *field = &def->spec.fields[i];
 		JsonbValue	a;
 		JsonbValue	b;
 		bool		a_there;
@@ -307,14 +307,14 @@ entries_unchanged(IndexDef *def, FactRow *old, FactRow *new)
 				return false;
 			continue;
 		}
-		a_there = document_value(old, def->docno, field->spec->steps, field->plain_steps, &a);
-		if (a_there && field->plain_steps == 1 && same_member(old, new, def->docno, &a))
+		a_there = document_value(old, def->spec.docno, field->spec->steps, field->plain_steps, &a);
+		if (a_there && field->plain_steps == 1 && same_member(old, new, def->spec.docno, &a))
 			continue;
-		b_there = document_value(new, def->docno, field->spec->steps, field->plain_steps, &b);
+		b_there = document_value(new, def->spec.docno, field->spec->steps, field->plain_steps, &b);
 		if (a_there != b_there || (a_there && !same_json(&a, &b)))
 			return false;
 		/* What is NULL in both may be within an array now, which is recorded. */
-		if (i < def->nkeys && (!b_there || b.type == jbvNull) && path_meets_array(field, new, def->docno))
+		if (i < def->spec.nkeys && (!b_there || b.type == jbvNull) && path_meets_array(field, new, def->spec.docno))
 			return false;
 	}
 	return true;
@@ -379,25 +379,25 @@ in_tuple(IndexDef *def, HeapTuple tuple, AttrNumber attno, Datum *values)
 {
 	bool		isnull;
 
-	return TupleDescAttr(def->desc, attno - 1)->attbyval ? values[attno - 1] :
-		heap_getattr(tuple, attno, def->desc, &isnull);
+	return TupleDescAttr(def->layout.desc, attno - 1)->attbyval ? values[attno - 1] :
+		heap_getattr(tuple, attno, def->layout.desc, &isnull);
 }
 
 /* op_value: returns the value of a column of the entry that an operation is about */
 Datum
 op_value(IndexDef *def, Op *op, AttrNumber attno, bool *isnull)
 {
-	if (attno == def->ident[0] && !def->brief_text)
+	if (attno == def->layout.ident[0] && !def->layout.brief_text)
 	{
 		*isnull = op->first_null;
 		return op->first;
 	}
-	if (def->nident > 1 && attno == def->ident[1])
+	if (def->layout.nident > 1 && attno == def->layout.ident[1])
 	{
 		*isnull = op->second_null;
 		return op->second;
 	}
-	return heap_getattr(op->tuple, attno, def->desc, isnull);
+	return heap_getattr(op->tuple, attno, def->layout.desc, isnull);
 }
 
 /* add_op: adds an operation on the entry with these values, and returns it */
@@ -414,19 +414,19 @@ add_op(IndexDef *def, OpList *list, OpKind kind, Datum *values, bool *isnull, Me
 	ItemPointerSetInvalid(&op->place.tid);
 	op->seq = list->n++;
 
-	if (kind == OP_DELETE && def->nident < def->desc->natts)
+	if (kind == OP_DELETE && def->layout.nident < def->layout.desc->natts)
 	{
 		/* The identity is enough to find the entry. */
-		bool	   *only = palloc(sizeof(bool) * def->desc->natts);
+		bool	   *only = palloc(sizeof(bool) * def->layout.desc->natts);
 
-		memset(only, true, sizeof(bool) * def->desc->natts);
-		for (int i = 0; i < def->nident; i++)
-			only[def->ident[i] - 1] = isnull[def->ident[i] - 1];
-		op->tuple = heap_form_tuple(def->desc, values, only);
+		memset(only, true, sizeof(bool) * def->layout.desc->natts);
+		for (int i = 0; i < def->layout.nident; i++)
+			only[def->layout.ident[i] - 1] = isnull[def->layout.ident[i] - 1];
+		op->tuple = heap_form_tuple(def->layout.desc, values, only);
 		pfree(only);
 	}
 	else
-		op->tuple = heap_form_tuple(def->desc, values, isnull);
+		op->tuple = heap_form_tuple(def->layout.desc, values, isnull);
 	prepare_to_sort(def, op, values, isnull);
 
 	list->bytes += op->tuple->t_len + sizeof(HeapTupleData) + sizeof(Op);
@@ -442,12 +442,12 @@ add_op(IndexDef *def, OpList *list, OpKind kind, Datum *values, bool *isnull, Me
 Op
 copy_op(IndexDef *def, const Op *op)
 {
-	Datum	   *values = palloc(sizeof(Datum) * def->desc->natts);
-	bool	   *isnull = palloc(sizeof(bool) * def->desc->natts);
+	Datum	   *values = palloc(sizeof(Datum) * def->layout.desc->natts);
+	bool	   *isnull = palloc(sizeof(bool) * def->layout.desc->natts);
 	Op			result = *op;
 
 	result.tuple = heap_copytuple(op->tuple);
-	heap_deform_tuple(result.tuple, def->desc, values, isnull);
+	heap_deform_tuple(result.tuple, def->layout.desc, values, isnull);
 	prepare_to_sort(def, &result, values, isnull);
 	pfree(values);
 	pfree(isnull);
@@ -466,29 +466,29 @@ static void
 prepare_to_sort(IndexDef *def, Op *op, Datum *values, bool *isnull)
 {
 	op->long_first = false;
-	op->first_null = isnull[def->ident[0] - 1];
-	op->second_null = def->nident > 1 && isnull[def->ident[1] - 1];
+	op->first_null = isnull[def->layout.ident[0] - 1];
+	op->second_null = def->layout.nident > 1 && isnull[def->layout.ident[1] - 1];
 	if (op->first_null)
 		op->abbreviated = op->first = 0;
-	else if (def->brief_text)
+	else if (def->layout.brief_text)
 	{
-		text	   *value = DatumGetTextPP(values[def->ident[0] - 1]);
+		text	   *value = DatumGetTextPP(values[def->layout.ident[0] - 1]);
 		Size		len = VARSIZE_ANY_EXHDR(value);
 
 		op->abbreviated = leading_bytes(VARDATA_ANY(value), len);
 		op->first = len <= sizeof(Datum) ? 0 :
 			leading_bytes(VARDATA_ANY(value) + sizeof(Datum), len - sizeof(Datum));
 		op->long_first = len > 2 * sizeof(Datum);
-		if (PointerGetDatum(value) != values[def->ident[0] - 1])
+		if (PointerGetDatum(value) != values[def->layout.ident[0] - 1])
 			pfree(value);
 	}
 	else
 	{
-		op->first = in_tuple(def, op->tuple, def->ident[0], values);
-		op->abbreviated = def->write_sort[0].abbrev_converter == NULL ? op->first :
-			def->write_sort[0].abbrev_converter(op->first, &def->write_sort[0]);
+		op->first = in_tuple(def, op->tuple, def->layout.ident[0], values);
+		op->abbreviated = def->layout.write_sort[0].abbrev_converter == NULL ? op->first :
+			def->layout.write_sort[0].abbrev_converter(op->first, &def->layout.write_sort[0]);
 	}
-	op->second = def->nident > 1 && !op->second_null ? in_tuple(def, op->tuple, def->ident[1], values) : 0;
+	op->second = def->layout.nident > 1 && !op->second_null ? in_tuple(def, op->tuple, def->layout.ident[1], values) : 0;
 }
 
 /* leading_bytes: returns a number that compares as the first of len bytes of a text do, which has no zeros */

@@ -26,8 +26,8 @@ key_of_entry(IndexDef *def, TupleTableSlot *entry, Datum *key)
 {
 	bool		isnull;
 
-	for (int i = 0; i < def->fact->npk; i++)
-		key[i] = slot_getattr(entry, def->pk_attno[i], &isnull);
+	for (int i = 0; i < def->fact->layout.npk; i++)
+		key[i] = slot_getattr(entry, def->layout.pk_attno[i], &isnull);
 }
 
 /* sort_key_values: sorts n keys of ncolumns columns, and removes duplicates; returns the number of keys that are left */

@@ -65,7 +65,7 @@ entry_scan_begin(EntryScan *scan, IndexDef *def, Relation index_table, Snapshot 
 	scan->nkeys = nkeys;
 	scan->cxt = CurrentMemoryContext;
 	scan->only.rel = index_table;
-	if (def->parts != NULL)
+	if (def->layout.parts != NULL)
 		scan->partition_scans = hash_by_oid("partitions read", 16, sizeof(PartitionScan), CurrentMemoryContext);
 }
 
@@ -199,9 +199,9 @@ entry_scan_end(EntryScan *scan)
 void
 probe_begin(EntryScan *scan, IndexDef *def, Relation index_table, Snapshot snapshot)
 {
-	entry_scan_begin(scan, def, index_table, snapshot, false, def->nsearch);
-	scan->keys = palloc(sizeof(ScanKeyData) * def->nsearch);
-	memcpy(scan->keys, def->search_keys, sizeof(ScanKeyData) * def->nsearch);
+	entry_scan_begin(scan, def, index_table, snapshot, false, def->layout.nsearch);
+	scan->keys = palloc(sizeof(ScanKeyData) * def->layout.nsearch);
+	memcpy(scan->keys, def->layout.search_keys, sizeof(ScanKeyData) * def->layout.nsearch);
 }
 
 /* probe_entry: returns the entry that has the same identity as the given one, or NULL if there is none */
@@ -211,8 +211,8 @@ probe_entry(EntryScan *scan, Datum *values, bool *isnull)
 	IndexDef   *def = scan->def;
 	TupleTableSlot *entry;
 
-	for (int i = 0; i < def->nsearch; i++)
-		set_search_key(&scan->keys[i], values[def->ident[i] - 1], isnull[def->ident[i] - 1]);
+	for (int i = 0; i < def->layout.nsearch; i++)
+		set_search_key(&scan->keys[i], values[def->layout.ident[i] - 1], isnull[def->layout.ident[i] - 1]);
 	entry_scan_start(scan, scan->keys);
 	while ((entry = entry_scan_next(scan)) != NULL)
 	{
@@ -243,7 +243,7 @@ find_partition_key(EntryScan *scan)
 	{
 		ScanKey		key = &scan->keys[i];
 
-		if (key->sk_attno != scan->def->part_field + 1)
+		if (key->sk_attno != scan->def->spec.part_field + 1)
 			continue;
 		if ((key->sk_flags & SK_SEARCHNULL) != 0 ||
 			(key->sk_flags == 0 && key->sk_strategy == BTEqualStrategyNumber &&
@@ -312,14 +312,14 @@ open_partition_scan(EntryScan *scan, PartitionScan *partition_scan)
 	KeySearch  *search = &partition_scan->search;
 	Oid			index;
 
-	if (def->parts != NULL)
+	if (def->layout.parts != NULL)
 	{
 		IndexPartition *partition = find_index_partition(def, partition_scan->rel);
 
 		index = scan->by_row ? partition->row_index : partition->primary_index;
 	}
 	else
-		index = scan->by_row ? def->row_index : def->primary_index;
+		index = scan->by_row ? def->layout.row_index : def->layout.primary_index;
 	key_search_begin(search, partition_scan->rel, index_open(index, AccessShareLock), scan->snapshot, scan->nkeys);
 	search->unpruned = !scan->counted;
 
@@ -329,12 +329,12 @@ open_partition_scan(EntryScan *scan, PartitionScan *partition_scan)
 	 */
 	partition_scan->index_only = scan->index_only && IsMVCCSnapshot(scan->snapshot) &&
 		index_has_columns(search->index, scan->wanted) &&
-		(def->parts == NULL || search->index->rd_index->indnatts >= def->nident);
+		(def->layout.parts == NULL || search->index->rd_index->indnatts >= def->layout.nident);
 	partition_scan->stored = NULL;
 	if (partition_scan->index_only)
 	{
-		partition_scan->slot = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
-		memset(partition_scan->slot->tts_isnull, true, sizeof(bool) * def->desc->natts);
+		partition_scan->slot = MakeSingleTupleTableSlot(def->layout.desc, &TTSOpsVirtual);
+		memset(partition_scan->slot->tts_isnull, true, sizeof(bool) * def->layout.desc->natts);
 		partition_scan->in_place = has_first_columns(search->index);
 	}
 	else

@@ -57,7 +57,7 @@ passes_filter(IndexDef *def, TupleTableSlot *row)
 {
 	Datum		keep;
 
-	return def->filter == NULL || (expression_eval(def->filter, row, &keep) && DatumGetBool(keep));
+	return def->spec.filter == NULL || (expression_eval(def->spec.filter, row, &keep) && DatumGetBool(keep));
 }
 
 /*
@@ -101,22 +101,22 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 	 * Keys come first: if one is null in a sparse index table there is no
 	 * entry, whatever is wrong with the others.
 	 */
-	for (i = 0; i < def->nkeys; i++)
+	for (i = 0; i < def->spec.nkeys; i++)
 	{
-		Field	   *field = &def->fields[i];
+		Field	   *field = &def->spec.fields[i];
 		ValueResult result;
 
-		if (i == def->multi_field)
+		if (i == def->spec.multi_field)
 			result = collect_row_elements(def, row, &elements, &element_mismatch);
 		else
-			result = field_value(field, row, def->docno, true, &values[field->attno - 1], &mismatch);
+			result = field_value(field, row, def->spec.docno, true, &values[field->attno - 1], &mismatch);
 		isnull[field->attno - 1] = result == VALUE_NULL;
 		if (result == VALUE_NULL)
 		{
 			values[field->attno - 1] = (Datum) 0;
-			if (path_meets_array(field, row, def->docno))
+			if (path_meets_array(field, row, def->spec.docno))
 				mismatch.values |= PASSED_ARRAY_BIT;
-			if (def->sparse || i == def->multi_field)
+			if (def->spec.sparse || i == def->spec.multi_field)
 			{
 				entries->lacking = (mismatch.values & PASSED_ARRAY_BIT) |
 					(element_mismatch.values & (UNEVEN_BIT | CONTAINER_BIT | PASSED_ARRAY_BIT));
@@ -124,54 +124,54 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 			}
 		}
 	}
-	for (; i < def->nkeys + def->nincludes; i++)
+	for (; i < def->spec.nkeys + def->spec.nincludes; i++)
 	{
-		Field	   *field = &def->fields[i];
+		Field	   *field = &def->spec.fields[i];
 
 		isnull[field->attno - 1] =
-			field_value(field, row, def->docno, false, &values[field->attno - 1], &mismatch) == VALUE_NULL;
+			field_value(field, row, def->spec.docno, false, &values[field->attno - 1], &mismatch) == VALUE_NULL;
 	}
 
-	for (i = 0; i < fact->npk; i++)
+	for (i = 0; i < fact->layout.npk; i++)
 	{
-		Datum		stored = slot->tts_values[fact->pk_attno[i] - 1];
+		Datum		stored = slot->tts_values[fact->layout.pk_attno[i] - 1];
 
 		/*
 		 * A value that is sorted and put into an index must not be out of
 		 * line.
 		 */
-		values[def->pk_attno[i] - 1] =
-			TupleDescAttr(def->desc, def->pk_attno[i] - 1)->attlen == -1 ?
+		values[def->layout.pk_attno[i] - 1] =
+			TupleDescAttr(def->layout.desc, def->layout.pk_attno[i] - 1)->attlen == -1 ?
 			PointerGetDatum(PG_DETOAST_DATUM_PACKED(stored)) : stored;
-		isnull[def->pk_attno[i] - 1] = false;
+		isnull[def->layout.pk_attno[i] - 1] = false;
 	}
-	if (def->doc_attno != 0)
+	if (def->layout.doc_attno != 0)
 	{
 		/* The document is taken as it is stored, compressed or out of line. */
-		AttrNumber	attno = def->fact_document;
+		AttrNumber	attno = def->spec.fact_document;
 
-		values[def->doc_attno - 1] = slot->tts_values[attno - 1];
-		isnull[def->doc_attno - 1] = slot->tts_isnull[attno - 1];
+		values[def->layout.doc_attno - 1] = slot->tts_values[attno - 1];
+		isnull[def->layout.doc_attno - 1] = slot->tts_isnull[attno - 1];
 	}
 
 	if (mismatch.field != NULL)
 	{
-		if (report && !def->skip_mismatch)
+		if (report && !def->spec.skip_mismatch)
 			report_mismatch(def, row, &mismatch);
-		if (def->skip_mismatch)
+		if (def->spec.skip_mismatch)
 			entries->lacking = SKIPPED_BIT(def);
-		return report && def->skip_mismatch ? Max(elements.n + elements.mismatches, 1) : 0;
+		return report && def->spec.skip_mismatch ? Max(elements.n + elements.mismatches, 1) : 0;
 	}
 	if (elements.mismatches > 0)
 	{
-		if (report && !def->skip_mismatch)
+		if (report && !def->spec.skip_mismatch)
 			report_mismatch(def, row, &element_mismatch);
 		skipped = elements.mismatches;
 	}
 
-	if (def->multi)
+	if (def->spec.multi)
 	{
-		AttrNumber	attno = def->fields[def->multi_field].attno;
+		AttrNumber	attno = def->spec.fields[def->spec.multi_field].attno;
 
 		i = elements.n;
 		sort_elements(def, &elements);
@@ -186,7 +186,7 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 			if (key_fits(def, row, values, report, &skipped))
 				add_entry(entries, values, isnull);
 		}
-		if (elements.null && !def->sparse)
+		if (elements.null && !def->spec.sparse)
 		{
 			/* It comes last, as in the index table. */
 			values[attno - 1] = (Datum) 0;
@@ -202,10 +202,10 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 		entries->values = values;
 		entries->isnull = isnull;
 	}
-	if (def->skip_mismatch && skipped > 0)
+	if (def->spec.skip_mismatch && skipped > 0)
 		entries->lacking = SKIPPED_BIT(def);
 	entries->lacking |= mismatch.values | (element_mismatch.values & ~NO_STRING_BIT);
-	return report && def->skip_mismatch ? skipped : 0;
+	return report && def->spec.skip_mismatch ? skipped : 0;
 }
 
 /*
@@ -226,18 +226,18 @@ extract_delta(IndexDef *def, FactRow *row, bool report, RowDelta *delta)
 	memset(delta, 0, sizeof(RowDelta));
 	if (!passes_filter(def, row->slot))
 		return false;
-	delta->values = palloc0(sizeof(Datum) * def->desc->natts);
-	delta->isnull = palloc(sizeof(bool) * def->desc->natts);
-	memset(delta->isnull, true, sizeof(bool) * def->desc->natts);
+	delta->values = palloc0(sizeof(Datum) * def->layout.desc->natts);
+	delta->isnull = palloc(sizeof(bool) * def->layout.desc->natts);
+	memset(delta->isnull, true, sizeof(bool) * def->layout.desc->natts);
 	if (!extract_groups(def, row, report, delta))
 		return false;
 	extract_added(def, row, delta, &mismatch);
 	if (mismatch.field != NULL)
 	{
-		if (report && !def->skip_mismatch)
+		if (report && !def->spec.skip_mismatch)
 			report_mismatch(def, row, &mismatch);
 		delta->lacking |= SUM_LACKS_BIT(def);
-		delta->skipped += report && def->skip_mismatch;
+		delta->skipped += report && def->spec.skip_mismatch;
 	}
 	delta->lacking |= mismatch.values;
 	return true;
@@ -253,44 +253,44 @@ extract_groups(IndexDef *def, FactRow *row, bool report, RowDelta *delta)
 	int			skipped;
 	int			i;
 
-	for (i = 0; i < def->nkeys; i++)
+	for (i = 0; i < def->spec.nkeys; i++)
 	{
-		Field	   *field = &def->fields[i];
+		Field	   *field = &def->spec.fields[i];
 		Datum	   *value = &delta->values[field->attno - 1];
 
-		if (i == def->multi_field)
+		if (i == def->spec.multi_field)
 			(void) collect_row_elements(def, row, &elements, &element_mismatch);
-		else if (field_value(field, row, def->docno, true, value, &mismatch) == VALUE_OK)
+		else if (field_value(field, row, def->spec.docno, true, value, &mismatch) == VALUE_OK)
 			delta->isnull[field->attno - 1] = false;
-		else if (def->sparse && mismatch.field == NULL)
+		else if (def->spec.sparse && mismatch.field == NULL)
 			return false;
 		else
 			*value = (Datum) 0;
 	}
 	skipped = mismatch.field != NULL ? 1 : elements.mismatches;
-	if (skipped > 0 && report && !def->skip_mismatch)
+	if (skipped > 0 && report && !def->spec.skip_mismatch)
 		report_mismatch(def, row, mismatch.field != NULL ? &mismatch : &element_mismatch);
 	delta->lacking |= mismatch.values | element_mismatch.values;
 	i = elements.n;
-	if (def->multi)
+	if (def->spec.multi)
 		sort_elements(def, &elements);
 	if (i > elements.n)
 		delta->lacking |= UNEVEN_BIT;
-	for (i = 0; mismatch.field == NULL && i < (def->multi ? elements.n : 1); i++)
+	for (i = 0; mismatch.field == NULL && i < (def->spec.multi ? elements.n : 1); i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (def->multi)
+		if (def->spec.multi)
 			set_element(def, delta, elements.values[i]);
 		if (!key_fits(def, row, delta->values, report, &skipped))
 			continue;
-		if (def->multi)
+		if (def->spec.multi)
 			elements.values[delta->n] = elements.values[i];
 		delta->n++;
 	}
 	delta->elements = elements.values;
 	if (skipped > 0)
 		delta->lacking |= GROUP_LACKS_BIT(def);
-	if (report && def->skip_mismatch)
+	if (report && def->spec.skip_mismatch)
 		delta->skipped += skipped;
 	return delta->n > 0;
 }
@@ -299,7 +299,7 @@ extract_groups(IndexDef *def, FactRow *row, bool report, RowDelta *delta)
 void
 set_element(IndexDef *def, RowDelta *delta, Datum element)
 {
-	AttrNumber	attno = def->fields[def->multi_field].attno;
+	AttrNumber	attno = def->spec.fields[def->spec.multi_field].attno;
 
 	delta->values[attno - 1] = element;
 	delta->isnull[attno - 1] = false;
@@ -312,15 +312,15 @@ extract_added(IndexDef *def, FactRow *row, RowDelta *delta, RowMismatch *mismatc
 	Datum	   *values = delta->values;
 	bool	   *isnull = delta->isnull;
 
-	values[def->rows_attno - 1] = Int64GetDatum(1);
-	isnull[def->rows_attno - 1] = false;
-	for (int i = 0; i < def->nincludes; i++)
+	values[def->layout.rows_attno - 1] = Int64GetDatum(1);
+	isnull[def->layout.rows_attno - 1] = false;
+	for (int i = 0; i < def->spec.nincludes; i++)
 	{
-		Field	   *field = &def->fields[def->nkeys + i];
+		Field	   *field = &def->spec.fields[def->spec.nkeys + i];
 		AttrNumber	sum = SUM_ATTNO(def, i);
-		AttrNumber	count = def->count_attno[i];
+		AttrNumber	count = def->layout.count_attno[i];
 		Datum		value = (Datum) 0;
-		ValueResult result = field_value(field, row, def->docno, false, &value, mismatch);
+		ValueResult result = field_value(field, row, def->spec.docno, false, &value, mismatch);
 
 		if (result == VALUE_OK && sum != 0 && field->type == NUMERICOID && numeric_is_nan(DatumGetNumeric(value)))
 		{
@@ -400,7 +400,7 @@ column_value(Field *field, Datum value, Datum *result)
 static char *
 converted_text(Field *field, FactRow *row, int docno)
 {
-	AttrNumber	attno = field->fact_attno != EXPRESSION_ATTNO ? field->fact_attno : docno >= 0 ? row->fact->doc_attno[docno] : 0;
+	AttrNumber	attno = field->fact_attno != EXPRESSION_ATTNO ? field->fact_attno : docno >= 0 ? row->fact->layout.doc_attno[docno] : 0;
 	Relation	fact;
 	char	   *result;
 
@@ -420,16 +420,16 @@ converted_text(Field *field, FactRow *row, int docno)
 static ValueResult
 collect_row_elements(IndexDef *def, FactRow *row, Elements *elements, RowMismatch *mismatch)
 {
-	Field	   *field = &def->fields[def->multi_field];
+	Field	   *field = &def->spec.fields[def->spec.multi_field];
 	JsonbValue	value;
 
 	if (field->fact_attno != 0)
-		collect_array(field, row, def->docno, elements, mismatch);
-	else if (document_value(row, def->docno, field->spec->steps, field->plain_steps, &value))
+		collect_array(field, row, def->spec.docno, elements, mismatch);
+	else if (document_value(row, def->spec.docno, field->spec->steps, field->plain_steps, &value))
 		collect_elements(field, &value, field->plain_steps, false, elements, mismatch);
-	else if (path_meets_array(field, row, def->docno))
+	else if (path_meets_array(field, row, def->spec.docno))
 		mismatch->values |= PASSED_ARRAY_BIT;
-	return elements->n > 0 || elements->mismatches > 0 || (elements->null && !def->sparse) ? VALUE_OK : VALUE_NULL;
+	return elements->n > 0 || elements->mismatches > 0 || (elements->null && !def->spec.sparse) ? VALUE_OK : VALUE_NULL;
 }
 
 /*
@@ -574,7 +574,7 @@ take_element(Elements *elements, Datum value)
 static void
 sort_elements(IndexDef *def, Elements *elements)
 {
-	SortSupport sort = &def->ident_sort[def->multi_field];
+	SortSupport sort = &def->layout.ident_sort[def->spec.multi_field];
 	int			n = 0;
 
 	if (elements->n < 2)

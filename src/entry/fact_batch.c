@@ -90,16 +90,16 @@ fact_batch_add(FactBatch *batch, Datum *key, ItemPointer hint)
 	{
 		batch->rows = grow_array(batch->rows, &batch->room, 16, sizeof(BatchRow), batch->cxt);
 		batch->keys = batch->keys == NULL ?
-			MemoryContextAlloc(batch->cxt, sizeof(Datum) * def->npk * batch->room) :
-			repalloc_huge(batch->keys, sizeof(Datum) * def->npk * batch->room);
+			MemoryContextAlloc(batch->cxt, sizeof(Datum) * def->layout.npk * batch->room) :
+			repalloc_huge(batch->keys, sizeof(Datum) * def->layout.npk * batch->room);
 	}
 	row = &batch->rows[batch->n];
 	memset(row, 0, sizeof(BatchRow));
-	for (int i = 0; i < def->npk; i++)
+	for (int i = 0; i < def->layout.npk; i++)
 	{
-		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(batch->scan->fact), def->pk_attno[i] - 1);
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(batch->scan->fact), def->layout.pk_attno[i] - 1);
 
-		batch->keys[batch->n * def->npk + i] = datumCopy(key[i], att->attbyval, att->attlen);
+		batch->keys[batch->n * def->layout.npk + i] = datumCopy(key[i], att->attbyval, att->attlen);
 	}
 	if (hint != NULL)
 		row->hint = *hint;
@@ -123,7 +123,7 @@ fact_batch_find(FactBatch *batch)
 
 	/* Only now: the array of keys has moved while it has grown. */
 	for (int i = 0; i < batch->n; i++)
-		batch->rows[i].key = batch->keys + i * batch->scan->def->npk;
+		batch->rows[i].key = batch->keys + i * batch->scan->def->layout.npk;
 	if (batch->n == 1)
 		add_key_place(&batch->places, &batch->rows[0].hint, 0);
 	else

@@ -64,9 +64,9 @@ live_scan_begin(LiveScan *scan, FactDef *def, Relation fact, Snapshot snapshot)
 	scan->snapshot = snapshot;
 	scan->cxt = CurrentMemoryContext;
 	scan->lock = AccessShareLock;
-	scan->keys = palloc(sizeof(ScanKeyData) * def->npk);
-	memcpy(scan->keys, def->pk_keys, sizeof(ScanKeyData) * def->npk);
-	if (def->partitioned)
+	scan->keys = palloc(sizeof(ScanKeyData) * def->layout.npk);
+	memcpy(scan->keys, def->layout.pk_keys, sizeof(ScanKeyData) * def->layout.npk);
+	if (def->layout.partitioned)
 		scan->leaves = hash_by_oid("partitions read", 16, sizeof(LeafScan), CurrentMemoryContext);
 	else
 	{
@@ -118,10 +118,10 @@ live_scan_first(LiveScan *scan, Datum *key)
 Bitmapset *
 columns_to_fetch_by(IndexDef *def)
 {
-	Bitmapset  *result = def->hint_attno != 0 ? bms_make_singleton(def->hint_attno) : NULL;
+	Bitmapset  *result = def->layout.hint_attno != 0 ? bms_make_singleton(def->layout.hint_attno) : NULL;
 
-	for (int i = 0; i < def->fact->npk; i++)
-		result = bms_add_member(result, def->pk_attno[i]);
+	for (int i = 0; i < def->fact->layout.npk; i++)
+		result = bms_add_member(result, def->layout.pk_attno[i]);
 	return result;
 }
 
@@ -132,9 +132,9 @@ place_of_row(IndexDef *def, TupleTableSlot *entry)
 	bool		isnull;
 	Datum		place;
 
-	if (def->hint_attno == 0)
+	if (def->layout.hint_attno == 0)
 		return NULL;
-	place = slot_getattr(entry, def->hint_attno, &isnull);
+	place = slot_getattr(entry, def->layout.hint_attno, &isnull);
 	/* Whoever writes index tables by hand can write a place that is none. */
 	return isnull || !ItemPointerIsValid((ItemPointer) DatumGetPointer(place)) ? NULL : (ItemPointer) DatumGetPointer(place);
 }
@@ -254,10 +254,10 @@ row_at_place(LiveScan *scan, Datum *key, ItemPointer place)
 		return NULL;
 	row = live_scan_row(scan);
 	slot_getsomeattrs(row, scan->columns);
-	for (int i = 0; i < scan->def->npk; i++)
+	for (int i = 0; i < scan->def->layout.npk; i++)
 	{
 		bool		isnull;
-		Datum		value = slot_getattr(row, scan->def->pk_attno[i], &isnull);
+		Datum		value = slot_getattr(row, scan->def->layout.pk_attno[i], &isnull);
 
 		if (isnull || !DatumGetBool(FunctionCall2Coll(&scan->keys[i].sk_func, scan->keys[i].sk_collation, value, key[i])))
 			return NULL;
@@ -301,7 +301,7 @@ Relation
 live_scan_index(LiveScan *scan, LeafScan *leaf)
 {
 	if (leaf->search.index == NULL)
-		leaf->search.index = index_open(leaf->leaf != NULL ? leaf->leaf->pk_index : scan->def->pk_index, AccessShareLock);
+		leaf->search.index = index_open(leaf->leaf != NULL ? leaf->leaf->pk_index : scan->def->layout.pk_index, AccessShareLock);
 	return leaf->search.index;
 }
 
@@ -392,13 +392,13 @@ begin_leaf(LiveScan *scan, LeafScan *leaf)
 	bool		is_heap = leaf->rel->rd_tableam == GetHeapamTableAmRoutine();
 
 	leaf->rows = NIL;
-	key_search_begin(&leaf->search, leaf->rel, NULL, scan->snapshot, scan->def->npk);
+	key_search_begin(&leaf->search, leaf->rel, NULL, scan->snapshot, scan->def->layout.npk);
 	leaf->source = leaf->leaf != NULL ? leaf->leaf->source : NULL;
-	leaf->by_place = is_heap && !scan->def->pk_deferrable;
+	leaf->by_place = is_heap && !scan->def->layout.pk_deferrable;
 	leaf->block = InvalidBlockNumber;
 	if (leaf->source != NULL)
 	{
-		leaf->stored = leaf->slot = MakeSingleTupleTableSlot(scan->def->desc, &TTSOpsMinimalTuple);
+		leaf->stored = leaf->slot = MakeSingleTupleTableSlot(scan->def->layout.desc, &TTSOpsMinimalTuple);
 		return;
 	}
 
@@ -410,13 +410,13 @@ begin_leaf(LiveScan *scan, LeafScan *leaf)
 	if (is_heap && leaf->leaf != NULL && leaf->leaf->map == NULL)
 	{
 		if (scan->shared == NULL)
-			scan->shared = MakeSingleTupleTableSlot(scan->def->desc, &TTSOpsBufferHeapTuple);
+			scan->shared = MakeSingleTupleTableSlot(scan->def->layout.desc, &TTSOpsBufferHeapTuple);
 		leaf->stored = leaf->slot = scan->shared;
 		return;
 	}
 	leaf->stored = leaf->slot = table_slot_create(leaf->rel, NULL);
 	if (leaf->leaf != NULL && leaf->leaf->map != NULL)
-		leaf->slot = MakeSingleTupleTableSlot(scan->def->desc, &TTSOpsVirtual);
+		leaf->slot = MakeSingleTupleTableSlot(scan->def->layout.desc, &TTSOpsVirtual);
 }
 
 /*
@@ -430,7 +430,7 @@ search_leaf(LiveScan *scan, Datum *key)
 	LeafScan   *leaf = scan->current;
 
 	(void) live_scan_index(scan, leaf);
-	for (int i = 0; i < scan->def->npk; i++)
+	for (int i = 0; i < scan->def->layout.npk; i++)
 		scan->keys[i].sk_argument = key[i];
 	key_search_start(&leaf->search, scan->keys, scan->in_order, &scan->searched);
 }

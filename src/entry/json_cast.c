@@ -109,7 +109,7 @@ cast_json(Field *field, JsonbValue *value, bool is_key, Datum *result, RowMismat
 bool
 key_value_cast(IndexDef *def, int keyno, JsonbValue *value, Datum *result)
 {
-	Field	   *field = &def->fields[keyno];
+	Field	   *field = &def->spec.fields[keyno];
 	Field		plain = *field;
 	RowMismatch mismatch = {0};
 	ValueResult cast;
@@ -148,7 +148,7 @@ key_value_cast(IndexDef *def, int keyno, JsonbValue *value, Datum *result)
 			ereport(ERROR,
 					(errcode(mismatch.why.sqlstate),
 					 errmsg("key column \"%s\" of index table \"%s\" cannot hold the value \"%s\"",
-							NameStr(TupleDescAttr(def->desc, field->attno - 1)->attname),
+							NameStr(TupleDescAttr(def->layout.desc, field->attno - 1)->attname),
 							def->name, excerpt(mismatch.value)),
 					 errdetail("%s", excerpt(mismatch.why.message))));
 	}
@@ -185,12 +185,12 @@ set_type(Field *field, Oid type, int32 typmod)
 Datum
 key_texts(FactDef *def, Datum *key)
 {
-	Datum	   *texts = palloc(sizeof(Datum) * def->npk);
+	Datum	   *texts = palloc(sizeof(Datum) * def->layout.npk);
 
-	for (int i = 0; i < def->npk; i++)
-		texts[i] = CStringGetTextDatum(value_text(TupleDescAttr(def->queue_desc, QUEUE_KEY - 1 + i)->atttypid,
+	for (int i = 0; i < def->layout.npk; i++)
+		texts[i] = CStringGetTextDatum(value_text(TupleDescAttr(def->queue.desc, QUEUE_KEY - 1 + i)->atttypid,
 												  key[i]));
-	return PointerGetDatum(construct_array(texts, def->npk, TEXTOID, -1, false, TYPALIGN_INT));
+	return PointerGetDatum(construct_array(texts, def->layout.npk, TEXTOID, -1, false, TYPALIGN_INT));
 }
 
 /*
@@ -209,16 +209,16 @@ key_from_texts(FactDef *def, ArrayType *array, Datum *key, MemoryContext cxt)
 	int			n;
 
 	deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT, &texts, NULL, &n);
-	if (n != def->npk)
+	if (n != def->layout.npk)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("a primary key with %d columns is none of \"%s\"", n, def->name),
-				 errdetail("Its primary key has %d columns.", def->npk)));
+				 errdetail("Its primary key has %d columns.", def->layout.npk)));
 	AS_OWNER(def->owner);
 	{
 		for (int i = 0; i < n; i++)
 		{
-			Form_pg_attribute att = TupleDescAttr(def->queue_desc, QUEUE_KEY - 1 + i);
+			Form_pg_attribute att = TupleDescAttr(def->queue.desc, QUEUE_KEY - 1 + i);
 			Oid			input;
 			Oid			ioparam;
 			Datum		value;

@@ -57,7 +57,7 @@ errindextable(IndexDef *def, Field *field)
 	}
 	if (field != NULL)
 		err_generic_string(PG_DIAG_COLUMN_NAME,
-						   NameStr(TupleDescAttr(def->desc, field->attno - 1)->attname));
+						   NameStr(TupleDescAttr(def->layout.desc, field->attno - 1)->attname));
 	err_generic_string(PG_DIAG_CONSTRAINT_NAME, def->name);
 	return 0;					/* as errtable() does */
 }
@@ -139,7 +139,7 @@ hint_to_skip(IndexDef *def)
 	if (rel != NULL)
 		RelationClose(rel);
 	/* All elements of an array are cast together. */
-	if (def->multi && def->fields[def->multi_field].fact_attno != 0 && def->fields[def->multi_field].convert != NULL)
+	if (def->spec.multi && def->spec.fields[def->spec.multi_field].fact_attno != 0 && def->spec.fields[def->spec.multi_field].convert != NULL)
 		return errhint("Correct the row.");
 	if (is_new)
 		return errhint("Correct the document, or create the %s with on_mismatch => 'skip'.", is_totals(def) ? "totals" : "index table");
@@ -177,9 +177,9 @@ format_row_key(FactRow *row)
 
 	initStringInfo(&names);
 	initStringInfo(&values);
-	for (int i = 0; i < row->fact->npk; i++)
+	for (int i = 0; i < row->fact->layout.npk; i++)
 	{
-		int			column = row->fact->pk_attno[i] - 1;
+		int			column = row->fact->layout.pk_attno[i] - 1;
 		Form_pg_attribute att = TupleDescAttr(desc, column);
 
 		/* What is on another server may lack a value. */
@@ -201,7 +201,7 @@ format_row_key(FactRow *row)
 static Size
 value_bytes(IndexDef *def, AttrNumber attno, Datum value)
 {
-	Form_pg_attribute att = TupleDescAttr(def->desc, attno - 1);
+	Form_pg_attribute att = TupleDescAttr(def->layout.desc, attno - 1);
 
 	return att->attlen > 0 ? (Size) att->attlen :
 		value == (Datum) 0 ? 0 :
@@ -222,12 +222,12 @@ value_bytes(IndexDef *def, AttrNumber attno, Datum value)
 bool
 entries_fit(IndexDef *def, FactRow *row, Datum *values, bool *isnull, Datum *elements, int n, bool report, int *skipped)
 {
-	AttrNumber	attno = def->fields[def->multi_field].attno;
+	AttrNumber	attno = def->spec.fields[def->spec.multi_field].attno;
 	Size		bytes = 0;
 
 	if (n < 2)
 		return true;
-	for (int i = 1; i <= def->desc->natts; i++)
+	for (int i = 1; i <= def->layout.desc->natts; i++)
 		if (i != attno && !isnull[i - 1])
 			bytes += value_bytes(def, i, values[i - 1]);
 	bytes *= n;
@@ -235,7 +235,7 @@ entries_fit(IndexDef *def, FactRow *row, Datum *values, bool *isnull, Datum *ele
 		bytes += value_bytes(def, attno, elements[i]);
 	if (bytes <= (Size) MAX_ENTRIES_MB * 1024 * 1024)
 		return true;
-	if (report && !def->skip_mismatch)
+	if (report && !def->spec.skip_mismatch)
 		report_large_entries(def, row, n, bytes);
 	else
 		*skipped += n;
@@ -288,22 +288,22 @@ key_fits(IndexDef *def, FactRow *row, Datum *values, bool report, int *skipped)
 	Field	   *longest = NULL;
 	Size		longest_bytes = 0;
 
-	for (int i = 0; i < def->nident; i++)
+	for (int i = 0; i < def->layout.nident; i++)
 	{
-		Form_pg_attribute att = TupleDescAttr(def->desc, def->ident[i] - 1);
-		Size		bytes = value_bytes(def, def->ident[i], values[def->ident[i] - 1]);
+		Form_pg_attribute att = TupleDescAttr(def->layout.desc, def->layout.ident[i] - 1);
+		Size		bytes = value_bytes(def, def->layout.ident[i], values[def->layout.ident[i] - 1]);
 
 		total += bytes;
-		if (i < def->nkeys && bytes >= longest_bytes)
+		if (i < def->spec.nkeys && bytes >= longest_bytes)
 		{
-			longest = &def->fields[i];
+			longest = &def->spec.fields[i];
 			longest_bytes = bytes;
 		}
 		padded = att_align_nominal(padded, att->attalign) + (att->attlen == -1 ? VARHDRSZ : 0) + bytes;
 	}
 	if (total <= MAX_KEY_BYTES && padded <= MAX_INDEX_DATA)
 		return true;
-	if (report && !def->skip_mismatch)
+	if (report && !def->spec.skip_mismatch)
 		report_long_key(def, row, total, longest, longest_bytes);
 	else
 		(*skipped)++;

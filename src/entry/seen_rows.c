@@ -58,9 +58,9 @@ seen_row(SeenRows *seen, IndexDef *def, TupleTableSlot *entry)
 	bool		found;
 
 	key_of_entry(def, entry, key);
-	for (int i = 0; i < fact->npk; i++)
+	for (int i = 0; i < fact->layout.npk; i++)
 	{
-		Form_pg_attribute att = TupleDescAttr(seen->def->desc, seen->def->pk_attno[i] - 1);
+		Form_pg_attribute att = TupleDescAttr(seen->def->layout.desc, seen->def->layout.pk_attno[i] - 1);
 
 		hash = hash_combine(hash, datum_image_hash(key[i], att->attbyval, att->attlen));
 	}
@@ -71,10 +71,10 @@ seen_row(SeenRows *seen, IndexDef *def, TupleTableSlot *entry)
 		hash++;
 	}
 	old = MemoryContextSwitchTo(seen->cxt);
-	row->key = palloc(sizeof(Datum) * fact->npk);
-	for (int i = 0; i < fact->npk; i++)
+	row->key = palloc(sizeof(Datum) * fact->layout.npk);
+	for (int i = 0; i < fact->layout.npk; i++)
 	{
-		Form_pg_attribute att = TupleDescAttr(seen->def->desc, seen->def->pk_attno[i] - 1);
+		Form_pg_attribute att = TupleDescAttr(seen->def->layout.desc, seen->def->layout.pk_attno[i] - 1);
 
 		row->key[i] = datumCopy(key[i], att->attbyval, att->attlen);
 	}
@@ -85,9 +85,9 @@ seen_row(SeenRows *seen, IndexDef *def, TupleTableSlot *entry)
 static bool
 same_key(SeenRows *seen, Datum *a, Datum *b)
 {
-	for (int i = 0; i < seen->def->fact->npk; i++)
+	for (int i = 0; i < seen->def->fact->layout.npk; i++)
 	{
-		Form_pg_attribute att = TupleDescAttr(seen->def->desc, seen->def->pk_attno[i] - 1);
+		Form_pg_attribute att = TupleDescAttr(seen->def->layout.desc, seen->def->layout.pk_attno[i] - 1);
 
 		if (!datum_image_eq(a[i], b[i], att->attbyval, att->attlen))
 			return false;

@@ -71,9 +71,9 @@ table_writer_at_end_of_transaction(void)
 Oid
 owner_of_users_indexes(IndexDef *def, Relation rel)
 {
-	IndexPartition *part = def->parts == NULL ? NULL : find_index_partition(def, rel);
-	Oid			primary_index = part != NULL ? part->primary_index : def->primary_index;
-	Oid			row_index = part != NULL ? part->row_index : def->row_index;
+	IndexPartition *part = def->layout.parts == NULL ? NULL : find_index_partition(def, rel);
+	Oid			primary_index = part != NULL ? part->primary_index : def->layout.primary_index;
+	Oid			row_index = part != NULL ? part->row_index : def->layout.row_index;
 
 	/* The list is not to be copied for each statement. */
 	if (!rel->rd_indexvalid)
@@ -96,9 +96,9 @@ owner_of_users_indexes(IndexDef *def, Relation rel)
 void
 open_writer(Writer *w, IndexDef *def, Relation rel)
 {
-	IndexPartition *part = def->parts == NULL ? NULL : find_index_partition(def, rel);
-	Oid			primary_index = part != NULL ? part->primary_index : def->primary_index;
-	Oid			row_index = part != NULL ? part->row_index : def->row_index;
+	IndexPartition *part = def->layout.parts == NULL ? NULL : find_index_partition(def, rel);
+	Oid			primary_index = part != NULL ? part->primary_index : def->layout.primary_index;
+	Oid			row_index = part != NULL ? part->row_index : def->layout.row_index;
 	List	   *indexes;
 	int			i = 0;
 
@@ -130,10 +130,10 @@ open_writer(Writer *w, IndexDef *def, Relation rel)
 		/* What the definition was loaded with is not looked up again.  That of totals is not unique. */
 		if ((index_oid == primary_index && !is_totals(def)) || finds_entries(def, index))
 			w->primary_index = i;
-		else if (def->async && RelationGetRelid(index) == row_index && !index->rd_index->indisunique)
+		else if (def->spec.async && RelationGetRelid(index) == row_index && !index->rd_index->indisunique)
 			w->row_index = i;
 		w->infos[i] = RelationGetRelid(index) != primary_index ? BuildIndexInfo(index) :
-			part != NULL ? part->primary_info : def->primary_info;
+			part != NULL ? part->primary_info : def->layout.primary_info;
 		if (w->infos[i]->ii_ExclusionOps != NULL)
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -148,7 +148,7 @@ open_writer(Writer *w, IndexDef *def, Relation rel)
 	}
 
 	/* The statement itself may have altered it, in a nested statement. */
-	if ((w->primary_index < 0 && !is_totals(def)) || (def->fact->stale && !same_columns(RelationGetDescr(w->rel), def->desc)))
+	if ((w->primary_index < 0 && !is_totals(def)) || (def->fact->run.stale && !same_columns(RelationGetDescr(w->rel), def->layout.desc)))
 		report_altered(def);
 }
 
@@ -245,7 +245,7 @@ insert_index_entries(Writer *w, TupleTableSlot *slot, bool update, TU_UpdateInde
 		Datum		values[INDEX_MAX_KEYS];
 		bool		isnull[INDEX_MAX_KEYS];
 		IndexUniqueCheck check = !info->ii_Unique ? UNIQUE_CHECK_NO :
-			i == w->primary_index && !w->def->is_unique ? UNIQUE_CHECK_PARTIAL : UNIQUE_CHECK_YES;
+			i == w->primary_index && !w->def->spec.is_unique ? UNIQUE_CHECK_PARTIAL : UNIQUE_CHECK_YES;
 
 		if ((update && !index_needs_update(which, info)) || (defer && i == w->row_index))
 			continue;
@@ -298,18 +298,18 @@ insert_deferred(Writer *w)
 Tuplesortstate *
 bulk_load_begin_sort(IndexDef *def)
 {
-	Oid		   *operators = palloc(sizeof(Oid) * def->nident);
-	Oid		   *collations = palloc(sizeof(Oid) * def->nident);
-	bool	   *nulls_first = palloc0(sizeof(bool) * def->nident);
+	Oid		   *operators = palloc(sizeof(Oid) * def->layout.nident);
+	Oid		   *collations = palloc(sizeof(Oid) * def->layout.nident);
+	bool	   *nulls_first = palloc0(sizeof(bool) * def->layout.nident);
 
-	for (int i = 0; i < def->nident; i++)
+	for (int i = 0; i < def->layout.nident; i++)
 	{
-		Form_pg_attribute att = TupleDescAttr(def->desc, def->ident[i] - 1);
+		Form_pg_attribute att = TupleDescAttr(def->layout.desc, def->layout.ident[i] - 1);
 
 		operators[i] = lookup_type_cache(att->atttypid, TYPECACHE_LT_OPR)->lt_opr;
 		collations[i] = att->attcollation;
 	}
-	return tuplesort_begin_heap(def->desc, def->nident, def->ident, operators, collations,
+	return tuplesort_begin_heap(def->layout.desc, def->layout.nident, def->layout.ident, operators, collations,
 								nulls_first, maintenance_work_mem, NULL, TUPLESORT_NONE);
 }
 
@@ -369,9 +369,9 @@ find_load(HTAB *loads, IndexDef *def, Relation rel, TupleTableSlot *entry)
 	bool		found;
 	bool		isnull;
 
-	if (def->parts != NULL)
+	if (def->layout.parts != NULL)
 	{
-		Datum		value = slot_getattr(entry, def->fields[def->part_field].attno, &isnull);
+		Datum		value = slot_getattr(entry, def->spec.fields[def->spec.part_field].attno, &isnull);
 
 		relid = find_partition_for_value(rel, value, isnull);
 	}
@@ -386,7 +386,7 @@ find_load(HTAB *loads, IndexDef *def, Relation rel, TupleTableSlot *entry)
 		 * A state keeps a buffer pinned, and there may be more partitions
 		 * than buffers.
 		 */
-		load->state = def->parts == NULL ? GetBulkInsertState() : NULL;
+		load->state = def->layout.parts == NULL ? GetBulkInsertState() : NULL;
 		load->cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable load", ALLOCSET_DEFAULT_SIZES);
 		load->nslots = load->n = 0;
 	}

@@ -113,7 +113,7 @@ uncover_key_for_ops(IndexDef *def, OpList *list)
 {
 	if (list->widest > MAX_INDEX_DATA)
 		uncover_key_now(def, list);
-	else if (def->active || !def->async)
+	else if (def->active || !def->spec.async)
 	{
 		if (!list_member_oid(wide_tables, def->relid))
 			note_table(&wide_tables, def->relid);
@@ -174,7 +174,7 @@ lock_with_retries(IndexDef *def)
 	{
 		if (lock_tree_now(def->relid, AccessExclusiveLock))
 			return true;
-		if (def->async || try == TRIES)
+		if (def->spec.async || try == TRIES)
 			return false;
 		sleep_interruptibly(10);
 	}
@@ -188,7 +188,7 @@ lock_with_retries(IndexDef *def)
 bool
 make_room_for_ops(IndexDef *def, OpList *list)
 {
-	if (!def->covering || list->widest <= MAX_INDEX_DATA || covering_constraint(def) == NULL)
+	if (!def->layout.covering || list->widest <= MAX_INDEX_DATA || covering_constraint(def) == NULL)
 		return true;
 	if (used_by_us(def->relid) || !lock_tree_now(def->fact->relid, ExclusiveLock))
 		return false;
@@ -212,16 +212,16 @@ refuse_wide_entry(IndexDef *def, OpList *list, const char *constraint, bool used
 	for (int i = 0; i < list->n; i++)
 		if (list->ops[i].kind != OP_DELETE && (widest == NULL || list->ops[i].tuple->t_len > widest->t_len))
 			widest = list->ops[i].tuple;
-	for (int i = def->nkeys; i < def->nkeys + def->nincludes; i++)
+	for (int i = def->spec.nkeys; i < def->spec.nkeys + def->spec.nincludes; i++)
 	{
-		Field	   *f = &def->fields[i];
+		Field	   *f = &def->spec.fields[i];
 		bool		isnull;
-		Datum		value = heap_getattr(widest, f->attno, def->desc, &isnull);
+		Datum		value = heap_getattr(widest, f->attno, def->layout.desc, &isnull);
 		Size		size = isnull ? 0 : f->typbyval ? sizeof(Datum) : datumGetSize(value, false, f->typlen);
 
 		if (field == NULL || size > field_size)
 		{
-			field = NameStr(TupleDescAttr(def->desc, f->attno - 1)->attname);
+			field = NameStr(TupleDescAttr(def->layout.desc, f->attno - 1)->attname);
 			field_size = size;
 		}
 	}
@@ -282,7 +282,7 @@ uncover_key_in_subxact(void *arg)
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	def = definition_of_index_table(attempt->relid);
-	if (def != NULL && def->covering)
+	if (def != NULL && def->layout.covering)
 	{
 		if (count_pages(attempt->relid) > EARLY_PAGES)
 			attempt->why = "The key was not rebuilt without them because the index table is large.";

@@ -145,8 +145,8 @@ read_row_history(IndexDef *def, Relation fact, TupleTableSlot *entry, KeyHistory
 
 	memset(history, 0, sizeof(KeyHistory));
 	InitDirtySnapshot(dirty);
-	for (int i = 0; i < factdef->npk; i++)
-		key[i] = entry->tts_values[def->pk_attno[i] - 1];
+	for (int i = 0; i < factdef->layout.npk; i++)
+		key[i] = entry->tts_values[def->layout.pk_attno[i] - 1];
 	live_scan_begin(&scan, factdef, fact, SnapshotAny);
 	row = live_scan_is_elsewhere(&scan, key) ? NULL : live_scan_first(&scan, key);
 	for (; row != NULL && !history->has; row = live_scan_next(&scan))
@@ -213,7 +213,7 @@ note_shared_key(FactDef *def, TupleTableSlot *row, AttrNumber *columns)
 		forget_at_end(&shared_keys);
 	slot_getallattrs(row);
 	key->fact = def->relid;
-	key->n = def->npk;
+	key->n = def->layout.npk;
 	key->attno = palloc(sizeof(AttrNumber) * key->n);
 	key->types = palloc(sizeof(Oid) * key->n);
 	key->values = palloc(sizeof(Datum) * key->n);
@@ -221,7 +221,7 @@ note_shared_key(FactDef *def, TupleTableSlot *row, AttrNumber *columns)
 	{
 		Form_pg_attribute att = TupleDescAttr(row->tts_tupleDescriptor, columns[i] - 1);
 
-		key->attno[i] = def->pk_attno[i];
+		key->attno[i] = def->layout.pk_attno[i];
 		key->types[i] = att->atttypid;
 		key->values[i] = datumCopy(row->tts_values[columns[i] - 1], att->attbyval, att->attlen);
 	}

@@ -82,7 +82,7 @@ flush_inserts(Writer *w)
 	for (int i = 0; i < w->nbuffered; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (w->def->is_unique && !may_insert(w, w->slots[i]))
+		if (w->def->spec.is_unique && !may_insert(w, w->slots[i]))
 			w->seqs[i] = -1;
 		else if (!insert_index_entries(w, w->slots[i], false, (TU_UpdateIndexes) 0, w->seqs[i] >= 0))
 			conflicts[nconflicts++] = w->slots[i];
@@ -163,7 +163,7 @@ may_insert(Writer *w, TupleTableSlot *slot)
 			keep_existing_entry(w, slot);
 			return false;
 		}
-		if (w->def->async)
+		if (w->def->spec.async)
 			return true;
 		switch (decide_key_owner(w->def, w->rival, slot, &wait))
 		{
@@ -210,7 +210,7 @@ find_rival(Writer *w, TupleTableSlot *slot, bool *same)
 	{
 		w->rival = table_slot_create(w->rel, NULL);
 		InitDirtySnapshot(w->dirty);
-		key_search_begin(&w->rival_search, w->rel, index, &w->dirty, w->def->nsearch);
+		key_search_begin(&w->rival_search, w->rel, index, &w->dirty, w->def->layout.nsearch);
 		w->rival_search.unpruned = true;
 	}
 	set_search_keys(w, tuple, keys);
@@ -234,7 +234,7 @@ find_rival(Writer *w, TupleTableSlot *slot, bool *same)
 		{
 			/* No page is pinned while we wait. */
 			ExecMaterializeSlot(w->rival);
-			index_rescan(w->rival_search.scan, NULL, w->def->nsearch, NULL, 0);
+			index_rescan(w->rival_search.scan, NULL, w->def->layout.nsearch, NULL, 0);
 		}
 		go_on_counting(index);
 		if (!TransactionIdIsValid(wait))
@@ -307,8 +307,8 @@ keep_existing_entry(Writer *w, TupleTableSlot *slot)
 	 * The existing entry was written for another row with the same primary
 	 * key, and may be deleted together with that row.
 	 */
-	if (w->def->fact->pk_deferrable && !w->def->async)
-		note_shared_key(w->def->fact, slot, w->def->pk_attno);
+	if (w->def->fact->layout.pk_deferrable && !w->def->spec.async)
+		note_shared_key(w->def->fact, slot, w->def->layout.pk_attno);
 	undo_insert(w, slot);
 	if (!find_entry(w, tuple, true) || !update_found(w, tuple))
 		elog(ERROR, "an entry of index table \"%s\" vanished", w->def->name);
@@ -379,7 +379,7 @@ find_entry(Writer *w, HeapTuple tuple, bool to_update)
 	if (w->found == NULL)
 	{
 		w->found = table_slot_create(w->rel, NULL);
-		key_search_begin(&w->search, w->rel, index, SnapshotSelf, w->def->nsearch);
+		key_search_begin(&w->search, w->rel, index, SnapshotSelf, w->def->layout.nsearch);
 	}
 	set_search_keys(w, tuple, keys);
 	w->search.unpruned = !to_update;
@@ -407,19 +407,19 @@ update_found(Writer *w, HeapTuple tuple)
 	TupleTableSlot *slot;
 	bool		same = true;
 
-	for (int i = 0; i < w->def->desc->natts && same; i++)
+	for (int i = 0; i < w->def->layout.desc->natts && same; i++)
 	{
-		Form_pg_attribute att = TupleDescAttr(w->def->desc, i);
+		Form_pg_attribute att = TupleDescAttr(w->def->layout.desc, i);
 		Datum		was;
 		Datum		is;
 		bool		was_null;
 		bool		is_null;
 
 		/* The same as for entry_equal(). */
-		if (i + 1 == w->def->hint_attno)
+		if (i + 1 == w->def->layout.hint_attno)
 			continue;
 		was = slot_getattr(w->found, i + 1, &was_null);
-		is = heap_getattr(tuple, i + 1, w->def->desc, &is_null);
+		is = heap_getattr(tuple, i + 1, w->def->layout.desc, &is_null);
 		same = was_null == is_null &&
 			(is_null || datum_image_eq(was, is, att->attbyval, att->attlen));
 	}
@@ -446,11 +446,11 @@ set_search_keys(Writer *w, HeapTuple tuple, ScanKey keys)
 {
 	IndexDef   *def = w->def;
 
-	memcpy(keys, def->search_keys, sizeof(ScanKeyData) * def->nsearch);
-	for (int i = 0; i < def->nsearch; i++)
+	memcpy(keys, def->layout.search_keys, sizeof(ScanKeyData) * def->layout.nsearch);
+	for (int i = 0; i < def->layout.nsearch; i++)
 	{
 		bool		isnull;
-		Datum		value = heap_getattr(tuple, def->ident[i], def->desc, &isnull);
+		Datum		value = heap_getattr(tuple, def->layout.ident[i], def->layout.desc, &isnull);
 
 		set_search_key(&keys[i], value, isnull);
 	}
@@ -463,10 +463,10 @@ same_row(Writer *w, HeapTuple tuple, TupleTableSlot *slot)
 	IndexDef   *def = w->def;
 	bool		isnull;
 
-	for (int i = def->nsearch; i < def->nident; i++)
-		if (ApplySortComparator(heap_getattr(tuple, def->ident[i], def->desc, &isnull), false,
-								slot_getattr(slot, def->ident[i], &isnull), false,
-								&def->ident_sort[i]) != 0)
+	for (int i = def->layout.nsearch; i < def->layout.nident; i++)
+		if (ApplySortComparator(heap_getattr(tuple, def->layout.ident[i], def->layout.desc, &isnull), false,
+								slot_getattr(slot, def->layout.ident[i], &isnull), false,
+								&def->layout.ident_sort[i]) != 0)
 			return false;
 	return true;
 }

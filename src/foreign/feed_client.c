@@ -192,7 +192,7 @@ static void
 take_group(FactDef *def, List *tables, FeedBatch *batch, MemoryContext cxt)
 {
 	Rows		rows = take_from(def, tables, batch->limit - batch->n, batch->until);
-	Size		size = sizeof(Datum) * def->npk * (batch->nkeys + rows.n);
+	Size		size = sizeof(Datum) * def->layout.npk * (batch->nkeys + rows.n);
 	int			ntables = list_length(tables);
 	StringInfoData *items = palloc0(sizeof(StringInfoData) * ntables);
 
@@ -216,7 +216,7 @@ take_group(FactDef *def, List *tables, FeedBatch *batch, MemoryContext cxt)
 		appendStringInfo(&items[number], "%s%s", items[number].len > 0 ? "," : "", item);
 		pfree(item);
 		if (key != (Datum) 0)
-			key_from_texts(def, DatumGetArrayTypeP(key), batch->keys + (Size) batch->nkeys++ * def->npk, cxt);
+			key_from_texts(def, DatumGetArrayTypeP(key), batch->keys + (Size) batch->nkeys++ * def->layout.npk, cxt);
 		else
 		{
 			MemoryContext old = MemoryContextSwitchTo(cxt);
@@ -462,7 +462,7 @@ feed_take_unlocked(Oid fact_table, FeedBatch *batch, bool count)
 		return false;
 	def = definition_of_fact(fact, fact_table);
 	definition_hold(def, CurrentMemoryContext);
-	if (def->queue_desc != NULL)
+	if (def->queue.desc != NULL)
 		feed_take(def, batch);
 	batch->backlog = batch->n;
 	if (count && batch->n >= batch->limit)

@@ -117,7 +117,7 @@ open_feed(Oid relid, bool missing_ok, Relation *fact)
 		report_dropped(relid);
 	def = (*fact)->rd_rel->relkind == RELKIND_RELATION || (*fact)->rd_rel->relkind == RELKIND_PARTITIONED_TABLE ?
 		definition_of_fact(*fact, relid) : NULL;
-	if (def != NULL && def->feed)
+	if (def != NULL && def->queue.feed)
 	{
 		definition_hold(def, CurrentMemoryContext);
 		return def;
@@ -154,10 +154,10 @@ indextable_feed_take(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	def = take.def = open_feed(PG_GETARG_OID(0), false, &fact);
 	order = order_columns(def, array_strings(PG_GETARG_DATUM(2), NAMEOID));
-	if (def->queue_lost)
+	if (def->queue.lost)
 		queue_lost_error(def);
-	tables[0] = def->spare;
-	tables[1] = def->queue;
+	tables[0] = def->queue.spare;
+	tables[1] = def->queue.current;
 	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	for (int t = 0; t < 2 && take.n < take.limit; t++)
 	{
@@ -178,7 +178,7 @@ indextable_feed_take(PG_FUNCTION_ARGS)
 			bool		isnull[2] = {false};
 
 			CHECK_FOR_INTERRUPTS();
-			heap_deform_tuple(row, def->queue_desc, stored, stored_null);
+			heap_deform_tuple(row, def->queue.desc, stored, stored_null);
 			values[0] = CStringGetTextDatum(psprintf(ITEM_FORMAT, tables[t],
 													 ItemPointerGetBlockNumber(&row->t_self),
 													 ItemPointerGetOffsetNumber(&row->t_self),
@@ -207,15 +207,15 @@ order_columns(FactDef *def, List *names)
 
 	foreach_ptr(char, name, names)
 	{
-		for (int i = 0; i < def->npk; i++)
-			if (strcmp(name, get_attname(def->relid, def->pk_attno[i], false)) == 0)
+		for (int i = 0; i < def->layout.npk; i++)
+			if (strcmp(name, get_attname(def->relid, def->layout.pk_attno[i], false)) == 0)
 				order = list_append_unique_int(order, i);
 	}
-	if (list_length(order) != def->npk || list_length(names) != def->npk)
+	if (list_length(order) != def->layout.npk || list_length(names) != def->layout.npk)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("the primary key of table \"%s\" is not the one by which its changes are wanted", def->name),
-				 errdetail("It has the columns %s.", column_list(def->relid, def->pk_attno, def->npk))));
+				 errdetail("It has the columns %s.", column_list(def->relid, def->layout.pk_attno, def->layout.npk))));
 	return order;
 }
 
@@ -269,10 +269,10 @@ indextable_feed_ack(PG_FUNCTION_ARGS)
 	int64		deleted = 0;
 
 	PreventCommandIfReadOnly("ack()");
-	if (def->queue_lost)
+	if (def->queue.lost)
 		queue_lost_error(def);
-	LockRelationOid(Min(def->queue, def->spare), ShareUpdateExclusiveLock);
-	LockRelationOid(Max(def->queue, def->spare), RowExclusiveLock);
+	LockRelationOid(Min(def->queue.current, def->queue.spare), ShareUpdateExclusiveLock);
+	LockRelationOid(Max(def->queue.current, def->queue.spare), RowExclusiveLock);
 	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	for (int i = 0; i < n; i++)
 	{
@@ -300,7 +300,7 @@ indextable_feed_ack(PG_FUNCTION_ARGS)
 	if (queue != NULL)
 		relation_close(queue, NoLock);
 	UnregisterSnapshot(snapshot);
-	if (!def->stale && !IsTransactionBlock())
+	if (!def->run.stale && !IsTransactionBlock())
 		queues_rotate(def);
 	relation_close(fact, NoLock);
 	PG_RETURN_INT64(deleted);
@@ -334,7 +334,7 @@ read_items(ArrayType *array, FactDef *def, FeedItem **items)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("item %d was not returned by take()", i + 1)));
-		if (queue != def->queue && queue != def->spare)
+		if (queue != def->queue.current && queue != def->queue.spare)
 			continue;
 		(*items)[n].queue = queue;
 		ItemPointerSet(&(*items)[n].tid, block, offset);
@@ -403,15 +403,15 @@ indextable_feed_status(PG_FUNCTION_ARGS)
 	def = open_feed(PG_GETARG_OID(0), true, &fact);
 	if (def != NULL)
 	{
-		if (def->queue_lost)
+		if (def->queue.lost)
 			queue_lost_error(def);
 		status.stop = max_lag >= 0 || !status.any_time;
 		status.before = max_lag > 0 ? now - max_lag : DT_NOEND;
 		if (!status.any_time)
 			status.as_of = PG_GETARG_DATUM(1);
 		status.next = ReadNextFullTransactionId();
-		tables[0] = def->spare;
-		tables[1] = def->queue;
+		tables[0] = def->queue.spare;
+		tables[1] = def->queue.current;
 		snapshot = RegisterSnapshot(GetLatestSnapshot());
 		for (int t = 0; t < 2 && !(status.stop && status.pending); t++)
 		{

@@ -136,7 +136,7 @@ static PartitionKeys *
 by_partition(FactDef *def, Oid *partitions, Datum *keys, int n, int *nparts)
 {
 	PlacedKey  *placed = palloc_extended(sizeof(PlacedKey) * n, MCXT_ALLOC_HUGE);
-	Datum	   *sorted = palloc_extended(sizeof(Datum) * def->npk * n, MCXT_ALLOC_HUGE);
+	Datum	   *sorted = palloc_extended(sizeof(Datum) * def->layout.npk * n, MCXT_ALLOC_HUGE);
 	PartitionKeys *parts = palloc_extended(sizeof(PartitionKeys) * n, MCXT_ALLOC_HUGE);
 
 	for (int i = 0; i < n; i++)
@@ -148,11 +148,11 @@ by_partition(FactDef *def, Oid *partitions, Datum *keys, int n, int *nparts)
 	*nparts = 0;
 	for (int i = 0; i < n; i++)
 	{
-		memcpy(sorted + (Size) i * def->npk, keys + (Size) placed[i].at * def->npk, sizeof(Datum) * def->npk);
+		memcpy(sorted + (Size) i * def->layout.npk, keys + (Size) placed[i].at * def->layout.npk, sizeof(Datum) * def->layout.npk);
 		if (i == 0 || placed[i].relid != placed[i - 1].relid)
 		{
 			parts[*nparts].relid = placed[i].relid;
-			parts[*nparts].keys = sorted + (Size) i * def->npk;
+			parts[*nparts].keys = sorted + (Size) i * def->layout.npk;
 			parts[(*nparts)++].n = 0;
 		}
 		parts[*nparts - 1].n++;
@@ -185,12 +185,12 @@ fetch_planned(RowRequest *request, Oid role, Datum *keys, int n,
 	 * = ANY (values); else it is (a = 1 AND b = 2) OR (...) ...
 	 */
 	as_list = differing_columns(def, keys, n, differs) <= 1;
-	for (int k = 0; k < def->npk; k++)
-		as_list &= !differs[k] || OidIsValid(get_array_type(TupleDescAttr(def->desc, def->pk_attno[k] - 1)->atttypid));
+	for (int k = 0; k < def->layout.npk; k++)
+		as_list &= !differs[k] || OidIsValid(get_array_type(TupleDescAttr(def->layout.desc, def->layout.pk_attno[k] - 1)->atttypid));
 	if (!as_list)
 		step = MAX_CONDITIONS;
 	for (int i = 0; i < n; i += step)
-		fetch_some(request, role, keys + (Size) i * def->npk, Min(step, n - i), as_list, each, arg);
+		fetch_some(request, role, keys + (Size) i * def->layout.npk, Min(step, n - i), as_list, each, arg);
 }
 
 /*
@@ -205,9 +205,9 @@ fetch_some(RowRequest *request, Oid role, Datum *keys, int n, bool as_list,
 	FactDef    *def = request->def;
 	MemoryContext outer = CurrentMemoryContext;
 	MemoryContext cxt = AllocSetContextCreate(outer, "indextable rows by key", ALLOCSET_DEFAULT_SIZES);
-	TupleTableSlot *slot = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
-	Oid		   *types = palloc(sizeof(Oid) * n * def->npk);
-	Datum	   *values = palloc(sizeof(Datum) * n * def->npk);
+	TupleTableSlot *slot = MakeSingleTupleTableSlot(def->layout.desc, &TTSOpsVirtual);
+	Oid		   *types = palloc(sizeof(Oid) * n * def->layout.npk);
+	Datum	   *values = palloc(sizeof(Datum) * n * def->layout.npk);
 	bool		differs[INDEX_MAX_KEYS];
 	int			nargs = 0;
 	AttrNumber *columns;
@@ -221,9 +221,9 @@ fetch_some(RowRequest *request, Oid role, Datum *keys, int n, bool as_list,
 	for (int i = 0; i < (as_list ? 1 : n); i++)
 	{
 		appendStringInfoString(&sql, i > 0 ? " OR (" : "(");
-		for (int k = 0; k < def->npk; k++)
+		for (int k = 0; k < def->layout.npk; k++)
 		{
-			Form_pg_attribute att = TupleDescAttr(def->desc, def->pk_attno[k] - 1);
+			Form_pg_attribute att = TupleDescAttr(def->layout.desc, def->layout.pk_attno[k] - 1);
 			bool		list = as_list && differs[k];
 
 			appendStringInfo(&sql, "%s%s", k > 0 ? " AND " : "",
@@ -235,12 +235,12 @@ fetch_some(RowRequest *request, Oid role, Datum *keys, int n, bool as_list,
 				Datum	   *elements = palloc(sizeof(Datum) * n);
 
 				for (int e = 0; e < n; e++)
-					elements[e] = keys[(Size) e * def->npk + k];
+					elements[e] = keys[(Size) e * def->layout.npk + k];
 				values[nargs++] = PointerGetDatum(construct_array(elements, n, att->atttypid, att->attlen,
 																  att->attbyval, att->attalign));
 			}
 			else
-				values[nargs++] = keys[(Size) i * def->npk + k];
+				values[nargs++] = keys[(Size) i * def->layout.npk + k];
 		}
 		appendStringInfoChar(&sql, ')');
 	}
@@ -276,13 +276,13 @@ differing_columns(FactDef *def, Datum *keys, int n, bool *differs)
 {
 	int			count = 0;
 
-	for (int k = 0; k < def->npk; k++)
+	for (int k = 0; k < def->layout.npk; k++)
 	{
-		Form_pg_attribute att = TupleDescAttr(def->desc, def->pk_attno[k] - 1);
+		Form_pg_attribute att = TupleDescAttr(def->layout.desc, def->layout.pk_attno[k] - 1);
 
 		differs[k] = false;
 		for (int i = 1; i < n && !differs[k]; i++)
-			differs[k] = !datum_image_eq(keys[k], keys[(Size) i * def->npk + k], att->attbyval, att->attlen);
+			differs[k] = !datum_image_eq(keys[k], keys[(Size) i * def->layout.npk + k], att->attbyval, att->attlen);
 		count += differs[k];
 	}
 	return count;
@@ -305,9 +305,9 @@ foreign_batch_begin(RowRequest *request)
 
 	batch->request = *request;
 	batch->cxt = CurrentMemoryContext;
-	batch->types = palloc(sizeof(TypeCacheEntry *) * request->def->npk);
-	for (int i = 0; i < request->def->npk; i++)
-		batch->types[i] = lookup_type_cache(TupleDescAttr(request->def->desc, request->def->pk_attno[i] - 1)->atttypid,
+	batch->types = palloc(sizeof(TypeCacheEntry *) * request->def->layout.npk);
+	for (int i = 0; i < request->def->layout.npk; i++)
+		batch->types[i] = lookup_type_cache(TupleDescAttr(request->def->layout.desc, request->def->layout.pk_attno[i] - 1)->atttypid,
 											TYPECACHE_EQ_OPR_FINFO | TYPECACHE_HASH_PROC_FINFO);
 	return batch;
 }
@@ -327,10 +327,10 @@ foreign_batch_add(ForeignBatch *batch, Datum *key, Oid partition)
 	if (batch->n == batch->max)
 		batch->wanted = grow_array(batch->wanted, &batch->max, 16, sizeof(Wanted), batch->cxt);
 	wanted = &batch->wanted[batch->n++];
-	wanted->key = palloc(sizeof(Datum) * def->npk);
-	for (int i = 0; i < def->npk; i++)
+	wanted->key = palloc(sizeof(Datum) * def->layout.npk);
+	for (int i = 0; i < def->layout.npk; i++)
 	{
-		Form_pg_attribute att = TupleDescAttr(def->desc, def->pk_attno[i] - 1);
+		Form_pg_attribute att = TupleDescAttr(def->layout.desc, def->layout.pk_attno[i] - 1);
 
 		wanted->key[i] = att->attlen == -1 ? PointerGetDatum(PG_DETOAST_DATUM_COPY(key[i])) :
 			datumCopy(key[i], att->attbyval, att->attlen);
@@ -346,7 +346,7 @@ void
 foreign_batch_run(ForeignBatch *batch)
 {
 	MemoryContext old = MemoryContextSwitchTo(batch->cxt);
-	int			npk = batch->request.def->npk;
+	int			npk = batch->request.def->layout.npk;
 	Datum	   *keys = palloc_extended(sizeof(Datum) * npk * batch->nforeign, MCXT_ALLOC_HUGE);
 	Oid		   *partitions = palloc_extended(sizeof(Oid) * batch->nforeign, MCXT_ALLOC_HUGE);
 	int			n = 0;
@@ -418,11 +418,11 @@ take_row(TupleTableSlot *row, void *arg)
 	Datum		key[INDEX_MAX_KEYS];
 	uint32		hash;
 
-	for (int i = 0; i < def->npk; i++)
+	for (int i = 0; i < def->layout.npk; i++)
 	{
 		bool		isnull;
 
-		key[i] = slot_getattr(row, def->pk_attno[i], &isnull);
+		key[i] = slot_getattr(row, def->layout.pk_attno[i], &isnull);
 	}
 	hash = hash_key(batch, key);
 	for (int i = batch->buckets[hash & batch->mask]; i >= 0; i = batch->wanted[i].next)
@@ -445,11 +445,11 @@ hash_key(ForeignBatch *batch, Datum *key)
 {
 	uint32		hash = 0;
 
-	for (int i = 0; i < batch->request.def->npk; i++)
+	for (int i = 0; i < batch->request.def->layout.npk; i++)
 		if (OidIsValid(batch->types[i]->hash_proc_finfo.fn_oid))
 			hash = hash * 31 +
 				DatumGetUInt32(FunctionCall1Coll(&batch->types[i]->hash_proc_finfo,
-												 batch->request.def->pk_keys[i].sk_collation, key[i]));
+												 batch->request.def->layout.pk_keys[i].sk_collation, key[i]));
 	return hash;
 }
 
@@ -457,9 +457,9 @@ hash_key(ForeignBatch *batch, Datum *key)
 static bool
 same_key(ForeignBatch *batch, Datum *a, Datum *b)
 {
-	for (int i = 0; i < batch->request.def->npk; i++)
+	for (int i = 0; i < batch->request.def->layout.npk; i++)
 		if (!DatumGetBool(FunctionCall2Coll(&batch->types[i]->eq_opr_finfo,
-											batch->request.def->pk_keys[i].sk_collation, a[i], b[i])))
+											batch->request.def->layout.pk_keys[i].sk_collation, a[i], b[i])))
 			return false;
 	return true;
 }

@@ -74,15 +74,15 @@ static bool receive_row(TupleTableSlot *slot, DestReceiver *self);
 bool
 foreign_plan_fits(FactDef *def, PartitionKeys *parts, int nparts)
 {
-	for (int k = 0; k < def->npk; k++)
-		if (!OidIsValid(get_array_type(TupleDescAttr(def->desc, def->pk_attno[k] - 1)->atttypid)))
+	for (int k = 0; k < def->layout.npk; k++)
+		if (!OidIsValid(get_array_type(TupleDescAttr(def->layout.desc, def->layout.pk_attno[k] - 1)->atttypid)))
 			return false;
-	for (int i = 0; i < nparts && def->npk > 1; i++)
+	for (int i = 0; i < nparts && def->layout.npk > 1; i++)
 	{
 		Datum	   *values = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(Datum) * parts[i].n);
 		double		combinations = 1;
 
-		for (int k = 0; k < def->npk; k++)
+		for (int k = 0; k < def->layout.npk; k++)
 			combinations *= distinct_values(def, k, &parts[i], values);
 		pfree(values);
 		if (combinations > 4.0 * parts[i].n + 16)
@@ -120,11 +120,11 @@ fetch_from(FactDef *def, Bitmapset *columns, PartitionKeys *parts, int nparts,
 	if (!lock_others(def, plan, parts, nparts))
 		plan = make_plan(def, CurrentMemoryContext, columns, plan->joined, relids_of(parts, nparts));
 	receiver.plan = plan;
-	while (plan->attnos[receiver.key] != def->pk_attno[0])
+	while (plan->attnos[receiver.key] != def->layout.pk_attno[0])
 		receiver.key++;
 	receiver.pub = *None_Receiver;
 	receiver.pub.receiveSlot = receive_row;
-	receiver.row = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
+	receiver.row = MakeSingleTupleTableSlot(def->layout.desc, &TTSOpsVirtual);
 	plan->uses++;
 	PG_TRY();
 	{
@@ -156,13 +156,13 @@ fetch_from(FactDef *def, Bitmapset *columns, PartitionKeys *parts, int nparts,
 static ForeignPlan *
 find_plan(FactDef *def, Bitmapset *columns, bool joined, PartitionKeys *parts, int nparts)
 {
-	ForeignPlan **link = &def->foreign_plans;
+	ForeignPlan **link = &def->run.foreign_plans;
 	List	   *relids = relids_of(parts, nparts);
 	List	   *merged = NIL;
 	ForeignPlan *plan;
 	bool		kept;
 
-	while (!def->stale && (plan = *link) != NULL)
+	while (!def->run.stale && (plan = *link) != NULL)
 	{
 		bool		overlaps = false;
 
@@ -186,15 +186,15 @@ find_plan(FactDef *def, Bitmapset *columns, bool joined, PartitionKeys *parts, i
 		for (int i = 0; i < other->n; i++)
 			relids = list_append_unique_oid(relids, other->relids[i]);
 	}
-	kept = !def->stale && list_length(relids) <= largest_plan(nparts);
+	kept = !def->run.stale && list_length(relids) <= largest_plan(nparts);
 	if (!kept)
 		relids = list_truncate(relids, nparts);
 
 	/* If something changes while the plan is made, it is not used again. */
-	plan = make_plan(def, kept ? def->cxt : CurrentMemoryContext, columns, joined, relids);
+	plan = make_plan(def, kept ? def->run.cxt : CurrentMemoryContext, columns, joined, relids);
 	if (!kept)
 		return plan;
-	for (link = &def->foreign_plans; *link != NULL;)
+	for (link = &def->run.foreign_plans; *link != NULL;)
 	{
 		ForeignPlan *other = *link;
 
@@ -206,8 +206,8 @@ find_plan(FactDef *def, Bitmapset *columns, bool joined, PartitionKeys *parts, i
 		else
 			link = &other->next;
 	}
-	plan->next = def->foreign_plans;
-	def->foreign_plans = plan;
+	plan->next = def->run.foreign_plans;
+	def->run.foreign_plans = plan;
 	return plan;
 }
 
@@ -308,7 +308,7 @@ lock_others(FactDef *def, ForeignPlan *plan, PartitionKeys *parts, int nparts)
 		if ((plan->append == NULL || used[plan->joins[i]]) && !ConditionalLockRelationOid(plan->relids[i], AccessShareLock))
 			return false;
 	}
-	return !def->stale && plan->changes == foreign_plan_changes();
+	return !def->run.stale && plan->changes == foreign_plan_changes();
 }
 
 /* leave_out_others: returns a statement that asks only these of the partitions of a plan, and those joined with them */
@@ -344,17 +344,17 @@ leave_out_others(ForeignPlan *plan, PartitionKeys *parts, int nparts)
 static ParamListInfo
 bind_keys(FactDef *def, ForeignPlan *plan, PartitionKeys *parts, int nparts)
 {
-	ParamListInfo params = makeParamList(plan->n * def->npk);
+	ParamListInfo params = makeParamList(plan->n * def->layout.npk);
 	int			part = 0;
 
 	for (int i = 0; i < plan->n; i++)
 	{
 		bool		asked = part < nparts && parts[part].relid == plan->relids[i];
 
-		for (int k = 0; k < def->npk; k++)
+		for (int k = 0; k < def->layout.npk; k++)
 		{
-			Form_pg_attribute att = TupleDescAttr(def->desc, def->pk_attno[k] - 1);
-			ParamExternData *param = &params->params[i * def->npk + k];
+			Form_pg_attribute att = TupleDescAttr(def->layout.desc, def->layout.pk_attno[k] - 1);
+			ParamExternData *param = &params->params[i * def->layout.npk + k];
 
 			param->ptype = get_array_type(att->atttypid);
 			param->pflags = 0;
@@ -400,11 +400,11 @@ compare_hashes(const void *a, const void *b)
 static int
 distinct_values(FactDef *def, int column, PartitionKeys *part, Datum *values)
 {
-	Form_pg_attribute att = TupleDescAttr(def->desc, def->pk_attno[column] - 1);
+	Form_pg_attribute att = TupleDescAttr(def->layout.desc, def->layout.pk_attno[column] - 1);
 	HashedValue *hashed;
 	int			n = 0;
 
-	if (def->npk == 1)
+	if (def->layout.npk == 1)
 	{
 		memcpy(values, part->keys, sizeof(Datum) * part->n);
 		return part->n;
@@ -412,13 +412,13 @@ distinct_values(FactDef *def, int column, PartitionKeys *part, Datum *values)
 	hashed = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(HashedValue) * part->n);
 	for (int i = 0; i < part->n; i++)
 	{
-		hashed[i].hash = datum_image_hash(part->keys[(Size) i * def->npk + column], att->attbyval, att->attlen);
+		hashed[i].hash = datum_image_hash(part->keys[(Size) i * def->layout.npk + column], att->attbyval, att->attlen);
 		hashed[i].at = i;
 	}
 	qsort(hashed, part->n, sizeof(HashedValue), compare_hashes);
 	for (int i = 0; i < part->n; i++)
 	{
-		Datum		value = part->keys[(Size) hashed[i].at * def->npk + column];
+		Datum		value = part->keys[(Size) hashed[i].at * def->layout.npk + column];
 
 		if (i == 0 || hashed[i].hash != hashed[i - 1].hash ||
 			!datum_image_eq(values[n - 1], value, att->attbyval, att->attlen))
@@ -443,7 +443,7 @@ receive_row(TupleTableSlot *slot, DestReceiver *self)
 		if (slot->tts_isnull[first + receiver->key])
 			continue;
 		ExecClearTuple(row);
-		memset(row->tts_isnull, true, sizeof(bool) * receiver->def->desc->natts);
+		memset(row->tts_isnull, true, sizeof(bool) * receiver->def->layout.desc->natts);
 		for (int i = 0; i < plan->nattnos; i++)
 		{
 			row->tts_values[plan->attnos[i] - 1] = slot->tts_values[first + i];

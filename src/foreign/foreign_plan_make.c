@@ -81,11 +81,11 @@ foreign_plan_make(FactDef *def, MemoryContext parent, Bitmapset *columns, bool j
 	plan->sql = plan_sql(def, plan);
 	MemoryContextSwitchTo(old);
 
-	types = palloc(sizeof(Oid) * n * def->npk);
-	for (int i = 0; i < n * def->npk; i++)
-		types[i] = get_array_type(TupleDescAttr(def->desc, def->pk_attno[i % def->npk] - 1)->atttypid);
+	types = palloc(sizeof(Oid) * n * def->layout.npk);
+	for (int i = 0; i < n * def->layout.npk; i++)
+		types[i] = get_array_type(TupleDescAttr(def->layout.desc, def->layout.pk_attno[i % def->layout.npk] - 1)->atttypid);
 	query = linitial_node(Query, pg_analyze_and_rewrite_fixedparams(linitial_node(RawStmt, pg_parse_query(plan->sql)),
-																	plan->sql, types, n * def->npk, NULL));
+																	plan->sql, types, n * def->layout.npk, NULL));
 	stmt = pg_plan_query_compat(query, plan->sql, 0, NULL);
 	check_tables(def, plan, stmt);
 	plan_without_checks(stmt);
@@ -129,9 +129,9 @@ choose_joins(FactDef *def, ForeignPlan *plan)
 	bool		joinable = plan->joined;
 	int			k;
 
-	for (k = 0; k < def->npk; k++)
+	for (k = 0; k < def->layout.npk; k++)
 	{
-		Oid			type = TupleDescAttr(def->desc, def->pk_attno[k] - 1)->atttypid;
+		Oid			type = TupleDescAttr(def->layout.desc, def->layout.pk_attno[k] - 1)->atttypid;
 
 		joinable = joinable && op_hashjoinable(get_equality_operator(type), type);
 	}
@@ -179,17 +179,17 @@ plan_sql(FactDef *def, ForeignPlan *plan)
 			if (plan->joins[i] != join)
 				continue;
 			appendStringInfo(&from, "%s(%s WHERE ", size > 0 ? " FULL JOIN " : "", select_rows(&request, &plan->attnos, &plan->nattnos));
-			for (int k = 0; k < def->npk; k++)
+			for (int k = 0; k < def->layout.npk; k++)
 				appendStringInfo(&from, "%s%s", k > 0 ? " AND " : "",
-								 equality_sql(psprintf("f.%s", key_column(def, k)), psprintf("$%d", i * def->npk + k + 1),
-											  TupleDescAttr(def->desc, def->pk_attno[k] - 1)->atttypid, true));
+								 equality_sql(psprintf("f.%s", key_column(def, k)), psprintf("$%d", i * def->layout.npk + k + 1),
+											  TupleDescAttr(def->layout.desc, def->layout.pk_attno[k] - 1)->atttypid, true));
 			appendStringInfo(&from, ") t%d", i);
 			if (first < 0)
 				first = i;
-			for (int k = 0; k < def->npk && size > 0; k++)
+			for (int k = 0; k < def->layout.npk && size > 0; k++)
 				appendStringInfo(&from, " %s %s", k > 0 ? "AND" : "ON",
 								 equality_sql(psprintf("t%d.%s", first, key_column(def, k)), psprintf("t%d.%s", i, key_column(def, k)),
-											  TupleDescAttr(def->desc, def->pk_attno[k] - 1)->atttypid, false));
+											  TupleDescAttr(def->layout.desc, def->layout.pk_attno[k] - 1)->atttypid, false));
 			appendStringInfo(&list, "%st%d.*", size > 0 ? ", " : "", i);
 			size++;
 		}
@@ -197,7 +197,7 @@ plan_sql(FactDef *def, ForeignPlan *plan)
 		for (; size < plan->width; size++)
 			for (int k = 0; k < plan->nattnos; k++)
 			{
-				Form_pg_attribute att = TupleDescAttr(def->desc, plan->attnos[k] - 1);
+				Form_pg_attribute att = TupleDescAttr(def->layout.desc, plan->attnos[k] - 1);
 
 				appendStringInfo(&list, ", NULL::%s", format_type_extended(att->atttypid, att->atttypmod,
 																		   FORMAT_TYPE_TYPEMOD_GIVEN | FORMAT_TYPE_FORCE_QUALIFY));
@@ -260,7 +260,7 @@ is_server_of_postgres_fdw(Oid server)
 const char *
 key_column(FactDef *def, int i)
 {
-	return quote_identifier(NameStr(TupleDescAttr(def->desc, def->pk_attno[i] - 1)->attname));
+	return quote_identifier(NameStr(TupleDescAttr(def->layout.desc, def->layout.pk_attno[i] - 1)->attname));
 }
 
 /*
@@ -273,7 +273,7 @@ key_column(FactDef *def, int i)
 char *
 select_rows(RowRequest *request, AttrNumber **columns, int *n)
 {
-	TupleDesc	desc = request->def->desc;
+	TupleDesc	desc = request->def->layout.desc;
 	StringInfoData sql;
 
 	*n = 0;
@@ -286,7 +286,7 @@ select_rows(RowRequest *request, AttrNumber **columns, int *n)
 
 		if (att->attisdropped ||
 			(request->columns != NULL && !bms_is_member(member, request->columns) &&
-			 !bms_is_member(member, request->def->pk_columns)))
+			 !bms_is_member(member, request->def->layout.pk_columns)))
 			continue;
 		appendStringInfo(&sql, "%s f.%s", *n == 0 ? "SELECT" : ",", quote_identifier(NameStr(att->attname)));
 		(*columns)[(*n)++] = att->attnum;
@@ -305,10 +305,10 @@ void
 store_row(FactDef *def, HeapTuple tuple, TupleDesc desc, AttrNumber *columns, TupleTableSlot *slot)
 {
 	ExecClearTuple(slot);
-	memset(slot->tts_isnull, true, sizeof(bool) * def->desc->natts);
+	memset(slot->tts_isnull, true, sizeof(bool) * def->layout.desc->natts);
 	for (int i = 0; i < desc->natts; i++)
 	{
-		if (TupleDescAttr(desc, i)->atttypid != TupleDescAttr(def->desc, columns[i] - 1)->atttypid)
+		if (TupleDescAttr(desc, i)->atttypid != TupleDescAttr(def->layout.desc, columns[i] - 1)->atttypid)
 			report_renamed(def->name);
 		slot->tts_values[columns[i] - 1] = heap_getattr(tuple, i + 1, desc, &slot->tts_isnull[columns[i] - 1]);
 	}

@@ -115,7 +115,7 @@ begin_scan(FactDef *def, Relation leaf, const char *sql, AttrNumber *columns, in
 	scan->columns = columns;
 	scan->owner = reading_role(def->relid, RelationGetRelid(leaf));
 	scan->cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable foreign rows", ALLOCSET_DEFAULT_SIZES);
-	scan->slot = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
+	scan->slot = MakeSingleTupleTableSlot(def->layout.desc, &TTSOpsVirtual);
 	AS_OWNER(scan->owner);
 	{
 		SPI_connect();
@@ -187,9 +187,9 @@ foreign_keys_in_order(FactDef *def, Relation leaf)
 	Oid			server;
 	bool		result = is_of_postgres_fdw(RelationGetRelid(leaf), &server);
 
-	for (int i = 0; i < def->npk; i++)
+	for (int i = 0; i < def->layout.npk; i++)
 	{
-		Oid			type = TupleDescAttr(def->desc, def->pk_attno[i] - 1)->atttypid;
+		Oid			type = TupleDescAttr(def->layout.desc, def->layout.pk_attno[i] - 1)->atttypid;
 
 		result = result && type < FirstGenbkiObjectId &&
 			OidIsValid(lookup_type_cache(type, TYPECACHE_GT_OPR)->gt_opr);
@@ -208,7 +208,7 @@ foreign_keys_in_order(FactDef *def, Relation leaf)
 Datum *
 foreign_scan_keys(FactDef *def, Relation root, Relation leaf, Datum *after, int limit, int *n)
 {
-	RowRequest	request = {.def = def,.relid = RelationGetRelid(leaf),.columns = def->pk_columns};
+	RowRequest	request = {.def = def,.relid = RelationGetRelid(leaf),.columns = def->layout.pk_columns};
 	AttrNumber *columns;
 	Oid			types[INDEX_MAX_KEYS];
 	StringInfoData sql;
@@ -221,9 +221,9 @@ foreign_scan_keys(FactDef *def, Relation root, Relation leaf, Datum *after, int 
 	appendStringInfoString(&sql, select_rows(&request, &columns, n));
 	if (after != NULL)
 		append_after(&sql, def);
-	for (int i = 0; i < def->npk && limit > 0; i++)
+	for (int i = 0; i < def->layout.npk && limit > 0; i++)
 	{
-		Form_pg_attribute att = TupleDescAttr(def->desc, def->pk_attno[i] - 1);
+		Form_pg_attribute att = TupleDescAttr(def->layout.desc, def->layout.pk_attno[i] - 1);
 
 		types[i] = att->atttypid;
 		appendStringInfo(&sql, "%s f.%s", i == 0 ? " ORDER BY" : ",", quote_identifier(NameStr(att->attname)));
@@ -231,20 +231,20 @@ foreign_scan_keys(FactDef *def, Relation root, Relation leaf, Datum *after, int 
 	if (limit > 0)
 		appendStringInfo(&sql, " LIMIT %d", limit);
 
-	scan = begin_scan(def, leaf, sql.data, columns, after == NULL ? 0 : def->npk, types, after);
-	keys = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(Datum) * def->npk * max);
+	scan = begin_scan(def, leaf, sql.data, columns, after == NULL ? 0 : def->layout.npk, types, after);
+	keys = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(Datum) * def->layout.npk * max);
 	for (*n = 0; (row = foreign_scan_next(scan)) != NULL; (*n)++)
 	{
 		CHECK_FOR_INTERRUPTS();
 		require_in_bounds(def, root, RelationGetRelid(leaf), row, true);
 		if (*n == max)
-			keys = repalloc_huge(keys, sizeof(Datum) * def->npk * (max *= 2));
-		for (int i = 0; i < def->npk; i++)
+			keys = repalloc_huge(keys, sizeof(Datum) * def->layout.npk * (max *= 2));
+		for (int i = 0; i < def->layout.npk; i++)
 		{
-			Form_pg_attribute att = TupleDescAttr(def->desc, def->pk_attno[i] - 1);
+			Form_pg_attribute att = TupleDescAttr(def->layout.desc, def->layout.pk_attno[i] - 1);
 			Datum		value = row->tts_values[att->attnum - 1];
 
-			keys[(Size) *n * def->npk + i] = att->attlen == -1 ?
+			keys[(Size) *n * def->layout.npk + i] = att->attlen == -1 ?
 				PointerGetDatum(PG_DETOAST_DATUM_COPY(value)) : datumCopy(value, att->attbyval, att->attlen);
 		}
 	}
@@ -262,7 +262,7 @@ static void
 append_after(StringInfo sql, FactDef *def)
 {
 	appendStringInfo(sql, " WHERE f.%s OPERATOR(pg_catalog.>=) $1 AND (", key_column(def, 0));
-	for (int i = 0; i < def->npk; i++)
+	for (int i = 0; i < def->layout.npk; i++)
 	{
 		for (int k = 0; k < i; k++)
 			appendStringInfo(sql, "%sf.%s OPERATOR(pg_catalog.=) $%d AND ", k == 0 ? " OR " : "", key_column(def, k), k + 1);
@@ -283,11 +283,11 @@ in_bounds(FactDef *def, Relation root, Oid leaf, TupleTableSlot *row)
 {
 	Datum		key[INDEX_MAX_KEYS];
 
-	for (int i = 0; i < def->npk; i++)
+	for (int i = 0; i < def->layout.npk; i++)
 	{
 		bool		isnull;
 
-		key[i] = slot_getattr(row, def->pk_attno[i], &isnull);
+		key[i] = slot_getattr(row, def->layout.pk_attno[i], &isnull);
 		if (isnull)
 			return false;
 	}
@@ -322,7 +322,7 @@ require_in_bounds(FactDef *def, Relation root, Oid leaf, TupleTableSlot *row, bo
 static Bitmapset *
 upkeep_columns(FactDef *def)
 {
-	return bms_union(bms_union(def->used, def->queued), def->pk_columns);
+	return bms_union(bms_union(def->layout.used, def->layout.queued), def->layout.pk_columns);
 }
 
 /*
@@ -351,7 +351,7 @@ expect_rows(LiveScan *scan, Datum **keys, int n)
 			continue;
 		if (scan->fetched == NULL)
 		{
-			request.columns = bms_union(scan->def->used, scan->def->queued);
+			request.columns = bms_union(scan->def->layout.used, scan->def->layout.queued);
 			scan->fetched = foreign_batch_begin(&request);
 		}
 		foreign_batch_add(scan->fetched, keys[i], RelationGetRelid(scan->current->rel));
@@ -376,7 +376,7 @@ find_rows(LiveScan *scan, Datum *key)
 	RowRequest	request = {.def = scan->def,.relid = scan->def->relid,.as_owner = !scan->as_writer};
 	Oid			partition = RelationGetRelid(leaf->rel);
 
-	request.columns = bms_union(scan->def->used, scan->def->queued);
+	request.columns = bms_union(scan->def->layout.used, scan->def->layout.queued);
 	list_free_deep(leaf->rows);
 	leaf->rows = NIL;
 	if (scan->fetched != NULL && foreign_batch_find(scan->fetched, key, &fetched))

@@ -118,9 +118,9 @@ remote_columns(FactDef *def, Oid relid)
 	StringInfoData list;
 
 	initStringInfo(&list);
-	for (int i = 0; i < def->npk; i++)
+	for (int i = 0; i < def->layout.npk; i++)
 	{
-		const char *name = get_attname(def->relid, def->pk_attno[i], false);
+		const char *name = get_attname(def->relid, def->layout.pk_attno[i], false);
 		AttrNumber	attno = get_attnum(relid, name);
 
 		foreach_ptr(DefElem, option, GetForeignColumnOptions(relid, attno))

@@ -98,7 +98,7 @@ begin_batch(Drain *drain)
 	if (position->reading == NULL)
 	{
 		r->snapshot = tree_snapshot(r->fact);
-		if (!OidIsValid(def->pk_index))
+		if (!OidIsValid(def->layout.pk_index))
 			position->reading = RegisterSnapshot(r->snapshot);
 	}
 	else
@@ -140,7 +140,7 @@ end_batch(Drain *drain)
 {
 	FactDef    *def = drain->rows.def;
 
-	if (drain->n < drain->limit && !def->stale && !def->queue_lost && !IsTransactionBlock())
+	if (drain->n < drain->limit && !def->run.stale && !def->queue.lost && !IsTransactionBlock())
 		queues_rotate(def);
 }
 

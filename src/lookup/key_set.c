@@ -151,7 +151,7 @@ key_error(IndexDef *def, JsonbContainer *key)
 int
 find_key_column(IndexDef *def, const char *name)
 {
-	for (int i = 0; i < def->nkeys; i++)
+	for (int i = 0; i < def->spec.nkeys; i++)
 		if (strcmp(name, key_column_name(def, i)) == 0)
 			return i;
 	ereport(ERROR,
@@ -173,7 +173,7 @@ read_values(IndexDef *def, int column, JsonbValue *value, Values *result)
 	JsonbContainer *array = value->type == jbvBinary ? value->val.binary.data : NULL;
 	JsonMembers elements;
 
-	if (array == NULL || !JsonContainerIsArray(array) || getBaseType(def->fields[column].type) == JSONBOID)
+	if (array == NULL || !JsonContainerIsArray(array) || getBaseType(def->spec.fields[column].type) == JSONBOID)
 	{
 		result->values = palloc(sizeof(Datum));
 		result->n = key_value_cast(def, column, value, result->values) ? 1 : 0;
@@ -245,7 +245,7 @@ key_set_find(IndexDef *def, KeySet *set, Datum *key, bool *isnull)
 			return -1;
 	if (set->ncolumns == 0)		/* the key of all entries */
 		return set->n - 1;
-	return find_key_values(set->values, set->n, set->ncolumns, def->ident_sort, key);
+	return find_key_values(set->values, set->n, set->ncolumns, def->layout.ident_sort, key);
 }
 
 /* key_set_has: returns whether an entry has one of the keys, by its values in the columns of the index table */
@@ -257,8 +257,8 @@ key_set_has(IndexDef *def, KeySet *set, Datum *entry, bool *isnull)
 
 	for (int i = 0; i < set->ncolumns; i++)
 	{
-		key[i] = entry[def->ident[i] - 1];
-		key_isnull[i] = isnull[def->ident[i] - 1];
+		key[i] = entry[def->layout.ident[i] - 1];
+		key_isnull[i] = isnull[def->layout.ident[i] - 1];
 	}
 	return key_set_find(def, set, key, key_isnull) >= 0;
 }
@@ -267,7 +267,7 @@ static void
 key_set_sort(IndexDef *def, KeySet *set)
 {
 	if (set->n > 1)
-		set->n = sort_key_values(set->values, set->n, set->ncolumns, def->ident_sort);
+		set->n = sort_key_values(set->values, set->n, set->ncolumns, def->layout.ident_sort);
 }
 
 /*-------------------------------------------------------------------------
@@ -283,7 +283,7 @@ key_columns(IndexDef *def)
 	StringInfoData list;
 
 	initStringInfo(&list);
-	for (int i = 0; i < def->nkeys; i++)
+	for (int i = 0; i < def->spec.nkeys; i++)
 		appendStringInfo(&list, "%s\"%s\"", i > 0 ? ", " : "", key_column_name(def, i));
 	return list.data;
 }
@@ -332,9 +332,9 @@ hint_for_key_column(IndexDef *def, const char *name)
 	Nearest		nearest = {.written = name};
 	const char *meant = NULL;
 
-	for (int i = 0; i < def->nkeys && meant == NULL; i++)
+	for (int i = 0; i < def->spec.nkeys && meant == NULL; i++)
 	{
-		FieldSpec  *spec = def->fields[i].spec;
+		FieldSpec  *spec = def->spec.fields[i].spec;
 
 		try_name(&nearest, key_column_name(def, i));
 		if (strncmp(spec->text, name, spec->tail) == 0 && (int) strlen(name) == spec->tail)
@@ -367,5 +367,5 @@ operator_meant(const char *op)
 const char *
 key_column_name(IndexDef *def, int i)
 {
-	return NameStr(TupleDescAttr(def->desc, def->fields[i].attno - 1)->attname);
+	return NameStr(TupleDescAttr(def->layout.desc, def->spec.fields[i].attno - 1)->attname);
 }

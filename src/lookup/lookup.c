@@ -218,12 +218,12 @@ scan_entries(Lookup *lookup)
 	TupleTableSlot *entry;
 
 	/* A row may have several entries: one for each element of an array. */
-	if ((lookup->ambiguous && !lookup->copies) || (def->multi && (set->n > 1 || set->ncolumns <= def->multi_field)))
+	if ((lookup->ambiguous && !lookup->copies) || (def->spec.multi && (set->n > 1 || set->ncolumns <= def->spec.multi_field)))
 		seen = seen_rows_begin(def, CurrentMemoryContext);
-	memcpy(keys, def->search_keys, sizeof(ScanKeyData) * set->ncolumns);
+	memcpy(keys, def->layout.search_keys, sizeof(ScanKeyData) * set->ncolumns);
 	entry_scan_begin(&scan, def, lookup->index_table, lookup->snapshot, false, set->ncolumns);
 	scan.counted = true;
-	entry_scan_want(&scan, lookup->copies ? bms_add_member(columns_to_fetch_by(def), def->doc_attno) : columns_to_fetch_by(def));
+	entry_scan_want(&scan, lookup->copies ? bms_add_member(columns_to_fetch_by(def), def->layout.doc_attno) : columns_to_fetch_by(def));
 	for (int i = 0; i < set->n; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -265,7 +265,7 @@ lookup_check_access(Lookup *lookup)
 	lookup->secured = !lookup->entries_only &&
 		(check_enable_rls(lookup->factdef->relid, InvalidOid, false) == RLS_ENABLED ||
 		 (lookup_reads_whole_rows(lookup) && has_virtual_columns(RelationGetDescr(lookup->fact))));
-	lookup->copies = def->doc_attno != 0 && !lookup->rows && !lookup->secured && !lookup->entries_only &&
+	lookup->copies = def->layout.doc_attno != 0 && !lookup->rows && !lookup->secured && !lookup->entries_only &&
 		(granted || are_of_fact_rows(lookup));
 	if (!lookup->copies && !lookup->entries_only)
 	{
@@ -281,13 +281,13 @@ lookup_check_access(Lookup *lookup)
 	 * another session has deleted, beside the one that this transaction has
 	 * inserted with the same primary key.
 	 */
-	lookup->ambiguous = IsolationUsesXactSnapshot() || lookup->factdef->pk_deferrable;
+	lookup->ambiguous = IsolationUsesXactSnapshot() || lookup->factdef->layout.pk_deferrable;
 
 	/*
 	 * In these cases the row that is found may not be the version that the
 	 * entry is of.
 	 */
-	lookup->recheck = lookup->ambiguous || def->async;
+	lookup->recheck = lookup->ambiguous || def->spec.async;
 
 	if (IsolationUsesXactSnapshot() &&
 		((TransactionIdIsNormal(def->xmin) && TransactionIdIsCurrentTransactionId(def->xmin)) ||
@@ -346,7 +346,7 @@ are_of_fact_rows(Lookup *lookup)
 {
 	FactDef    *fact = lookup->factdef;
 
-	return !lookup->def->async && (!fact->partitioned || OidIsValid(fact->pk_index) || elsewhere->leaves(fact->relid) == NIL);
+	return !lookup->def->spec.async && (!fact->layout.partitioned || OidIsValid(fact->layout.pk_index) || elsewhere->leaves(fact->relid) == NIL);
 }
 
 /* calls_forbidden_function: returns whether a node calls a function, also by an operator, that the current user may not call */

@@ -90,7 +90,7 @@ read_condition(IndexDef *def, Jsonb *condition, KeyRange *range)
 	JsonbContainer *operators;
 	int			field = range->keys.ncolumns;
 
-	if (field == def->nkeys)
+	if (field == def->spec.nkeys)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("condition cannot be used because key has all key columns of index table \"%s\"", def->name),
@@ -197,7 +197,7 @@ set_between(IndexDef *def, int field, JsonbValue *value, KeyRange *range)
 static void
 set_prefix(IndexDef *def, int field, JsonbValue *value, KeyRange *range)
 {
-	Form_pg_attribute att = TupleDescAttr(def->desc, def->fields[field].attno - 1);
+	Form_pg_attribute att = TupleDescAttr(def->layout.desc, def->spec.fields[field].attno - 1);
 	Oid			type = getBaseType(att->atttypid);
 	Node	   *any_text;
 	Const	   *prefix;
@@ -267,9 +267,9 @@ cursor_identity(IndexDef *def, KeyRange *range, bool descending, CursorIdentity 
 
 	initStringInfo(&what);
 	pq_sendint32(&what, def->relid);
-	for (int i = 0; i < def->nsearch; i++)
+	for (int i = 0; i < def->layout.nsearch; i++)
 	{
-		Form_pg_attribute att = TupleDescAttr(def->desc, def->ident[i] - 1);
+		Form_pg_attribute att = TupleDescAttr(def->layout.desc, def->layout.ident[i] - 1);
 
 		pq_sendint32(&what, att->atttypid);
 		pq_sendint32(&what, att->attcollation);
@@ -280,10 +280,10 @@ cursor_identity(IndexDef *def, KeyRange *range, bool descending, CursorIdentity 
 	pq_sendbyte(&what, descending);
 	pq_sendbyte(&what, ncolumns);
 	for (int i = 0; i < range->keys.n * ncolumns; i++)
-		add_text(&what, column_text(TupleDescAttr(def->desc, def->ident[i % ncolumns] - 1), range->keys.values[i]));
-	if (ncolumns < def->nkeys)
+		add_text(&what, column_text(TupleDescAttr(def->layout.desc, def->layout.ident[i % ncolumns] - 1), range->keys.values[i]));
+	if (ncolumns < def->spec.nkeys)
 	{
-		Form_pg_attribute att = TupleDescAttr(def->desc, def->ident[ncolumns] - 1);
+		Form_pg_attribute att = TupleDescAttr(def->layout.desc, def->layout.ident[ncolumns] - 1);
 
 		if (range->prefix != NULL)
 		{
@@ -316,21 +316,21 @@ cursor_make(CursorIdentity *identity, IndexDef *def, int from, TupleTableSlot *e
 	int			len;
 	bool		nulls = false;
 
-	for (int i = from; i < def->nsearch; i++)
-		nulls |= slot_attisnull(entry, def->ident[i]);
+	for (int i = from; i < def->layout.nsearch; i++)
+		nulls |= slot_attisnull(entry, def->layout.ident[i]);
 	initStringInfo(&bytes);
 	pq_sendbyte(&bytes, nulls ? CURSOR_VERSION_NULLS : CURSOR_VERSION);
 	pq_sendint64(&bytes, identity->index_table);
 	pq_sendint64(&bytes, identity->query);
-	for (int i = from; i < def->nsearch; i++)
+	for (int i = from; i < def->layout.nsearch; i++)
 	{
 		bool		isnull;
-		Datum		value = slot_getattr(entry, def->ident[i], &isnull);
+		Datum		value = slot_getattr(entry, def->layout.ident[i], &isnull);
 
 		if (nulls)
 			pq_sendbyte(&bytes, isnull);
 		if (!isnull)
-			add_text(&bytes, column_text(TupleDescAttr(def->desc, def->ident[i] - 1), value));
+			add_text(&bytes, column_text(TupleDescAttr(def->layout.desc, def->layout.ident[i] - 1), value));
 	}
 	pq_sendint32(&bytes, (uint32) hash_of(bytes.data, bytes.len));
 
@@ -389,8 +389,8 @@ cursor_read(const char *cursor, CursorIdentity *identity, IndexDef *def, int fro
 				 errmsg("cursor belongs to another query"),
 				 errhint("Use the key, condition and descending of the call that returned the cursor, or leave out cursor.")));
 
-	args.texts = palloc0(sizeof(char *) * def->nsearch);
-	for (int i = from; i < def->nsearch; i++)
+	args.texts = palloc0(sizeof(char *) * def->layout.nsearch);
+	for (int i = from; i < def->layout.nsearch; i++)
 	{
 		char	   *value;
 		int			len;
@@ -399,7 +399,7 @@ cursor_read(const char *cursor, CursorIdentity *identity, IndexDef *def, int fro
 		if (isnull[i])
 		{
 			/* Only key fields can be NULL, and none that Citus distributes. */
-			if (i >= def->nkeys || def->fact->place->entries->search != NULL)
+			if (i >= def->spec.nkeys || def->fact->place->entries->search != NULL)
 				cursor_error();
 			continue;
 		}
@@ -422,9 +422,9 @@ read_values(void *arg)
 {
 	ReadArgs   *args = arg;
 
-	for (int i = args->from; i < args->def->nsearch; i++)
+	for (int i = args->from; i < args->def->layout.nsearch; i++)
 	{
-		Form_pg_attribute att = TupleDescAttr(args->def->desc, args->def->ident[i] - 1);
+		Form_pg_attribute att = TupleDescAttr(args->def->layout.desc, args->def->layout.ident[i] - 1);
 		int32		typmod = att->atttypmod;
 		Oid			type = getBaseTypeAndTypmod(att->atttypid, &typmod);
 		Oid			input;

@@ -195,7 +195,7 @@ read_page(PageQuery *query, MemoryContext row_cxt, PageRow *rows, ReturnSetInfo 
 		values[0] = columns_to_jsonb(InvalidOid, entry, query->columns, query->ncolumns);
 		values[2] = cursor_make(&query->identity, query->def, from, entry);
 		if (query->lookup.copies)
-			values[1] = slot_getattr(entry, query->def->doc_attno, &isnull[1]);
+			values[1] = slot_getattr(entry, query->def->layout.doc_attno, &isnull[1]);
 		MemoryContextSwitchTo(old);
 		if (rows == NULL)
 			tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, isnull);
@@ -229,7 +229,7 @@ row_of_page(PageQuery *query, PageRow *rows, int i)
 static void
 return_rows(PageQuery *query, PageRow *rows, bool fetch, ReturnSetInfo *rsinfo)
 {
-	TupleTableSlot *entry = MakeSingleTupleTableSlot(query->def->desc, &TTSOpsMinimalTuple);
+	TupleTableSlot *entry = MakeSingleTupleTableSlot(query->def->layout.desc, &TTSOpsMinimalTuple);
 	MemoryContext row_cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable document", ALLOCSET_DEFAULT_SIZES);
 
 	for (int i = 0; fetch && i < query->found; i++)
@@ -347,11 +347,11 @@ begin_after(PageQuery *query)
 	IndexDef   *def = query->def;
 	int			from = query->range.keys.ncolumns;
 
-	query->stepwise = !def->sparse;
-	for (int i = from; i < def->nsearch; i++)
+	query->stepwise = !def->spec.sparse;
+	for (int i = from; i < def->layout.nsearch; i++)
 		query->stepwise |= query->after_null[i];
-	query->level = query->stepwise ? def->nkeys : from;
-	return query->level < def->nsearch || next_after(query);
+	query->level = query->stepwise ? def->spec.nkeys : from;
+	return query->level < def->layout.nsearch || next_after(query);
 }
 
 /*
@@ -370,7 +370,7 @@ next_after(PageQuery *query)
 {
 	IndexDef   *def = query->def;
 	int			from = query->range.keys.ncolumns;
-	bool		may_be_null = query->level < def->nkeys && !def->sparse &&
+	bool		may_be_null = query->level < def->spec.nkeys && !def->spec.sparse &&
 		!(query->level == from && has_condition(query));
 
 	if (!query->stepwise)
@@ -396,7 +396,7 @@ begin_scan(PageQuery *query)
 	IndexDef   *def = query->def;
 	KeyRange   *range = &query->range;
 
-	memcpy(query->keys, def->search_keys, sizeof(ScanKeyData) * range->keys.ncolumns);
+	memcpy(query->keys, def->layout.search_keys, sizeof(ScanKeyData) * range->keys.ncolumns);
 	set_key(query);
 	set_range(query);
 	entry_scan_begin(&query->scan, def, query->lookup.index_table, query->lookup.snapshot, false, query->nkeys);
@@ -404,7 +404,7 @@ begin_scan(PageQuery *query)
 	query->scan.counted = true;
 	query->scan.filter.limit = query->page_size;
 	query->scan.filter.prefix = range->prefix;
-	query->scan.filter.prefix_attno = def->ident[Min(range->keys.ncolumns, def->nsearch - 1)];
+	query->scan.filter.prefix_attno = def->layout.ident[Min(range->keys.ncolumns, def->layout.nsearch - 1)];
 	entry_scan_want(&query->scan, query->wanted);
 }
 
@@ -424,7 +424,7 @@ set_range(PageQuery *query)
 {
 	KeyRange   *range = &query->range;
 	int			from = range->keys.ncolumns;
-	Relation	index = index_open(query->def->primary_index, AccessShareLock);
+	Relation	index = index_open(query->def->layout.primary_index, AccessShareLock);
 
 	query->nkeys = from;
 	query->nrows = 0;
@@ -451,7 +451,7 @@ add_after(PageQuery *query, Relation index)
 
 	for (int i = query->range.keys.ncolumns; i < level; i++)
 	{
-		query->keys[query->nkeys] = def->search_keys[i];
+		query->keys[query->nkeys] = def->layout.search_keys[i];
 		set_search_key(&query->keys[query->nkeys++], query->after[i], query->after_null[i]);
 	}
 	if (query->level_null || query->after_null[level])
@@ -459,7 +459,7 @@ add_after(PageQuery *query, Relation index)
 							   SK_ISNULL | (query->level_null ? SK_SEARCHNULL : SK_SEARCHNOTNULL),
 							   level + 1, InvalidStrategy, InvalidOid, InvalidOid, InvalidOid, (Datum) 0);
 	else
-		add_comparison(query, index, level, query->stepwise && level < def->nkeys ? 1 : def->nsearch - level,
+		add_comparison(query, index, level, query->stepwise && level < def->spec.nkeys ? 1 : def->layout.nsearch - level,
 					   query->backward ? BTLessStrategyNumber : BTGreaterStrategyNumber, &query->after[level]);
 }
 
@@ -562,7 +562,7 @@ check_cursor_within(PageQuery *query, Bound *bound, bool lower)
 		position_error("Its position is outside the condition.");
 	if (!bound->given)
 		return;
-	index = index_open(query->def->primary_index, AccessShareLock);
+	index = index_open(query->def->layout.primary_index, AccessShareLock);
 	row_comparison(&key, index, column, 1, bound_strategy(bound, lower), &bound->value);
 	index_close(index, NoLock);
 	if (!DatumGetBool(FunctionCall2Coll(&key.header.sk_func, key.header.sk_collation,
@@ -594,20 +594,20 @@ static void
 choose_columns(PageQuery *query)
 {
 	IndexDef   *def = query->def;
-	Bitmapset  *wanted = query->lookup.copies ? bms_make_singleton(def->doc_attno) : NULL;
+	Bitmapset  *wanted = query->lookup.copies ? bms_make_singleton(def->layout.doc_attno) : NULL;
 
-	query->columns = palloc(sizeof(AttrNumber) * (def->nident + def->nincludes));
-	for (int i = 0; i < def->nident; i++)
-		query->columns[query->ncolumns++] = def->ident[i];
-	for (int i = def->nkeys; i < def->nkeys + def->nincludes; i++)
+	query->columns = palloc(sizeof(AttrNumber) * (def->layout.nident + def->spec.nincludes));
+	for (int i = 0; i < def->layout.nident; i++)
+		query->columns[query->ncolumns++] = def->layout.ident[i];
+	for (int i = def->spec.nkeys; i < def->spec.nkeys + def->spec.nincludes; i++)
 	{
-		if (!def->fields[i].is_hint)
-			query->columns[query->ncolumns++] = def->fields[i].attno;
+		if (!def->spec.fields[i].is_hint)
+			query->columns[query->ncolumns++] = def->spec.fields[i].attno;
 	}
 	for (int i = 0; i < query->ncolumns; i++)
 		wanted = bms_add_member(wanted, query->columns[i]);
-	if (def->hint_attno != 0)
-		wanted = bms_add_member(wanted, def->hint_attno);
+	if (def->layout.hint_attno != 0)
+		wanted = bms_add_member(wanted, def->layout.hint_attno);
 	query->wanted = wanted;
 }
 
@@ -618,7 +618,7 @@ has_prefix(PageQuery *query, TupleTableSlot *entry)
 	int			column = query->range.keys.ncolumns;
 	int			len = strlen(query->range.prefix);
 	bool		isnull;
-	Datum		stored = slot_getattr(entry, query->def->ident[column], &isnull);
+	Datum		stored = slot_getattr(entry, query->def->layout.ident[column], &isnull);
 	text	   *value;
 	int			value_len;
 
@@ -631,7 +631,7 @@ has_prefix(PageQuery *query, TupleTableSlot *entry)
 	 * The blanks at the end of a char(n) do not count, as if it were cast to
 	 * text.
 	 */
-	if (getBaseType(TupleDescAttr(query->def->desc, query->def->ident[column] - 1)->atttypid) == BPCHAROID)
+	if (getBaseType(TupleDescAttr(query->def->layout.desc, query->def->layout.ident[column] - 1)->atttypid) == BPCHAROID)
 		value_len = bpchartruelen(VARDATA_ANY(value), value_len);
 	return value_len >= len && memcmp(VARDATA_ANY(value), query->range.prefix, len) == 0;
 }

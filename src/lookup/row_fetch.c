@@ -60,7 +60,7 @@ lookup_fetch(Lookup *lookup, TupleTableSlot *entry)
 
 	if (lookup->copies)
 	{
-		Datum		document = slot_getattr(entry, lookup->def->doc_attno, &isnull);
+		Datum		document = slot_getattr(entry, lookup->def->layout.doc_attno, &isnull);
 
 		tuplestore_putvalues(lookup->store, lookup->desc, &document, &isnull);
 		return;
@@ -104,7 +104,7 @@ partition_on_other_server(Lookup *lookup, Datum *key)
 	 * A partitioned table that has a primary key has no partitions on other
 	 * servers.
 	 */
-	if (!lookup->factdef->partitioned || OidIsValid(lookup->factdef->pk_index))
+	if (!lookup->factdef->layout.partitioned || OidIsValid(lookup->factdef->layout.pk_index))
 		return InvalidOid;
 	if (lookup->secured)
 	{
@@ -123,7 +123,7 @@ begin_foreign_batch(Lookup *lookup)
 {
 	RowRequest	request = {.def = lookup->factdef,.relid = lookup->factdef->relid,.secured = lookup->secured};
 
-	request.columns = lookup_reads_whole_rows(lookup) ? NULL : lookup->def->used;
+	request.columns = lookup_reads_whole_rows(lookup) ? NULL : lookup->def->spec.used;
 	lookup->gathering = elsewhere->rows->gather(&request);
 }
 
@@ -135,7 +135,7 @@ begin_reading(Lookup *lookup)
 		return;
 	live_scan_begin(&lookup->fact_rows, lookup->factdef, lookup->fact, lookup->snapshot);
 	lookup->fact_rows.columns = lookup_reads_whole_rows(lookup) ? RelationGetNumberOfAttributes(lookup->fact) :
-		lookup->def->fact_document;
+		lookup->def->spec.fact_document;
 	lookup->reading = true;
 }
 
@@ -150,7 +150,7 @@ static void
 fetch_directly(Lookup *lookup, Datum *key, ItemPointer place)
 {
 	begin_reading(lookup);
-	if (find_rows(lookup, key, place) || !lookup->factdef->partitioned || lookup->caught_up)
+	if (find_rows(lookup, key, place) || !lookup->factdef->layout.partitioned || lookup->caught_up)
 		return;
 	refresh_partition_lists(lookup->fact);
 	lookup->caught_up = true;
@@ -213,7 +213,7 @@ fetch_pending_rows(Lookup *lookup)
 static void
 put_rows(Lookup *lookup, List *rows)
 {
-	TupleTableSlot *row = MakeSingleTupleTableSlot(lookup->factdef->desc, &TTSOpsMinimalTuple);
+	TupleTableSlot *row = MakeSingleTupleTableSlot(lookup->factdef->layout.desc, &TTSOpsMinimalTuple);
 
 	foreach_ptr(MinimalTupleData, stored, rows)
 	{
@@ -258,19 +258,19 @@ fetch_secured(Lookup *lookup, Datum *key)
 
 	if (lookup->plan == NULL)
 	{
-		Oid		   *types = palloc(sizeof(Oid) * factdef->npk);
+		Oid		   *types = palloc(sizeof(Oid) * factdef->layout.npk);
 		StringInfoData sql;
 
 		/* The server plans it with what is cached of the partitions. */
-		if (factdef->partitioned)
+		if (factdef->layout.partitioned)
 			refresh_partition_lists(lookup->fact);
 		initStringInfo(&sql);
 		/* "f" alone would be a column of this name. */
 		appendStringInfo(&sql, "SELECT (f.*)::%1$s FROM %2$s%1$s f WHERE ", quoted_relation(factdef->relid),
-						 factdef->partitioned ? "" : "ONLY ");
-		for (int i = 0; i < factdef->npk; i++)
+						 factdef->layout.partitioned ? "" : "ONLY ");
+		for (int i = 0; i < factdef->layout.npk; i++)
 		{
-			Form_pg_attribute att = TupleDescAttr(desc, factdef->pk_attno[i] - 1);
+			Form_pg_attribute att = TupleDescAttr(desc, factdef->layout.pk_attno[i] - 1);
 			Oid			type = getBaseType(att->atttypid);
 			char	   *column = psprintf("f.%s", quote_identifier(NameStr(att->attname)));
 
@@ -280,7 +280,7 @@ fetch_secured(Lookup *lookup, Datum *key)
 			generate_operator_clause(&sql, as_base_type(column, att->atttypid), type,
 									 get_equality_operator(type), psprintf("$%d", i + 1), type);
 		}
-		lookup->plan = keep_query(sql.data, factdef->npk, types);
+		lookup->plan = keep_query(sql.data, factdef->layout.npk, types);
 	}
 	rows = query_by_plan(lookup->plan, key, lookup->snapshot);
 	/* The query is parsed again when something has changed, and policies may change anything. */
@@ -364,7 +364,7 @@ lookup_end_documents(Lookup *lookup)
 bool
 lookup_reads_whole_rows(Lookup *lookup)
 {
-	return lookup->rows || lookup->def->fact_document == NO_DOCUMENT;
+	return lookup->rows || lookup->def->spec.fact_document == NO_DOCUMENT;
 }
 
 /*
@@ -422,8 +422,8 @@ put_row(Lookup *lookup, TupleTableSlot *row)
 	else
 	{
 		bool		isnull = false;
-		Datum		document = lookup->def->fact_document == NO_DOCUMENT ? row_as_document(lookup, row) :
-			slot_getattr(row, lookup->def->fact_document, &isnull);
+		Datum		document = lookup->def->spec.fact_document == NO_DOCUMENT ? row_as_document(lookup, row) :
+			slot_getattr(row, lookup->def->spec.fact_document, &isnull);
 
 		if (lookup->store != NULL)
 			tuplestore_putvalues(lookup->store, lookup->desc, &document, &isnull);

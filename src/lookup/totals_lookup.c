@@ -86,28 +86,28 @@ make_query(IndexDef *def, Jsonb *key, TotalsQuery *query)
 
 	initStringInfo(sql);
 	initStringInfo(&group);
-	for (int i = 0; i < def->nkeys; i++)
-		appendStringInfo(&group, "%st.%s", i > 0 ? ", " : "", quote_identifier(column_name(def, def->fields[i].attno)));
-	appendStringInfo(sql, "SELECT %s%s", group.data, def->nkeys > 0 ? ", " : "");
+	for (int i = 0; i < def->spec.nkeys; i++)
+		appendStringInfo(&group, "%st.%s", i > 0 ? ", " : "", quote_identifier(column_name(def, def->spec.fields[i].attno)));
+	appendStringInfo(sql, "SELECT %s%s", group.data, def->spec.nkeys > 0 ? ", " : "");
 	appendStringInfo(sql, "coalesce(pg_catalog.sum(t.%1$s), 0)::bigint, pg_catalog.jsonb_build_object(",
-					 quote_identifier(column_name(def, def->rows_attno)));
-	for (int i = 0; i < def->nincludes; i++)
+					 quote_identifier(column_name(def, def->layout.rows_attno)));
+	for (int i = 0; i < def->spec.nincludes; i++)
 		appendStringInfo(sql, "%s%s, coalesce(pg_catalog.sum(t.%s), 0)", i > 0 ? ", " : "",
-						 quote_literal_cstr(def->fields[def->nkeys + i].spec->name),
-						 quote_identifier(column_name(def, def->count_attno[i])));
+						 quote_literal_cstr(def->spec.fields[def->spec.nkeys + i].spec->name),
+						 quote_identifier(column_name(def, def->layout.count_attno[i])));
 	appendStringInfoString(sql, "), pg_catalog.jsonb_build_object(");
-	for (int i = 0; i < def->nincludes; i++)
+	for (int i = 0; i < def->spec.nincludes; i++)
 		if (SUM_ATTNO(def, i) != 0)
 			appendStringInfo(sql, "%s%s, CASE WHEN pg_catalog.sum(t.%s) OPERATOR(pg_catalog.>) 0 THEN pg_catalog.sum(t.%s) END",
-							 sql->data[sql->len - 1] == '(' ? "" : ", ", quote_literal_cstr(def->fields[def->nkeys + i].spec->name),
-							 quote_identifier(column_name(def, def->count_attno[i])),
+							 sql->data[sql->len - 1] == '(' ? "" : ", ", quote_literal_cstr(def->spec.fields[def->spec.nkeys + i].spec->name),
+							 quote_identifier(column_name(def, def->layout.count_attno[i])),
 							 quote_identifier(column_name(def, SUM_ATTNO(def, i))));
 	appendStringInfo(sql, ") FROM %s t WHERE true", quoted_relation(def->relid));
 	if (key != NULL)
 		add_conditions(def, key, query);
-	if (def->nkeys > 0)
+	if (def->spec.nkeys > 0)
 		appendStringInfo(sql, " GROUP BY %s HAVING pg_catalog.sum(t.%s) OPERATOR(pg_catalog.>) 0 ORDER BY %s", group.data,
-						 quote_identifier(column_name(def, def->rows_attno)), group.data);
+						 quote_identifier(column_name(def, def->layout.rows_attno)), group.data);
 }
 
 /* add_conditions: adds that key fields are equal to the values of a key, or NULL where these are null */
@@ -118,9 +118,9 @@ add_conditions(IndexDef *def, Jsonb *key, TotalsQuery *query)
 	int			nmembers = 0;
 
 	initStringInfo(&names);
-	for (int i = 0; i < def->nkeys; i++)
+	for (int i = 0; i < def->spec.nkeys; i++)
 	{
-		Field	   *field = &def->fields[i];
+		Field	   *field = &def->spec.fields[i];
 		const char *name = column_name(def, field->attno);
 		char	   *column = psprintf("t.%s", quote_identifier(name));
 		Oid			type = getBaseType(field->type);
@@ -146,7 +146,7 @@ add_conditions(IndexDef *def, Jsonb *key, TotalsQuery *query)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("key must be an object whose members are key fields of %s", quoted_relation(def->relid)),
-				 def->nkeys > 0 ? errhint("Its key fields are: %s.", names.data) : errhint("It has no key fields.")));
+				 def->spec.nkeys > 0 ? errhint("Its key fields are: %s.", names.data) : errhint("It has no key fields.")));
 }
 
 /* return_groups: returns groups with their key fields as JSON, which may call code of the owner */
@@ -156,7 +156,7 @@ return_groups(IndexDef *def, Rows *rows, ReturnSetInfo *rsinfo)
 	TupleTableSlot *group = MakeSingleTupleTableSlot(rows->desc, &TTSOpsHeapTuple);
 	AttrNumber	keys[INDEX_MAX_KEYS];
 
-	for (int i = 0; i < def->nkeys; i++)
+	for (int i = 0; i < def->spec.nkeys; i++)
 		keys[i] = i + 1;
 	for (uint64 i = 0; i < rows->n; i++)
 	{
@@ -165,9 +165,9 @@ return_groups(IndexDef *def, Rows *rows, ReturnSetInfo *rsinfo)
 
 		CHECK_FOR_INTERRUPTS();
 		ExecStoreHeapTuple(rows->tuples[i], group, false);
-		values[0] = columns_to_jsonb(def->fact->owner, group, keys, def->nkeys);
+		values[0] = columns_to_jsonb(def->fact->owner, group, keys, def->spec.nkeys);
 		for (int k = 1; k < 4; k++)
-			values[k] = slot_getattr(group, def->nkeys + k, &isnull[k]);
+			values[k] = slot_getattr(group, def->spec.nkeys + k, &isnull[k]);
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, isnull);
 	}
 	ExecDropSingleTupleTableSlot(group);
@@ -176,5 +176,5 @@ return_groups(IndexDef *def, Rows *rows, ReturnSetInfo *rsinfo)
 static const char *
 column_name(IndexDef *def, AttrNumber attno)
 {
-	return NameStr(TupleDescAttr(def->desc, attno - 1)->attname);
+	return NameStr(TupleDescAttr(def->layout.desc, attno - 1)->attname);
 }

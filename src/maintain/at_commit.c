@@ -216,11 +216,11 @@ write_again(SharedKey *key)
 static bool
 is_key_of(SharedKey *key, FactDef *def, Relation fact)
 {
-	bool		same = def->npk == key->n;
+	bool		same = def->layout.npk == key->n;
 
 	for (int i = 0; same && i < key->n; i++)
-		same = def->pk_attno[i] == key->attno[i] &&
-			TupleDescAttr(RelationGetDescr(fact), def->pk_attno[i] - 1)->atttypid == key->types[i];
+		same = def->layout.pk_attno[i] == key->attno[i] &&
+			TupleDescAttr(RelationGetDescr(fact), def->layout.pk_attno[i] - 1)->atttypid == key->types[i];
 	return same;
 }
 

@@ -119,7 +119,7 @@ get_batch(Oid fact)
 static bool
 collecting(Batch *batch, FactDef *fact)
 {
-	return !IsLogicalWorker() && !fact->is_partition &&
+	return !IsLogicalWorker() && !fact->layout.is_partition &&
 		(batch->pending.lists == NULL || belongs_to(batch->pending.owner, GetCurrentSubTransactionId()));
 }
 

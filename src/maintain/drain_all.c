@@ -163,7 +163,7 @@ fold_if_free(Oid index_table, int64 limit)
 	def = definition_open(index_table, &fact, &rel);
 	if (def == NULL)
 		return 0;
-	lock_once(index_table, RowExclusiveLock, &def->locked);
+	lock_once(index_table, RowExclusiveLock, &def->run.locked);
 	if (is_totals(def) && lock_folding(index_table, false))
 		n = fold_totals(def, rel, limit);
 	relation_close(rel, NoLock);

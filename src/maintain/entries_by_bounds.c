@@ -77,7 +77,7 @@ static double estimate_rows(List *leaves);
 void
 delete_entries_in_bounds(FactDef *def, Relation partition, List *left_alone, bool queued_only)
 {
-	if (def->feed)
+	if (def->queue.feed)
 		queue_collect_key(def, NULL, NULL);
 	for (int d = queued_only ? def->nsync : 0; d < def->ndefs; d++)
 		visit_entries(def, d, partition, list_difference_oid(leaves_in_bounds(def, d, partition), left_alone));
@@ -149,7 +149,7 @@ partitions_in_bounds(FactDef *def, Relation partition)
 		Relation	rel = relation_open(index->relid, NoLock);
 		List	   *bounds = bounds_of_entries(def, index, partition);
 
-		if (index->parts != NULL && rel->rd_refcnt == 1)
+		if (index->layout.parts != NULL && rel->rd_refcnt == 1)
 			foreach_oid(relid, leaves_in_bounds(def, d, partition))
 		{
 			Relation	leaf = relation_open(relid, NoLock);
@@ -268,8 +268,8 @@ visit_entries(FactDef *def, int d, Relation partition, List *leaves)
 				Datum		key[INDEX_MAX_KEYS];
 
 				slot_getallattrs(entry);
-				for (int i = 0; i < def->npk; i++)
-					key[i] = entry->tts_values[index->pk_attno[i] - 1];
+				for (int i = 0; i < def->layout.npk; i++)
+					key[i] = entry->tts_values[index->layout.pk_attno[i] - 1];
 				queue_collect_key(def, NULL, key);
 			}
 			MemoryContextSwitchTo(old);
@@ -300,12 +300,12 @@ bounds_of_entries(FactDef *def, IndexDef *index, Relation partition)
 	List	   *result;
 	bool		whole_row;
 
-	for (int i = 0; i < def->npk; i++)
+	for (int i = 0; i < def->layout.npk; i++)
 	{
 		AttrNumber	attno = get_attnum(RelationGetRelid(partition),
-									   get_attname(def->relid, def->pk_attno[i], false));
+									   get_attname(def->relid, def->layout.pk_attno[i], false));
 
-		map->attnums[attno - 1] = index->pk_attno[i];
+		map->attnums[attno - 1] = index->layout.pk_attno[i];
 	}
 	result = (List *) map_variable_attnos((Node *) RelationGetPartitionQual(partition), 1, 0, map,
 										  InvalidOid, &whole_row);
@@ -337,13 +337,13 @@ leaves_in_bounds(FactDef *def, int d, Relation partition)
 	rel = d >= def->nsync ? try_relation_open(index->relid, AccessShareLock) : relation_open(index->relid, NoLock);
 	if (rel == NULL)
 		return NIL;
-	if (index->parts != NULL)
+	if (index->layout.parts != NULL)
 		bounds = bounds_of_entries(def, index, partition);
 	foreach_oid(relid, list_with_partitions(index->relid))
 	{
 		Relation	leaf;
 
-		if (index->parts != NULL &&
+		if (index->layout.parts != NULL &&
 			(relid == index->relid || is_out_of_bounds(rel, relid, bounds) || !lock_if_exists(relid, AccessShareLock)))
 			continue;
 		leaf = relation_open(relid, NoLock);

@@ -202,7 +202,7 @@ maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held)
 				definition_unpin(*held);
 			*held = def;
 		}
-		if (def->ndefs == 0 && def->ntotals == 0 && !def->feed)
+		if (def->ndefs == 0 && def->ntotals == 0 && !def->queue.feed)
 			return;				/* triggers are left, but no index tables */
 		leaf = leaf_of(def, fact);
 		source = leaf != NULL ? leaf->source : NULL;
@@ -215,7 +215,7 @@ maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held)
 		}
 		old = convert_to_root_row(def, leaf, stored_old, 0);
 		new = convert_to_root_row(def, leaf, stored_new, 1);
-		moved = old != NULL && new != NULL && !nothing_changed(def, old, new, def->pk_columns);
+		moved = old != NULL && new != NULL && !nothing_changed(def, old, new, def->layout.pk_columns);
 		if (source != NULL && new != NULL && (old == NULL || moved))
 		{
 			Relation	root = relation_open(def->relid, AccessShareLock);
@@ -224,13 +224,13 @@ maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held)
 			relation_close(root, NoLock);
 		}
 		/* Where a foreign row is, a feed has its key. */
-		if (def->queued != NULL && !enqueued && (source == NULL || !def->has_feeds || def->queued_here))
+		if (def->layout.queued != NULL && !enqueued && (source == NULL || !def->queue.has_feeds || def->queue.queued_here))
 		{
 			enqueue(def, leaf, old, new, moved);
 			enqueued = true;
 		}
 		if ((def->nsync == 0 && def->ntotals == 0) ||
-			(old != NULL && new != NULL && nothing_changed(def, old, new, def->used)))
+			(old != NULL && new != NULL && nothing_changed(def, old, new, def->layout.used)))
 			return;
 		if (new != NULL && source == NULL)
 			batch_note_version(def->relid, command_of_version(new_tuple));
@@ -274,7 +274,7 @@ maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held)
 	 */
 	if (old != NULL && (new == NULL || moved))
 	{
-		if (source != NULL ? !in_order : def->pk_deferrable ||
+		if (source != NULL ? !in_order : def->layout.pk_deferrable ||
 			batch_written_since(def->relid, HeapTupleHeaderGetCmax(trigdata->tg_trigtuple->t_data)))
 		{
 			Version		gone;
@@ -290,10 +290,10 @@ maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held)
 	{
 		if (old != NULL && moved)
 			no_version(def, &before);
-		if (source != NULL ? !in_order : def->pk_deferrable || !row_is_live(fact, stored_new))
+		if (source != NULL ? !in_order : def->layout.pk_deferrable || !row_is_live(fact, stored_new))
 		{
 			if (extract_live_versions(def, fact, new, &before, &after, &live) > 1)
-				note_shared_key(def, new, def->pk_attno);
+				note_shared_key(def, new, def->layout.pk_attno);
 			collect_differences(def, &before, &live);
 		}
 		else
@@ -311,7 +311,7 @@ maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held)
 static void
 enqueue(FactDef *def, Leaf *leaf, TupleTableSlot *old, TupleTableSlot *new, bool moved)
 {
-	if (old != NULL && new != NULL && nothing_changed(def, old, new, def->queued))
+	if (old != NULL && new != NULL && nothing_changed(def, old, new, def->layout.queued))
 		return;
 	if (old != NULL)
 		queue_collect(def, leaf, old);
@@ -337,8 +337,8 @@ nothing_changed(FactDef *def, TupleTableSlot *old, TupleTableSlot *new, Bitmapse
 {
 	int			i = -1;
 
-	slot_getsomeattrs(old, def->max_attno);
-	slot_getsomeattrs(new, def->max_attno);
+	slot_getsomeattrs(old, def->layout.max_attno);
+	slot_getsomeattrs(new, def->layout.max_attno);
 	while ((i = bms_next_member(columns, i)) >= 0)
 	{
 		int			a = i + FirstLowInvalidHeapAttributeNumber - 1;
@@ -430,16 +430,16 @@ static int
 extract_live_versions(FactDef *def, Relation fact, TupleTableSlot *row, Version *before, Version *after,
 					  Version *live)
 {
-	Relation	root = def->partitioned ? relation_open(def->relid, AccessShareLock) : fact;
-	TupleDesc	desc = CreateTupleDescCopy(def->partitioned ? def->desc : RelationGetDescr(root));
+	Relation	root = def->layout.partitioned ? relation_open(def->relid, AccessShareLock) : fact;
+	TupleDesc	desc = CreateTupleDescCopy(def->layout.partitioned ? def->layout.desc : RelationGetDescr(root));
 	LiveScan	scan;
 	Datum		key[INDEX_MAX_KEYS];
 	bool		isnull;
 	int			n = 0;
 
 	no_version(def, live);
-	for (int i = 0; i < def->npk; i++)
-		key[i] = slot_getattr(row, def->pk_attno[i], &isnull);
+	for (int i = 0; i < def->layout.npk; i++)
+		key[i] = slot_getattr(row, def->layout.pk_attno[i], &isnull);
 	live_scan_begin(&scan, def, root, SnapshotSelf);
 	scan.as_writer = true;
 	for (TupleTableSlot *slot = live_scan_first(&scan, key); slot != NULL; slot = live_scan_next(&scan), n++)

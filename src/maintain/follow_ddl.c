@@ -180,16 +180,16 @@ update_definition(IndexDef *def, Relation fact, bool entries_changed)
 		return;
 	row = *stored;
 	if (row.document != NULL)
-		row.document = get_attname(factdef->relid, def->fact_document, false);
+		row.document = get_attname(factdef->relid, def->spec.fact_document, false);
 	row.primary_key = NIL;
-	for (int i = 0; i < factdef->npk; i++)
+	for (int i = 0; i < factdef->layout.npk; i++)
 		row.primary_key = lappend(row.primary_key,
-								  get_attname(factdef->relid, factdef->pk_attno[i], false));
+								  get_attname(factdef->relid, factdef->layout.pk_attno[i], false));
 	names_changed = !same_strings(stored->columns, get_column_names_by_number(fact));
-	row.key = present_specs(def->fields, def->nkeys, fact, names_changed);
-	row.include = present_specs(def->fields + def->nkeys, def->nincludes, fact, names_changed);
-	if (def->filter != NULL && names_changed)
-		row.filter = expression_text(fact, def->filter);
+	row.key = present_specs(def->spec.fields, def->spec.nkeys, fact, names_changed);
+	row.include = present_specs(def->spec.fields + def->spec.nkeys, def->spec.nincludes, fact, names_changed);
+	if (def->spec.filter != NULL && names_changed)
+		row.filter = expression_text(fact, def->spec.filter);
 
 	renamed = (row.document != NULL && strcmp(row.document, stored->document) != 0) ||
 		!same_strings(row.primary_key, stored->primary_key);

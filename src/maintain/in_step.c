@@ -487,7 +487,7 @@ static bool
 concerns(Written *table, FactDef *fact)
 {
 	return table->relid == fact->relid || is_ancestor(fact->relid, table->relid) ||
-		(fact->is_partition && is_ancestor(table->relid, fact->relid));
+		(fact->layout.is_partition && is_ancestor(table->relid, fact->relid));
 }
 
 /* is_ancestor: returns whether a table is a partition of another, at whatever depth; one that is being detached is, too */
@@ -553,7 +553,7 @@ why_out_of_step(IndexDef *def, Snapshot snapshot)
 		return "a worker of a subscription";
 	if (unseen)
 		return "the library was loaded in this transaction";
-	if (!def->active || fact->changed)
+	if (!def->active || fact->run.changed)
 		return "the index table has changed";
 
 	for (int i = nwriters - 1; i >= 0; i--)
@@ -577,7 +577,7 @@ why_out_of_step(IndexDef *def, Snapshot snapshot)
 	 * Two rows may have one primary key until it is checked, and one entry in
 	 * common; see entry/unique_conflict.c.
 	 */
-	if (fact->pk_deferrable && written_by_us(fact))
+	if (fact->layout.pk_deferrable && written_by_us(fact))
 		return "this transaction has written a fact table with a deferrable primary key";
 
 	if (TransactionIdIsNormal(def->xmin))

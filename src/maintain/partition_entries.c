@@ -83,7 +83,7 @@ update_entries_of_partition(Oid root, Oid partition, bool attached, List **whole
 	{
 		bool		done = !attached && delete_entries_if_cheaper(def, rel, left_alone);
 
-		if (!done || def->queued != NULL)
+		if (!done || def->layout.queued != NULL)
 			update_entries_by_rows(def, root_rel, rel, attached, done,
 								   left_alone == NIL ? NULL : settled_index_tables(def, rel, left_alone));
 		if (def->ntotals > 0)
@@ -174,7 +174,7 @@ update_entries_by_rows(FactDef *def, Relation root, Relation partition, bool att
 
 		if (scan.foreign != NULL)
 			elsewhere->rows->require_in_bounds(def, root, RelationGetRelid(scan.rel), row, true);
-		if (def->queued != NULL)
+		if (def->layout.queued != NULL)
 			queue_collect(def, NULL, row);
 		if (!only_queue)
 			batch_add_row(def, row, attached, attached, lists, cxt);
@@ -328,7 +328,7 @@ maintain_truncate(Relation fact)
 		return;
 	relid = def->relid;
 	batch_discard(relid);
-	if (def->feed)
+	if (def->queue.feed)
 		queue_collect_key(def, NULL, NULL);
 	for (int i = 0; i < def->ndefs; i++)
 		index_tables = lappend_oid(index_tables, def->defs[i]->relid);

@@ -137,10 +137,10 @@ checks_of(FactDef *fact)
 	CatalogScan scan;
 	HeapTuple	tuple;
 
-	if (fact->checks != NULL)
-		return fact->checks;
+	if (fact->run.checks != NULL)
+		return fact->run.checks;
 	rel = table_open(fact->relid, NoLock);
-	old = MemoryContextSwitchTo(fact->cxt);
+	old = MemoryContextSwitchTo(fact->run.cxt);
 	checks = palloc0(sizeof(struct FactChecks));
 	read_not_null_columns(checks, rel);
 	scan = catalog_scan_begin(ConstraintRelationId, ConstraintRelidTypidNameIndexId, Anum_pg_constraint_conrelid,
@@ -150,7 +150,7 @@ checks_of(FactDef *fact)
 	catalog_scan_end(&scan);
 	MemoryContextSwitchTo(old);
 	table_close(rel, NoLock);
-	return fact->checks = checks;
+	return fact->run.checks = checks;
 }
 
 /* read_not_null_columns: reads which columns are NOT NULL, where that is said of the columns themselves */

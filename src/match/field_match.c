@@ -119,20 +119,20 @@ static bool match_step(void *arg, StepKind kind, const char *name, int len);
 AttrNumber
 column_of_expression(IndexDef *def, Node *expr, Index varno)
 {
-	for (int i = 0; i < def->nkeys + def->nincludes; i++)
+	for (int i = 0; i < def->spec.nkeys + def->spec.nincludes; i++)
 	{
-		if (expression_is_field(def, &def->fields[i], expr, varno))
-			return def->fields[i].attno;
+		if (expression_is_field(def, &def->spec.fields[i], expr, varno))
+			return def->spec.fields[i].attno;
 	}
 	expr = bare_value(expr);
 	if (!IsA(expr, Var))
 		return InvalidAttrNumber;
-	for (int i = 0; i < def->fact->npk; i++)
+	for (int i = 0; i < def->fact->layout.npk; i++)
 	{
-		if (is_column(expr, def->fact->pk_attno[i], varno))
-			return def->pk_attno[i];
+		if (is_column(expr, def->fact->layout.pk_attno[i], varno))
+			return def->layout.pk_attno[i];
 	}
-	return def->doc_attno != 0 && is_column(expr, def->fact_document, varno) ? def->doc_attno : 0;
+	return def->layout.doc_attno != 0 && is_column(expr, def->spec.fact_document, varno) ? def->layout.doc_attno : 0;
 }
 
 /* values_read_otherwise: returns which values a column has otherwise than a query, if documents have them: ZONELESS_BIT or 0 */
@@ -148,10 +148,10 @@ values_read_otherwise(IndexDef *def, AttrNumber attno)
 Field *
 field_of_column(IndexDef *def, AttrNumber attno)
 {
-	for (int i = 0; i < def->nkeys + def->nincludes; i++)
+	for (int i = 0; i < def->spec.nkeys + def->spec.nincludes; i++)
 	{
-		if (def->fields[i].attno == attno)
-			return &def->fields[i];
+		if (def->spec.fields[i].attno == attno)
+			return &def->spec.fields[i];
 	}
 	return NULL;
 }
@@ -225,7 +225,7 @@ has_value(IndexDef *def, Field *field, Node *expr, Index varno, bool exactly)
 bool
 is_value_after(IndexDef *def, Field *field, int nsteps, Node *expr, Index varno)
 {
-	return field->fact_attno == 0 && expression_is_path(def->fact_document, field->spec->steps, nsteps, expr, varno, false);
+	return field->fact_attno == 0 && expression_is_path(def->spec.fact_document, field->spec->steps, nsteps, expr, varno, false);
 }
 
 /* is_text_of_field: returns whether an expression is the text at a field's path */
@@ -233,7 +233,7 @@ bool
 is_text_of_field(IndexDef *def, Field *field, Node *expr, Index varno)
 {
 	return field->fact_attno == 0 &&
-		expression_is_path(def->fact_document, field->spec->steps, field->spec->nsteps, expr, varno, true);
+		expression_is_path(def->spec.fact_document, field->spec->steps, field->spec->nsteps, expr, varno, true);
 }
 
 /* is_array_of_field: returns whether an expression is the array column that a field has the elements of */
@@ -371,7 +371,7 @@ cast_of(IndexDef *def, Field *field)
 
 	if (field->asked != NULL)
 		return field->asked;
-	cast = MemoryContextAllocZero(def->fact->cxt, sizeof(struct FieldCast));
+	cast = MemoryContextAllocZero(def->fact->run.cxt, sizeof(struct FieldCast));
 	if (field->type < FirstNormalObjectId && get_typtype(field->type) == TYPTYPE_BASE && !field->cast.users)
 	{
 		pstate = make_parsestate(NULL);
@@ -383,7 +383,7 @@ cast_of(IndexDef *def, Field *field)
 			chain = bare_value(eval_const_expressions(NULL, chain));
 			cast->fixed = !contain_mutable_functions(chain) || field->type == DATEOID || field->type == TIMESTAMPOID ||
 				field->type == TIMESTAMPTZOID;
-			old = MemoryContextSwitchTo(def->fact->cxt);
+			old = MemoryContextSwitchTo(def->fact->run.cxt);
 			cast->chain = copyObject(chain);
 			MemoryContextSwitchTo(old);
 		}

@@ -199,11 +199,11 @@ implied_by_numbered_element(PlannerInfo *root, IndexDef *def, Node *clause, Inde
 	Node	   *of_some;
 	List	   *result;
 
-	if (def->multi_field < 0 || def->multi_field >= def->nsearch)
+	if (def->spec.multi_field < 0 || def->spec.multi_field >= def->layout.nsearch)
 		return NIL;
-	of_some = with_any_element(clause, &def->fields[def->multi_field], varno, &may_be_member);
+	of_some = with_any_element(clause, &def->spec.fields[def->spec.multi_field], varno, &may_be_member);
 	if (of_some == NULL ||
-		(may_be_member && def->fields[def->multi_field].spec->nsteps > def->fields[def->multi_field].plain_steps + 1))
+		(may_be_member && def->spec.fields[def->spec.multi_field].spec->nsteps > def->spec.fields[def->spec.multi_field].plain_steps + 1))
 		return NIL;
 	result = implied_by_elements(root, def, list_make1(of_some), varno, unknown);
 	foreach_ptr(Condition, condition, result)
@@ -278,7 +278,7 @@ implied_by_or(PlannerInfo *root, IndexDef *def, List *arms, Index varno, bool *u
 			return NIL;
 		implied = lappend(implied, conditions);
 	}
-	for (int position = 0; position < def->nsearch; position++)
+	for (int position = 0; position < def->layout.nsearch; position++)
 	{
 		Condition  *condition = any_of(implied, position);
 

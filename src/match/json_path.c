@@ -200,9 +200,9 @@ json_path_conditions(IndexDef *def, Node *clause, bool negated, Index varno)
 	path = lsecond(args);
 	if (!IsA(path, Const) || path->constisnull)
 		return NIL;
-	for (int i = 0; i < def->nkeys && i < def->nsearch; i++)
+	for (int i = 0; i < def->spec.nkeys && i < def->layout.nsearch; i++)
 	{
-		Field	   *field = &def->fields[i];
+		Field	   *field = &def->spec.fields[i];
 		Sought		sought = {.def = def,.position = i,.steps = field->spec->steps,.nsteps = field->spec->nsteps};
 		JsonPathItem item;
 
@@ -436,7 +436,7 @@ seek_comparison(Sought *sought, JsonPathItem *path, JsonPathItem *value, Strateg
 	JsonbValue	scalar;
 	Condition  *condition = NULL;
 
-	if (!is_castable_field(&sought->def->fields[sought->position]) || !leads_to_field(sought, path, current))
+	if (!is_castable_field(&sought->def->spec.fields[sought->position]) || !leads_to_field(sought, path, current))
 		return;
 	if (get_scalar(sought, value, &scalar))
 		condition = json_comparison(sought->def, sought->position, strategy, &scalar);

@@ -179,9 +179,9 @@ implied_by_operator(IndexDef *def, Oid operator, Oid collation, Node *expr, Node
 			return result;
 	}
 	function = get_opcode(operator);
-	for (int i = 0; i < def->nkeys && i < def->nsearch; i++)
+	for (int i = 0; i < def->spec.nkeys && i < def->layout.nsearch; i++)
 	{
-		Field	   *field = &def->fields[i];
+		Field	   *field = &def->spec.fields[i];
 		Condition  *condition = NULL;
 		bool		lossy = true;
 		int			bits;
@@ -311,9 +311,9 @@ null_conditions(IndexDef *def, NullTest *test, Index varno)
 	Node	   *expr = (Node *) test->arg;
 	List	   *result = NIL;
 
-	for (int i = 0; i < def->nkeys && i < def->nsearch && !def->sparse && !test->argisrow; i++)
+	for (int i = 0; i < def->spec.nkeys && i < def->layout.nsearch && !def->spec.sparse && !test->argisrow; i++)
 	{
-		Field	   *field = &def->fields[i];
+		Field	   *field = &def->spec.fields[i];
 		bool		text = field->fact_attno == 0 && !field->is_jsonb;
 		bool		rounded;
 		bool		lossy = false;
@@ -344,10 +344,10 @@ null_conditions(IndexDef *def, NullTest *test, Index varno)
 Condition *
 null_comparison(IndexDef *def, int position)
 {
-	Field	   *field = &def->fields[position];
+	Field	   *field = &def->spec.fields[position];
 	Condition  *condition;
 
-	if (def->sparse || position == def->multi_field)
+	if (def->spec.sparse || position == def->spec.multi_field)
 		return NULL;
 	condition = comparison(def, position, get_equality_operator(field->type), field->collation,
 						   (Node *) makeNullConst(field->type, -1, field->collation), false);
@@ -383,11 +383,11 @@ absence_conditions(IndexDef *def, Node *clause, Index varno)
 		names = list_make1(lsecond(args));
 	else if (function == F_JSONB_EXISTS_ANY)
 		names = constant_values(lsecond(args), MAX_NAMES);
-	for (int i = 0; i < def->nkeys && i < def->nsearch && names != NIL; i++)
+	for (int i = 0; i < def->spec.nkeys && i < def->layout.nsearch && names != NIL; i++)
 	{
 		Condition  *condition = null_comparison(def, i);
 
-		if (condition != NULL && is_through_member(def, &def->fields[i], linitial(args), names, varno))
+		if (condition != NULL && is_through_member(def, &def->spec.fields[i], linitial(args), names, varno))
 			result = lappend(result, condition);
 	}
 	return result;
@@ -411,9 +411,9 @@ presence_conditions(IndexDef *def, Oid function, List *args, Index varno)
 		names = list_make1(lsecond(args));
 	else if (function == F_JSONB_EXISTS_ALL)
 		names = constant_values(lsecond(args), MAX_NAMES);
-	for (int i = 0; i < def->nkeys && i < def->nsearch && names != NIL; i++)
+	for (int i = 0; i < def->spec.nkeys && i < def->layout.nsearch && names != NIL; i++)
 	{
-		Field	   *field = &def->fields[i];
+		Field	   *field = &def->spec.fields[i];
 		Condition  *condition;
 
 		if (!field->is_jsonb || field->spec->multi || field->spec->nsteps == 0 ||
@@ -505,9 +505,9 @@ boolean_condition(IndexDef *def, Node *expr, bool value, Index varno)
 	bool		cast = position < 0;
 	Condition  *condition;
 
-	for (int i = 0; position < 0 && i < def->nkeys && i < def->nsearch; i++)
+	for (int i = 0; position < 0 && i < def->spec.nkeys && i < def->layout.nsearch; i++)
 	{
-		if (is_json_cast(def, &def->fields[i], expr, varno))
+		if (is_json_cast(def, &def->spec.fields[i], expr, varno))
 			position = i;
 	}
 	if (exprType(expr) != BOOLOID || position < 0)
@@ -527,7 +527,7 @@ boolean_condition(IndexDef *def, Node *expr, bool value, Index varno)
 static Condition *
 comparison(IndexDef *def, int position, Oid operator, Oid collation, Node *value, bool array)
 {
-	Form_pg_attribute att = TupleDescAttr(def->desc, def->ident[position] - 1);
+	Form_pg_attribute att = TupleDescAttr(def->layout.desc, def->layout.ident[position] - 1);
 	Oid			family = lookup_type_cache(att->atttypid, TYPECACHE_BTREE_OPFAMILY)->btree_opf;
 	Condition  *condition;
 	int			strategy = OidIsValid(operator) ? get_op_opfamily_strategy(operator, family) : InvalidStrategy;
@@ -543,14 +543,14 @@ comparison(IndexDef *def, int position, Oid operator, Oid collation, Node *value
 		return NULL;
 	condition = palloc0(sizeof(Condition));
 	condition->position = position;
-	condition->attno = def->ident[position];
+	condition->attno = def->layout.ident[position];
 	condition->strategy = strategy;
 	condition->operator = operator;
 	condition->subtype = right;
 	condition->value = (Expr *) value;
 	condition->array = array;
 	condition->from = right;
-	condition->unless = values_read_otherwise(def, def->ident[position]);
+	condition->unless = values_read_otherwise(def, def->layout.ident[position]);
 	return condition;
 }
 
@@ -562,7 +562,7 @@ comparison(IndexDef *def, int position, Oid operator, Oid collation, Node *value
 static Condition *
 conversion(IndexDef *def, int position, StrategyNumber strategy, Taking taking, int detail, Node *value, bool array)
 {
-	Field	   *field = &def->fields[position];
+	Field	   *field = &def->spec.fields[position];
 	TypeCacheEntry *cache = lookup_type_cache(field->type, TYPECACHE_BTREE_OPFAMILY);
 	Condition  *condition = palloc0(sizeof(Condition));
 
@@ -570,7 +570,7 @@ conversion(IndexDef *def, int position, StrategyNumber strategy, Taking taking, 
 		is_json_null(field, taking, detail, (Const *) value))
 		return null_comparison(def, position);
 	condition->position = position;
-	condition->attno = def->ident[position];
+	condition->attno = def->layout.ident[position];
 	condition->strategy = strategy;
 	condition->subtype = is_integer_type(field->type) ? INT8OID : cache->btree_opintype;
 	condition->operator = get_opfamily_member(cache->btree_opf, cache->btree_opintype, condition->subtype, strategy);
@@ -677,7 +677,7 @@ pattern_range(IndexDef *def, Node *clause, Oid function, List *args, Index varno
 
 	if (position < 0 || function >= FirstNormalObjectId || !IsA(lsecond(args), Const))
 		return NIL;
-	foreach_node(OpExpr, op, bounds_of_pattern(clause, function, TupleDescAttr(def->desc, def->ident[position] - 1)->attcollation))
+	foreach_node(OpExpr, op, bounds_of_pattern(clause, function, TupleDescAttr(def->layout.desc, def->layout.ident[position] - 1)->attcollation))
 	{
 		Condition  *condition = comparison(def, position, op->opno, op->inputcollid, lsecond(op->args), false);
 
@@ -755,9 +755,9 @@ contained_values(PlannerInfo *root, IndexDef *def, Node *whole, Node *json, bool
 
 	if (!is_value(json, varno) || (IsA(json, Const) && ((Const *) json)->constisnull))
 		return NIL;
-	for (int i = 0; i < def->nkeys && i < def->nsearch; i++)
+	for (int i = 0; i < def->spec.nkeys && i < def->layout.nsearch; i++)
 	{
-		Field	   *field = &def->fields[i];
+		Field	   *field = &def->spec.fields[i];
 		bool		is_json = field->fact_attno == 0 && field->is_jsonb && !array;
 
 		if (!is_castable_field(field) && !is_json)
@@ -782,7 +782,7 @@ contained_values(PlannerInfo *root, IndexDef *def, Node *whole, Node *json, bool
 				condition->lossy = true;
 				condition->nth = nth - 1;
 				result = lappend(result, condition);
-				condition = nth < MAX_ELEMENTS && i == def->multi_field && IsA(json, Const) && !array ?
+				condition = nth < MAX_ELEMENTS && i == def->spec.multi_field && IsA(json, Const) && !array ?
 					conversion(def, i, BTEqualStrategyNumber, TAKE_CONTAINED, nsteps | nth << 16, json, false) : NULL;
 			}
 			break;
@@ -798,7 +798,7 @@ contained_json(IndexDef *def, int position, int nsteps, Node *json)
 	JsonbValue	scalar;
 
 	if (!IsA(json, Const) ||
-		!contained_scalar(&def->fields[position], nsteps, DatumGetJsonbP(((Const *) json)->constvalue), &scalar))
+		!contained_scalar(&def->spec.fields[position], nsteps, DatumGetJsonbP(((Const *) json)->constvalue), &scalar))
 		return NULL;
 	return comparison(def, position, get_equality_operator(JSONBOID), InvalidOid, (Node *) json_constant(&scalar), false);
 }
@@ -818,15 +818,15 @@ element_exists(IndexDef *def, Oid function, List *args, Index varno)
 	Node	   *value = lsecond(args);
 	List	   *result = NIL;
 
-	if (def->multi_field < 0 || def->multi_field >= def->nsearch || !is_value(value, varno))
+	if (def->spec.multi_field < 0 || def->spec.multi_field >= def->layout.nsearch || !is_value(value, varno))
 		return NIL;
-	field = &def->fields[def->multi_field];
+	field = &def->spec.fields[def->spec.multi_field];
 	if (!is_castable_field(field) || field->spec->nsteps != field->plain_steps + 1 ||
 		!is_value_after(def, field, field->plain_steps, linitial(args), varno))
 		return NIL;
 	foreach_ptr(Node, one, function == F_JSONB_EXISTS_ALL ? list_truncate(constant_values(value, INT_MAX), MAX_ELEMENTS) : list_make1(value))
 	{
-		Condition  *condition = conversion(def, def->multi_field, BTEqualStrategyNumber, TAKE_TEXT, 0, one,
+		Condition  *condition = conversion(def, def->spec.multi_field, BTEqualStrategyNumber, TAKE_TEXT, 0, one,
 										   function == F_JSONB_EXISTS_ANY);
 
 		if (condition == NULL)
@@ -843,8 +843,8 @@ element_exists(IndexDef *def, Oid function, List *args, Index varno)
 static Node *
 element_of_field(IndexDef *def, Node *array, Index varno)
 {
-	return def->multi_field >= 0 && def->multi_field < def->nsearch &&
-		is_array_of_field(&def->fields[def->multi_field], array, varno) ? element_of(array) : NULL;
+	return def->spec.multi_field >= 0 && def->spec.multi_field < def->layout.nsearch &&
+		is_array_of_field(&def->spec.fields[def->spec.multi_field], array, varno) ? element_of(array) : NULL;
 }
 
 /*
@@ -877,7 +877,7 @@ array_members(IndexDef *def, Oid function, Oid collation, Node *array, Node *mem
 		return implied_by_operator(def, equal, collation, element, members, true, varno);
 	if (!listed && !IsA(members, Const))
 	{
-		Condition  *condition = comparison(def, def->multi_field, equal, collation,
+		Condition  *condition = comparison(def, def->spec.multi_field, equal, collation,
 										   (Node *) makeNullConst(exprType(element), -1, collation), false);
 
 		if (condition == NULL)
@@ -930,7 +930,7 @@ exact_if_text(IndexDef *def, List *conditions, Node *value)
 {
 	foreach_ptr(Condition, condition, conditions)
 	{
-		int			ntexts = count_only_texts(def, &def->fields[condition->position], value, &condition->unless);
+		int			ntexts = count_only_texts(def, &def->spec.fields[condition->position], value, &condition->unless);
 
 		if (ntexts == 0 || (ntexts > MAX_ELEMENTS && !condition->array))
 			continue;

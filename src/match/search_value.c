@@ -531,16 +531,16 @@ index_position_of(IndexDef *def, Node *operand, Index varno)
 	 * An element is a value of the field, too, where a search is for any
 	 * element.
 	 */
-	if (attno == 0 && def->multi_field >= 0 && def->multi_field < def->nsearch &&
-		(expression_is_element(def, &def->fields[def->multi_field], operand, varno) ||
+	if (attno == 0 && def->spec.multi_field >= 0 && def->spec.multi_field < def->layout.nsearch &&
+		(expression_is_element(def, &def->spec.fields[def->spec.multi_field], operand, varno) ||
 		 (IsA(operand, RelabelType) &&
-		  expression_is_element(def, &def->fields[def->multi_field], (Node *) ((RelabelType *) operand)->arg, varno))))
-		return def->multi_field;
+		  expression_is_element(def, &def->spec.fields[def->spec.multi_field], (Node *) ((RelabelType *) operand)->arg, varno))))
+		return def->spec.multi_field;
 	if (attno == 0)
 		return -1;
-	for (int i = 0; i < def->nsearch; i++)
+	for (int i = 0; i < def->layout.nsearch; i++)
 	{
-		if (def->ident[i] == attno)
+		if (def->layout.ident[i] == attno)
 			return i;
 	}
 	return -1;

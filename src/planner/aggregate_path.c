@@ -247,7 +247,7 @@ read_loosely(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *groups)
 	c->null_ends = null_ends;
 	for (int i = c->nequal; i < end; i++)
 	{
-		c->groups = lappend_int(c->groups, c->def->ident[i]);
+		c->groups = lappend_int(c->groups, c->def->layout.ident[i]);
 		c->null_groups |= may_find_null(c, i);
 	}
 	foreach_ptr(RestrictInfo, rinfo, rel->baserestrictinfo)
@@ -277,7 +277,7 @@ read_loosely(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *groups)
 static bool
 may_be_loose(Candidate *c)
 {
-	return are_of_query(c->conditions) && c->def->parts == NULL && c->def->fact->place->entries->search == NULL && !c->distinct && !c->partial_rows &&
+	return are_of_query(c->conditions) && c->def->layout.parts == NULL && c->def->fact->place->entries->search == NULL && !c->distinct && !c->partial_rows &&
 		!c->secured && !c->tested_again;
 }
 
@@ -289,9 +289,9 @@ may_be_loose(Candidate *c)
 static int
 position_of(Candidate *c, Node *expr, Oid operator, StrategyNumber strategy, Oid collation)
 {
-	for (int i = 0; i < c->def->nsearch; i++)
+	for (int i = 0; i < c->def->layout.nsearch; i++)
 	{
-		Form_pg_attribute att = TupleDescAttr(c->def->desc, c->def->ident[i] - 1);
+		Form_pg_attribute att = TupleDescAttr(c->def->layout.desc, c->def->layout.ident[i] - 1);
 
 		if (has_column_value(c, expr, att->attnum))
 			return get_op_opfamily_strategy(operator, lookup_type_cache(att->atttypid, TYPECACHE_BTREE_OPFAMILY)->btree_opf) == strategy &&
@@ -374,7 +374,7 @@ depends_on_entry(Node *node, void *context)
 	attno = column_of_candidate(c, node);
 	for (int i = 0; attno != 0 && i < c->nequal + list_length(c->groups); i++)
 	{
-		if (c->def->ident[i] == attno && is_same_in_group(c, i))
+		if (c->def->layout.ident[i] == attno && is_same_in_group(c, i))
 			return false;
 	}
 	if (IsA(node, Var))
@@ -386,7 +386,7 @@ depends_on_entry(Node *node, void *context)
 static bool
 is_same_in_group(Candidate *c, int position)
 {
-	Form_pg_attribute att = TupleDescAttr(c->def->desc, c->def->ident[position] - 1);
+	Form_pg_attribute att = TupleDescAttr(c->def->layout.desc, c->def->layout.ident[position] - 1);
 	TypeCacheEntry *type = lookup_type_cache(att->atttypid, TYPECACHE_BTREE_OPFAMILY);
 	Oid			function = get_opfamily_proc(type->btree_opf, type->btree_opintype, type->btree_opintype, BTEQUALIMAGE_PROC);
 
@@ -420,7 +420,7 @@ add_distinct_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *distinct)
 			/* Of a group, one row is fetched. */
 			c->partial_rows = false;
 			c->exprs = c->attnos = NIL;
-			if (!parse->hasDistinctOn || def->async || def->fact->pk_deferrable || scan_wants_system_columns(rel, rel->baserestrictinfo))
+			if (!parse->hasDistinctOn || def->spec.async || def->fact->layout.pk_deferrable || scan_wants_system_columns(rel, rel->baserestrictinfo))
 				continue;
 		}
 		estimate_entries(root, rel, c);
@@ -451,7 +451,7 @@ has_distinct_order(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
 	{
 		PathKey    *key = list_nth(root->query_pathkeys, i);
 
-		if (last || position >= c->def->nsearch || pathkey_descends(key) == c->backward || key->pk_eclass->ec_has_volatile ||
+		if (last || position >= c->def->layout.nsearch || pathkey_descends(key) == c->backward || key->pk_eclass->ec_has_volatile ||
 			sort_expression(c, rel, key, position, &last) == NULL ||
 			(key->pk_nulls_first != pathkey_descends(key) && may_be_null(c, position)))
 			return false;

@@ -114,7 +114,7 @@ in_one_order(PlannerInfo *root, RelOptInfo *rel, Served *served, List *searches)
 {
 	List	   *result = NIL;
 
-	if (served->fact->pk_deferrable)
+	if (served->fact->layout.pk_deferrable)
 		return NIL;
 	foreach_ptr(Candidate, first, searches)
 	{
@@ -130,9 +130,9 @@ in_one_order(PlannerInfo *root, RelOptInfo *rel, Served *served, List *searches)
 			fetching->entries_only = fetching->partial_rows = false;
 			fetching->exprs = fetching->attnos = NIL;
 			result = lappend(result, fetching);
-			if (c->def->multi_field < 0 || list_length(used) == MAX_SEARCHES)
+			if (c->def->spec.multi_field < 0 || list_length(used) == MAX_SEARCHES)
 				break;
-			used = lappend(used, list_nth(c->conditions, c->def->multi_field));
+			used = lappend(used, list_nth(c->conditions, c->def->spec.multi_field));
 			c = consider_index_table(root, c->def, rel->baserestrictinfo, rel->relid, used, &why);
 			if (c == NULL || !is_complete_enough(c, &why))
 				break;
@@ -150,7 +150,7 @@ in_one_order(PlannerInfo *root, RelOptInfo *rel, Served *served, List *searches)
 static bool
 is_in_one_order(Candidate *c)
 {
-	return are_of_query(c->conditions) && c->nequal > 0 && c->nequal <= c->def->nkeys && !c->distinct && !c->def->async && !c->def->is_unique;
+	return are_of_query(c->conditions) && c->nequal > 0 && c->nequal <= c->def->spec.nkeys && !c->distinct && !c->def->spec.async && !c->def->spec.is_unique;
 }
 
 /*
@@ -162,21 +162,21 @@ is_in_one_order(Candidate *c)
 static bool
 same_order(Candidate *a, Candidate *b)
 {
-	int			ncolumns = a->def->nident - a->nequal;
+	int			ncolumns = a->def->layout.nident - a->nequal;
 
-	if (a->backward != b->backward || ncolumns != b->def->nident - b->nequal)
+	if (a->backward != b->backward || ncolumns != b->def->layout.nident - b->nequal)
 		return false;
 	if (a->def == b->def)
 		return true;
 	for (int i = 0; i < ncolumns; i++)
 	{
-		AttrNumber	x = a->def->ident[a->nequal + i];
-		AttrNumber	y = b->def->ident[b->nequal + i];
+		AttrNumber	x = a->def->layout.ident[a->nequal + i];
+		AttrNumber	y = b->def->layout.ident[b->nequal + i];
 		int			key = key_column(a->def, x);
 
 		if (key != key_column(b->def, y) ||
 			(key < 0 && (i >= list_length(a->pathkeys) || i >= list_length(b->pathkeys) || list_nth(a->pathkeys, i) != list_nth(b->pathkeys, i) ||
-						 TupleDescAttr(a->def->desc, x - 1)->atttypid != TupleDescAttr(b->def->desc, y - 1)->atttypid)))
+						 TupleDescAttr(a->def->layout.desc, x - 1)->atttypid != TupleDescAttr(b->def->layout.desc, y - 1)->atttypid)))
 			return false;
 	}
 	return true;
@@ -188,7 +188,7 @@ key_column(IndexDef *def, AttrNumber attno)
 {
 	int			i;
 
-	for (i = def->fact->npk - 1; i >= 0 && def->pk_attno[i] != attno; i--)
+	for (i = def->fact->layout.npk - 1; i >= 0 && def->layout.pk_attno[i] != attno; i--)
 		;
 	return i;
 }

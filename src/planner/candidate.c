@@ -106,7 +106,7 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Index varn
 	bool		unknown = false;
 	bool		policy_in_scan = false;
 
-	if (def->filter != NULL && !filter_is_implied(def, clauses, varno, &filter))
+	if (def->spec.filter != NULL && !filter_is_implied(def, clauses, varno, &filter))
 	{
 		*why = "its filter does not follow from the conditions";
 		return NULL;
@@ -138,7 +138,7 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Index varn
 	c->filter = filter;
 	c->unknown = unknown;
 	c->order_from = -1;
-	for (int position = 0; position < def->nsearch; position++)
+	for (int position = 0; position < def->layout.nsearch; position++)
 	{
 		Condition  *equal = NULL;
 		Condition  *lower = NULL;
@@ -147,7 +147,7 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Index varn
 
 		foreach_ptr(Condition, condition, found)
 		{
-			if (condition->position != position || (position == def->multi_field && is_used(condition, used)))
+			if (condition->position != position || (position == def->spec.multi_field && is_used(condition, used)))
 				continue;
 			if (condition->strategy == BTEqualStrategyNumber)
 			{
@@ -177,7 +177,7 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Index varn
 			if (lower != NULL)
 				c->conditions = lappend(c->conditions, lower);
 			/* One element may be above the one, and another below the other. */
-			if (upper != NULL && (lower == NULL || position != def->multi_field))
+			if (upper != NULL && (lower == NULL || position != def->spec.multi_field))
 				c->conditions = lappend(c->conditions, upper);
 			break;
 		}
@@ -195,11 +195,11 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Index varn
 	foreach_ptr(Condition, condition, c->conditions)
 	{
 		c->unless |= condition->unless;
-		if (condition->position == def->multi_field && (condition->array || condition->strategy != BTEqualStrategyNumber))
+		if (condition->position == def->spec.multi_field && (condition->array || condition->strategy != BTEqualStrategyNumber))
 			c->distinct = true;
 	}
 	/* A row would come once for each of its elements. */
-	if (def->multi_field >= c->nequal && !(c->distinct && def->multi_field == c->nequal))
+	if (def->spec.multi_field >= c->nequal && !(c->distinct && def->spec.multi_field == c->nequal))
 	{
 		*why = c->refuted != NULL ? c->refuted : unknown ? REASON_UNKNOWN :
 			REASON_NO_ELEMENTS;
@@ -226,7 +226,7 @@ may_concern(Node *node, void *context)
 	switch (nodeTag(node))
 	{
 		case T_Var:
-			return ((Var *) node)->varattno != def->fact_document;
+			return ((Var *) node)->varattno != def->spec.fact_document;
 		case T_Const:
 			return contains_name((Const *) node, def);
 		case T_Param:
@@ -246,9 +246,9 @@ contains_name(Const *constant, IndexDef *def)
 {
 	struct varlena *value = (struct varlena *) DatumGetPointer(constant->constvalue);
 
-	for (int i = 0; i < def->nkeys; i++)
+	for (int i = 0; i < def->spec.nkeys; i++)
 	{
-		Field	   *field = &def->fields[i];
+		Field	   *field = &def->spec.fields[i];
 		PathStep   *step = field->spec->steps;
 
 		if (field->fact_attno > 0)
@@ -367,18 +367,18 @@ is_null_in_array(IndexDef *def, AttrNumber attno)
 	Field	   *field = field_of_column(def, attno);
 
 	return field != NULL && field->fact_attno != EXPRESSION_ATTNO &&
-		(is_totals(def) || !def->sparse || field >= def->fields + def->nkeys);
+		(is_totals(def) || !def->spec.sparse || field >= def->spec.fields + def->spec.nkeys);
 }
 
 /* is_complete_enough: returns whether an index table has entries for all rows, as far as the query depends on it */
 bool
 is_complete_enough(Candidate *c, const char **why)
 {
-	Field	   *unknown = c->def->sparse ? key_maybe_null(c) : NULL;
+	Field	   *unknown = c->def->spec.sparse ? key_maybe_null(c) : NULL;
 
 	if (unknown != NULL)
 		*why = psprintf("it is sparse, and no condition says that %s is not NULL",
-						NameStr(TupleDescAttr(c->def->desc, unknown->attno - 1)->attname));
+						NameStr(TupleDescAttr(c->def->layout.desc, unknown->attno - 1)->attname));
 	else if (!index_table_complete(c->def, NULL))
 		*why = REASON_INCOMPLETE;
 	else
@@ -395,7 +395,7 @@ consider_totals(IndexDef *def, List *clauses, Index varno)
 	c->def = def;
 	c->varno = varno;
 	c->known = clauses;
-	return def->filter == NULL || filter_is_implied(def, clauses, varno, &c->filter) ? c : NULL;
+	return def->spec.filter == NULL || filter_is_implied(def, clauses, varno, &c->filter) ? c : NULL;
 }
 
 /*
@@ -407,9 +407,9 @@ consider_totals(IndexDef *def, List *clauses, Index varno)
 static bool
 filter_is_implied(IndexDef *def, List *clauses, Index varno, List **result)
 {
-	Node	   *filter = expression_node(def->filter);
+	Node	   *filter = expression_node(def->spec.filter);
 
-	if (filter == NULL || contain_mutable_functions(filter) || expression_calls_users_code(def->filter))
+	if (filter == NULL || contain_mutable_functions(filter) || expression_calls_users_code(def->spec.filter))
 		return false;
 	filter = copyObject(filter);
 	ChangeVarNodes(filter, 1, varno, 0);
@@ -425,9 +425,9 @@ filter_is_implied(IndexDef *def, List *clauses, Index varno, List **result)
 static Field *
 key_maybe_null(Candidate *c)
 {
-	for (int i = 0; i < c->def->nkeys; i++)
-		if (!is_key_present(c, i) && !(i == c->def->multi_field && c->conditions == NIL))
-			return &c->def->fields[i];
+	for (int i = 0; i < c->def->spec.nkeys; i++)
+		if (!is_key_present(c, i) && !(i == c->def->spec.multi_field && c->conditions == NIL))
+			return &c->def->spec.fields[i];
 	return NULL;
 }
 
@@ -436,8 +436,8 @@ static bool
 is_key_present(Candidate *c, int i)
 {
 	IndexDef   *def = c->def;
-	Column		column = {.def = def,.field = &def->fields[i],.varno = c->varno};
-	bool		proven = check_says_not_null(def, &def->fields[i]);
+	Column		column = {.def = def,.field = &def->spec.fields[i],.varno = c->varno};
+	bool		proven = check_says_not_null(def, &def->spec.fields[i]);
 
 	foreach_ptr(Condition, condition, c->conditions)
 		proven = proven || (condition->position == i && condition->taking != TAKE_NULL);
@@ -451,7 +451,7 @@ is_key_present(Candidate *c, int i)
 bool
 may_be_null(Candidate *c, int position)
 {
-	return !c->def->sparse && position < c->def->nkeys && !is_key_present(c, position);
+	return !c->def->spec.sparse && position < c->def->spec.nkeys && !is_key_present(c, position);
 }
 
 /* is_searched: returns whether a key field, by its number, is compared by the search, which finds no NULL then */
@@ -476,8 +476,8 @@ is_searched(Candidate *c, int i)
 bool
 may_find_null(Candidate *c, int position)
 {
-	return !c->def->sparse && position < c->def->nkeys && !is_searched(c, position) &&
-		(c->def->async || !check_says_not_null(c->def, &c->def->fields[position]));
+	return !c->def->spec.sparse && position < c->def->spec.nkeys && !is_searched(c, position) &&
+		(c->def->spec.async || !check_says_not_null(c->def, &c->def->spec.fields[position]));
 }
 
 /* rejects_null: returns whether a condition is false or NULL wherever a column is NULL */
@@ -584,7 +584,7 @@ skip_to_order(RelOptInfo *rel, Candidate *c, List *pathkeys)
 
 	for (int position = c->order_from; pathkeys != NIL; position--)
 	{
-		if (position < c->def->nsearch && sort_expression(c, rel, linitial(pathkeys), position, &last) != NULL)
+		if (position < c->def->layout.nsearch && sort_expression(c, rel, linitial(pathkeys), position, &last) != NULL)
 		{
 			c->order_from = position;
 			break;
@@ -610,7 +610,7 @@ set_order(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
 	position = c->order_from;
 	foreach_ptr(PathKey, key, root->query_pathkeys)
 	{
-		if (last || position >= c->def->nsearch || key->pk_eclass->ec_has_volatile ||
+		if (last || position >= c->def->layout.nsearch || key->pk_eclass->ec_has_volatile ||
 			(c->pathkeys != NIL && pathkey_descends(key) != c->backward) ||
 			sort_expression(c, rel, key, position, &last) == NULL ||
 			(key->pk_nulls_first != pathkey_descends(key) && may_be_null(c, position) &&
@@ -632,7 +632,7 @@ set_order(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
 Node *
 sort_expression(Candidate *c, RelOptInfo *rel, PathKey *key, int position, bool *last)
 {
-	Form_pg_attribute att = TupleDescAttr(c->def->desc, c->def->ident[position] - 1);
+	Form_pg_attribute att = TupleDescAttr(c->def->layout.desc, c->def->layout.ident[position] - 1);
 	Field	   *field = field_of_column(c->def, att->attnum);
 	EquivalenceClass *ec = key->pk_eclass;
 	bool		same_order = key->pk_opfamily == lookup_type_cache(att->atttypid, TYPECACHE_BTREE_OPFAMILY)->btree_opf &&

@@ -28,14 +28,14 @@ null_share(VariableStatData *column)
 double
 column_share(PlannerInfo *root, Candidate *c, Condition *condition)
 {
-	Form_pg_attribute att = TupleDescAttr(c->def->desc, condition->attno - 1);
+	Form_pg_attribute att = TupleDescAttr(c->def->layout.desc, condition->attno - 1);
 	VariableStatData column;
 	Node	   *value = estimate_expression_value(root, (Node *) condition->value);
 	double		result = 0;
 
-	column_statistics(c->def->relid, att, c->def->parts != NULL, c->tuples, &column);
+	column_statistics(c->def->relid, att, c->def->layout.parts != NULL, c->tuples, &column);
 	column.acl_ok = !c->secured;
-	column.isunique = c->def->is_unique && c->def->nkeys == 1 && condition->position == 0;
+	column.isunique = c->def->spec.is_unique && c->def->spec.nkeys == 1 && condition->position == 0;
 	if (condition->taking == TAKE_NULL)
 		result = null_share(&column);
 	else if (condition->taking == TAKE_AS_IS && !condition->array)
@@ -56,7 +56,7 @@ column_share(PlannerInfo *root, Candidate *c, Condition *condition)
 double
 range_share(PlannerInfo *root, Candidate *c, Condition *condition)
 {
-	Form_pg_attribute att = TupleDescAttr(c->def->desc, condition->attno - 1);
+	Form_pg_attribute att = TupleDescAttr(c->def->layout.desc, condition->attno - 1);
 	Const	   *value = (Const *) estimate_expression_value(root, (Node *) condition->value);
 	bool		greater = condition->strategy > BTEqualStrategyNumber;
 	bool		equal = condition->strategy == BTGreaterEqualStrategyNumber || condition->strategy == BTLessEqualStrategyNumber;
@@ -70,7 +70,7 @@ range_share(PlannerInfo *root, Candidate *c, Condition *condition)
 
 	if (condition->taking == TAKE_NOT_NULL)
 	{
-		column_statistics(c->def->relid, att, c->def->parts != NULL, c->tuples, &column);
+		column_statistics(c->def->relid, att, c->def->layout.parts != NULL, c->tuples, &column);
 		nulls = null_share(&column);
 		ReleaseVariableStats(column);
 		return 1 - nulls;
@@ -78,7 +78,7 @@ range_share(PlannerInfo *root, Candidate *c, Condition *condition)
 	if ((condition->taking != TAKE_AS_IS && condition->taking != TAKE_DAY) || !IsA(value, Const) || value->constisnull ||
 		take_value(field_of_column(c->def, condition->attno), condition, value->constvalue, &bound) != TAKEN)
 		return DEFAULT_INEQ_SEL;
-	column_statistics(c->def->relid, att, c->def->parts != NULL, c->tuples, &column);
+	column_statistics(c->def->relid, att, c->def->layout.parts != NULL, c->tuples, &column);
 	column.acl_ok = !c->secured;
 	fmgr_info(get_opcode(condition->operator), &function);
 	in_common = mcv_selectivity(&column, &function, att->attcollation, bound, true, &common);

@@ -58,7 +58,7 @@ static bool is_postponed(PlannerInfo *root, TargetEntry *tle);
 bool
 is_checked_by_search(Candidate *c, RestrictInfo *rinfo)
 {
-	if (c->def == NULL || c->tested_again || c->policy_in_scan || (c->def->async && !c->entries_only))
+	if (c->def == NULL || c->tested_again || c->policy_in_scan || (c->def->spec.async && !c->entries_only))
 		return false;
 	return found_by_search(c, rinfo);
 }
@@ -120,7 +120,7 @@ checks_of_entries(Candidate *c, List *clauses, List **exprs)
 	List	   *result = NIL;
 	bool		all = true;
 
-	if (c->def == NULL || c->entries_only || c->is_part || c->policy_in_scan || c->def->async)
+	if (c->def == NULL || c->entries_only || c->is_part || c->policy_in_scan || c->def->spec.async)
 		return NIL;
 	foreach_ptr(RestrictInfo, rinfo, clauses)
 	{
@@ -183,7 +183,7 @@ over_entry(Node *node, void *context)
 	attno = column_of_candidate(c, node);
 	if (attno != 0)
 	{
-		Form_pg_attribute att = TupleDescAttr(c->def->desc, attno - 1);
+		Form_pg_attribute att = TupleDescAttr(c->def->layout.desc, attno - 1);
 		Node	   *column = (Node *) makeVar(INDEX_VAR, attno, att->atttypid, exprTypmod(node), exprCollation(node), 0);
 
 		if (exprType(node) == att->atttypid)
@@ -212,11 +212,11 @@ is_key_not_null(Candidate *c, Node *clause)
 	if (!IsA(clause, NullTest) || ((NullTest *) clause)->nulltesttype != IS_NOT_NULL || ((NullTest *) clause)->argisrow)
 		return false;
 	arg = (Node *) ((NullTest *) clause)->arg;
-	for (int i = 0; i < def->nkeys; i++)
+	for (int i = 0; i < def->spec.nkeys; i++)
 	{
-		Field	   *field = &def->fields[i];
+		Field	   *field = &def->spec.fields[i];
 
-		if (!def->sparse && !is_searched(c, i))
+		if (!def->spec.sparse && !is_searched(c, i))
 			continue;
 		/* Only where JSON null has no entry, a field of type jsonb says that there is a text. */
 		if (expression_is_field(def, field, arg, c->varno) ||
@@ -293,7 +293,7 @@ target_of_expressions(PlannerInfo *root, RelOptInfo *rel, List *exprs)
 static bool
 row_covered(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
 {
-	AttrNumber	doc = c->def->fact_document;
+	AttrNumber	doc = c->def->spec.fact_document;
 
 	if (root->parse->commandType != CMD_SELECT || root->parse->rowMarks != NIL ||
 		not_covered(as_scanned(root, (Node *) expressions_of_query(root, rel)), c))
@@ -468,7 +468,7 @@ fits_into_row(Candidate *c, AttrNumber attno, Node *node)
 
 	if (IsA(node, Var))
 		return true;
-	field = c->def->doc_attno != 0 ? NULL : field_in_document(c->def, attno);
+	field = c->def->layout.doc_attno != 0 ? NULL : field_in_document(c->def, attno);
 	if (field == NULL)
 		return false;
 	foreach_int(column, c->attnos)

@@ -70,7 +70,7 @@ add_element_joins(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel, 
 	rel = all->jpath.outerjoinpath->parent;
 	of_elements = clauses_of_elements(root, extra->restrictlist, all->jpath.innerjoinpath->parent->relid, outerrel->relids, &required);
 	if (of_elements == NIL || unfit_clauses(rel->baserestrictinfo) != NULL || !find_served(root, rel->relid, false, &served) ||
-		served.tested_again || served.fact->pk_deferrable || scan_wants_system_columns(rel, rel->baserestrictinfo))
+		served.tested_again || served.fact->layout.pk_deferrable || scan_wants_system_columns(rel, rel->baserestrictinfo))
 		return;
 	foreach_ptr(IndexDef, def, served.defs)
 	{
@@ -151,11 +151,11 @@ search_path(PlannerInfo *root, RelOptInfo *rel, IndexDef *def, List *of_elements
 	Candidate  *c;
 	CustomPath *path;
 
-	if (def->multi_field < 0 || unfit_clauses(param->ppi_clauses) != NULL || scan_wants_system_columns(rel, param->ppi_clauses))
+	if (def->spec.multi_field < 0 || unfit_clauses(param->ppi_clauses) != NULL || scan_wants_system_columns(rel, param->ppi_clauses))
 		return NULL;
 	c = consider_index_table(root, def, list_concat_copy(clauses, of_elements), rel->relid, NIL, &why);
 	foreach_ptr(Condition, condition, c == NULL ? NIL : c->conditions)
-		searched |= condition->position == def->multi_field && bms_overlap(pull_varnos(root, (Node *) condition->value), required);
+		searched |= condition->position == def->spec.multi_field && bms_overlap(pull_varnos(root, (Node *) condition->value), required);
 	if (!searched || !is_complete_enough(c, &why))
 		return NULL;
 	estimate_entries(root, rel, c);

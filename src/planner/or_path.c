@@ -115,8 +115,8 @@ add_or_paths(PlannerInfo *root, RelOptInfo *rel, Served *served)
 {
 	Arms		of_order = {0};
 
-	if (served->tested_again || served->fact->pk_deferrable || is_positionable(root, served->fact->partitioned) ||
-		(served->fact->partitioned && served->system_columns))
+	if (served->tested_again || served->fact->layout.pk_deferrable || is_positionable(root, served->fact->layout.partitioned) ||
+		(served->fact->layout.partitioned && served->system_columns))
 		return;
 	foreach_ptr(Node, clause, rel->baserestrictinfo)
 	{
@@ -209,7 +209,7 @@ add_path_of_parts(PlannerInfo *root, RelOptInfo *rel, Served *served, Node *clau
 	{
 		List	   *checks;
 
-		if (part->def->async || !cover_scan(root, rel, part, NIL) ||
+		if (part->def->spec.async || !cover_scan(root, rel, part, NIL) ||
 			!checks_of_part(part, rel->baserestrictinfo, part->clauses, &checks))
 			return;
 		if (c->def == NULL)
@@ -262,7 +262,7 @@ cover_arms(PlannerInfo *root, RelOptInfo *rel, List *candidates, bool all)
 	foreach_ptr(Candidate, c, candidates)
 	{
 		c->stored_rows = stored_rows;
-		covered = covered && !stored_rows && !c->def->async && cover_scan(root, rel, c, NIL);
+		covered = covered && !stored_rows && !c->def->spec.async && cover_scan(root, rel, c, NIL);
 		if (foreach_current_index(c) == 0)
 			exprs = list_copy(c->exprs);
 		covered = covered && list_difference(exprs, c->exprs) == NIL && list_difference(c->exprs, exprs) == NIL;
@@ -640,7 +640,7 @@ unless_equal(Expr *value, Expr *other, Oid operator, Oid collation)
 static bool
 take_native_arm(PlannerInfo *root, RelOptInfo *rel, Served *served, Arms *arms)
 {
-	if (served->fact->partitioned || arms->native != NULL || list_length(arms->exprs) < 2 ||
+	if (served->fact->layout.partitioned || arms->native != NULL || list_length(arms->exprs) < 2 ||
 		planner_rt_fetch(rel->relid, root)->securityQuals != NIL)
 		return false;
 	foreach_ptr(Expr, arm, arms->exprs)
@@ -768,7 +768,7 @@ best_of_arm(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses, A
 		if (arms->in_order)
 		{
 			set_order(root, rel, c);
-			if (c->pathkeys == NIL || c->def->async ||
+			if (c->pathkeys == NIL || c->def->spec.async ||
 				(best != NULL && list_length(c->pathkeys) < list_length(best->pathkeys)))
 				continue;
 		}
@@ -795,7 +795,7 @@ split_order(PlannerInfo *root, RelOptInfo *rel, Served *served, Arms *arms)
 		return false;
 	foreach_ptr(IndexDef, def, served->defs)
 	{
-		if (expr == NULL && !def->sparse)
+		if (expr == NULL && !def->spec.sparse)
 			expr = first_of_order(root, rel, def, key);
 	}
 	if (expr == NULL)
@@ -817,7 +817,7 @@ first_of_order(PlannerInfo *root, RelOptInfo *rel, IndexDef *def, PathKey *key)
 	bool		last;
 	Candidate  *c = consider_index_table(root, def, rel->baserestrictinfo, rel->relid, NIL, &why);
 
-	return c != NULL && c->order_from < def->nsearch && may_be_null(c, c->order_from) ?
+	return c != NULL && c->order_from < def->layout.nsearch && may_be_null(c, c->order_from) ?
 		sort_expression(c, rel, key, c->order_from, &last) : NULL;
 }
 

@@ -113,7 +113,7 @@ add_paths_of_table(PlannerInfo *root, RelOptInfo *rel, Served *served, bool one_
 	one_row = one_row && setting_planner == PLANNER_ON && !is_explained();
 	foreach_ptr(IndexDef, def, served->defs)
 	{
-		if (one_row && def->fields[0].fact_attno == 0)
+		if (one_row && def->spec.fields[0].fact_attno == 0)
 			continue;
 		found |= add_path_of(root, rel, served, def, NULL, &searches);
 		foreach_ptr(Bitmapset, outer, outer_sets(root, rel, def))
@@ -217,18 +217,18 @@ add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, R
 	set_order(root, rel, c);
 	c->tested_again = served->tested_again;
 	c->stored_rows = served->system_columns || (param != NULL && scan_wants_system_columns(rel, param->ppi_clauses)) ||
-		is_positionable(root, served->fact->partitioned);
+		is_positionable(root, served->fact->layout.partitioned);
 	c->entries_only = !c->stored_rows && cover_scan(root, rel, c, clauses);
 
 	/*
 	 * Rows may have changed since asynchronous entries were written that are
 	 * in order.
 	 */
-	if (def->async && !c->entries_only)
+	if (def->spec.async && !c->entries_only)
 		c->pathkeys = NIL;
-	if (c->stored_rows && served->fact->partitioned)
+	if (c->stored_rows && served->fact->layout.partitioned)
 		why = "the query asks for system columns of a partitioned table";
-	else if (!c->entries_only && served->fact->pk_deferrable)
+	else if (!c->entries_only && served->fact->layout.pk_deferrable)
 		why = "entries lack something that is asked for, and rows are not fetched by a deferrable primary key";
 	else if (!c->entries_only && c->conditions == NIL && c->pathkeys == NIL && setting_planner == PLANNER_ON)
 		why = c->refuted != NULL ? c->refuted : c->unknown ? REASON_UNKNOWN :
@@ -279,7 +279,7 @@ partial_path(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, Pa
 	bool		searches = false;	/* for several values, which comes in no
 									 * order */
 
-	if (!rel->consider_parallel || !c->entries_only || c->partial_rows || c->distinct || c->def->parts != NULL ||
+	if (!rel->consider_parallel || !c->entries_only || c->partial_rows || c->distinct || c->def->layout.parts != NULL ||
 		c->def->fact->place->entries->search != NULL || !is_parallel_safe(root, (Node *) whole->pathtarget->exprs))
 		return NULL;
 	foreach_ptr(Condition, condition, c->conditions)

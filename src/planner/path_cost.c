@@ -88,8 +88,8 @@ estimate_index_size(Candidate *c)
 	c->tuples = table_rows(c->def->relid);
 	if (c->tuples < 1)
 		c->tuples = Max(table_rows(c->def->fact->relid), 1000);
-	if (c->def->parts == NULL)
-		c->pages = index_pages(c->def->primary_index);
+	if (c->def->layout.parts == NULL)
+		c->pages = index_pages(c->def->layout.primary_index);
 	if (c->pages < 1)
 		c->pages = ceil(c->tuples / ENTRIES_PER_PAGE);
 }
@@ -208,7 +208,7 @@ estimate_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *checks, Li
 
 		run += pages_cost(root, c, rows, searches, loops, fact_pages, fetched_page_cost(rel, loops));
 		run += rows * FETCH_COST;
-		if (c->def == NULL || c->def->hint_attno == 0)
+		if (c->def == NULL || c->def->layout.hint_attno == 0)
 			run += rows * LEVEL_COST * (height(fact_pages) + 1);
 	}
 	if (c->partial_rows)
@@ -394,9 +394,9 @@ has_document(Node *node, void *context)
 		return false;
 	if (IsA(node, Var))
 	{
-		for (int i = 0; i < documents->fact->ndocs; i++)
+		for (int i = 0; i < documents->fact->layout.ndocs; i++)
 		{
-			if (((Var *) node)->varattno == documents->fact->doc_attno[i] && ((Var *) node)->varno == (int) documents->varno &&
+			if (((Var *) node)->varattno == documents->fact->layout.doc_attno[i] && ((Var *) node)->varno == (int) documents->varno &&
 				((Var *) node)->varlevelsup == 0)
 				return true;
 		}
@@ -446,10 +446,10 @@ pages_cost(PlannerInfo *root, Candidate *c, double rows, double searches, double
 	{
 		FactDef    *fact = c->def->fact;
 
-		order_of_rows = fabs(stored_order(fact->relid, fact->pk_attno[0], fact->partitioned));
-		order_of_keys = order_of_rows * fabs(stored_order(c->def->relid, c->def->ident[0], c->def->parts != NULL) *
-											 stored_order(c->def->relid, c->def->pk_attno[0], c->def->parts != NULL));
-		if (fact->npk > 1)
+		order_of_rows = fabs(stored_order(fact->relid, fact->layout.pk_attno[0], fact->layout.partitioned));
+		order_of_keys = order_of_rows * fabs(stored_order(c->def->relid, c->def->layout.ident[0], c->def->layout.parts != NULL) *
+											 stored_order(c->def->relid, c->def->layout.pk_attno[0], c->def->layout.parts != NULL));
+		if (fact->layout.npk > 1)
 			order_of_rows *= 0.75;	/* as the server does for an index */
 	}
 	run = rows / Max(searches, distinct_keys(c));
@@ -467,13 +467,13 @@ distinct_keys(Candidate *c)
 
 	if (c->def == NULL)
 		return 1;
-	for (int i = c->nequal; i < c->def->nkeys; i++)
+	for (int i = c->nequal; i < c->def->spec.nkeys; i++)
 	{
-		Form_pg_attribute att = TupleDescAttr(c->def->desc, c->def->ident[i] - 1);
+		Form_pg_attribute att = TupleDescAttr(c->def->layout.desc, c->def->layout.ident[i] - 1);
 		VariableStatData column;
 		bool		is_default;
 
-		column_statistics(c->def->relid, att, c->def->parts != NULL, c->tuples, &column);
+		column_statistics(c->def->relid, att, c->def->layout.parts != NULL, c->tuples, &column);
 		result *= Max(get_variable_numdistinct(&column, &is_default), 1);
 		ReleaseVariableStats(column);
 	}

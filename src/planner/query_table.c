@@ -224,7 +224,7 @@ lock_served(PlannerInfo *root, Index rti, bool totals, Served *served)
 	served->tested_again = is_tested_again(root, rti);
 	if (fact->relid != rte->relid)
 		reason = "the query names a partition";
-	else if (!OidIsValid(fact->pk_index))
+	else if (!OidIsValid(fact->layout.pk_index))
 		reason = "it has no primary key: rows may be on other servers";
 	else
 		reason = unfit(root, rte, served->tested_again);
@@ -243,9 +243,9 @@ lock_served(PlannerInfo *root, Index rti, bool totals, Served *served)
 			give_reason(fact->relid, def->relid, def->misplaced != NULL ? def->misplaced : "it is not active");
 		else if (fact->place->entries->not_planned != NULL)
 			give_reason(fact->relid, def->relid, fact->place->entries->not_planned);
-		else if (def->async && served->tested_again)
+		else if (def->spec.async && served->tested_again)
 			give_reason(fact->relid, def->relid, "it is asynchronous, and the query locks or writes rows");
-		else if (def->async && (reason = why_not_planned_stale(root, rte, def)) != NULL)
+		else if (def->spec.async && (reason = why_not_planned_stale(root, rte, def)) != NULL)
 			give_reason(fact->relid, def->relid, reason);
 		else if (!ConditionalLockRelationOid(def->relid, AccessShareLock))
 			give_reason(fact->relid, def->relid, "it is locked by another session");

@@ -117,7 +117,7 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	plan.entries_only = c->entries_only;
 	plan.backward = c->backward;
 	plan.ordered = path->path.pathkeys != NIL;
-	plan.async = c->def != NULL && c->def->async;
+	plan.async = c->def != NULL && c->def->spec.async;
 	plan.reader = checked_as(root->parse, planner_rt_fetch(rel->relid, root));
 	plan.secured = root->qual_security_level > 0;
 	plan.stored_rows = c->stored_rows;
@@ -460,7 +460,7 @@ relation_of_index_table(IndexDef *def)
 
 	rte->rtekind = RTE_RELATION;
 	rte->relid = def->relid;
-	rte->relkind = def->parts != NULL ? RELKIND_PARTITIONED_TABLE : RELKIND_RELATION;
+	rte->relkind = def->layout.parts != NULL ? RELKIND_PARTITIONED_TABLE : RELKIND_RELATION;
 	rte->rellockmode = AccessShareLock;
 	rte->eref = makeAlias(def->name, NIL);
 	rte->inFromCl = false;

@@ -100,7 +100,7 @@ add_totals_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped, UpperR
 	{
 		foreach_ptr(IndexDef, def, served.defs)
 		{
-			if (def->multi && def->multi_field == 0 && !def->async && def->parts == NULL)
+			if (def->spec.multi && def->spec.multi_field == 0 && !def->spec.async && def->layout.parts == NULL)
 				add_path_of_totals(&asked, &served, def);
 		}
 	}
@@ -157,7 +157,7 @@ add_path_of_totals(Asked *asked, Served *served, IndexDef *def)
 	why = replace_rows(asked, query, &replaced);
 
 	/* Rows that lack a key field count in none of its groups. */
-	if (why == NULL && is_totals(def) && def->sparse)
+	if (why == NULL && is_totals(def) && def->spec.sparse)
 		why = "it is sparse";
 
 	/*
@@ -244,13 +244,13 @@ replace_elements(Asked *asked, Query *query, Replaced *replaced)
 	{
 		Index		varno = asked->elements->relid;
 
-		if (!c->def->multi || !unnests_elements(c->def, rt_fetch(varno, rtable), c->varno))
+		if (!c->def->spec.multi || !unnests_elements(c->def, rt_fetch(varno, rtable), c->varno))
 			return "the query unnests something else";
 		query->targetList = (List *) with_elements((Node *) query->targetList, rtable, varno, &replaced->failed);
 		query->jointree->quals = with_elements(query->jointree->quals, rtable, varno, &replaced->failed);
 		query->havingQual = with_elements(query->havingQual, rtable, varno, &replaced->failed);
 	}
-	replaced->by_element = c->def->multi && (asked->elements != NULL || expression_returns_set((Node *) query->targetList));
+	replaced->by_element = c->def->spec.multi && (asked->elements != NULL || expression_returns_set((Node *) query->targetList));
 	if (replaced->by_element)
 		c->unless |= UNEVEN_BIT;
 	foreach_ptr(Node, qual, (List *) query->jointree->quals)
@@ -273,7 +273,7 @@ replace_elements(Asked *asked, Query *query, Replaced *replaced)
 			quals = lappend(quals, qual);
 	}
 	query->jointree->quals = (Node *) quals;
-	if (c->def->multi && !one_element && !replaced->by_element)
+	if (c->def->spec.multi && !one_element && !replaced->by_element)
 		return "a row counts for each of its elements";
 	if (replaced->by_entry && !replaced->by_element)
 		return REASON_NO_ELEMENTS;

@@ -114,13 +114,13 @@ key_column(Replaced *replaced, Node *expr)
 	attno = column_of_candidate(replaced->c, expr);
 	if (attno != 0 && replaced->by_entry)
 		return attno;
-	for (int i = 0; i < def->nkeys; i++)
-		if (def->fields[i].attno == attno)
+	for (int i = 0; i < def->spec.nkeys; i++)
+		if (def->spec.fields[i].attno == attno)
 			return attno;
 	if (replaced->by_element &&
-		expression_is_element(def, &def->fields[def->multi_field], expr, replaced->c->varno) && !depends_on_json_path(expr, NULL) &&
-		values_read_otherwise(def, def->fields[def->multi_field].attno) == 0)
-		return def->fields[def->multi_field].attno;
+		expression_is_element(def, &def->spec.fields[def->spec.multi_field], expr, replaced->c->varno) && !depends_on_json_path(expr, NULL) &&
+		values_read_otherwise(def, def->spec.fields[def->spec.multi_field].attno) == 0)
+		return def->spec.fields[def->spec.multi_field].attno;
 	return 0;
 }
 
@@ -130,7 +130,7 @@ replace_aggregate(Aggref *agg, Replaced *replaced)
 {
 	Candidate  *c = replaced->c;
 	IndexDef   *def = c->def;
-	Expr	   *rows = column(def, def->rows_attno, c->varno);
+	Expr	   *rows = column(def, def->layout.rows_attno, c->varno);
 	Expr	   *filter = (Expr *) replace_by_totals((Node *) agg->aggfilter, replaced);
 	Expr	   *arg = list_length(agg->args) == 1 ? ((TargetEntry *) linitial(agg->args))->expr : NULL;
 	AttrNumber	attno;
@@ -157,13 +157,13 @@ replace_aggregate(Aggref *agg, Replaced *replaced)
 		test->location = -1;
 		return (Node *) count_of(rows, filter == NULL ? (Expr *) test : make_andclause(list_make2(filter, test)));
 	}
-	for (i = 0; i < def->nincludes; i++)
-		if (expression_is_field(def, &def->fields[def->nkeys + i], (Node *) arg, c->varno) &&
-			(def->fields[def->nkeys + i].fact_attno == EXPRESSION_ATTNO || !depends_on_json_path((Node *) arg, NULL)))
+	for (i = 0; i < def->spec.nincludes; i++)
+		if (expression_is_field(def, &def->spec.fields[def->spec.nkeys + i], (Node *) arg, c->varno) &&
+			(def->spec.fields[def->spec.nkeys + i].fact_attno == EXPRESSION_ATTNO || !depends_on_json_path((Node *) arg, NULL)))
 			break;
-	if (i < def->nincludes)
+	if (i < def->spec.nincludes)
 	{
-		Expr	   *count = column(def, def->count_attno[i], c->varno);
+		Expr	   *count = column(def, def->layout.count_attno[i], c->varno);
 		Expr	   *sum = SUM_ATTNO(def, i) != 0 ? column(def, SUM_ATTNO(def, i), c->varno) : NULL;
 
 		replaced->sums = true;
@@ -225,7 +225,7 @@ aggregate_of_keys(Aggref *agg, Expr *filter, Replaced *replaced)
 Node *
 has_rows(IndexDef *def, Index varno)
 {
-	return (Node *) is_some(count_of(column(def, def->rows_attno, varno), NULL));
+	return (Node *) is_some(count_of(column(def, def->layout.rows_attno, varno), NULL));
 }
 
 /* then_check: returns a condition that is true if two are, and evaluates the second one only if the first one is true */
@@ -248,7 +248,7 @@ fold_groups(Query *query, IndexDef *def, List *quals, bool fence)
 	Query	   *groups = query_of_table(linitial(query->rtable), NIL, quals == NIL ? NULL : (Node *) make_ands_explicit(quals));
 	RangeTblEntry *rte = makeNode(RangeTblEntry);
 	List	   *names = NIL;
-	AttrNumber *added = palloc(sizeof(AttrNumber) * def->desc->natts);
+	AttrNumber *added = palloc(sizeof(AttrNumber) * def->layout.desc->natts);
 	int			nadded = added_columns(def, added);
 
 	groups->hasAggs = true;
@@ -256,15 +256,15 @@ fold_groups(Query *query, IndexDef *def, List *quals, bool fence)
 	groups->havingQual = has_rows(def, 1);
 	if (fence)
 		groups->limitOffset = (Node *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(0), false, FLOAT8PASSBYVAL);
-	for (AttrNumber attno = 1; attno <= def->desc->natts; attno++)
+	for (AttrNumber attno = 1; attno <= def->layout.desc->natts; attno++)
 	{
-		Form_pg_attribute att = TupleDescAttr(def->desc, attno - 1);
+		Form_pg_attribute att = TupleDescAttr(def->layout.desc, attno - 1);
 		Expr	   *expr = NULL;
 		TargetEntry *tle;
 		bool		is_key = false;
 
-		for (int i = 0; i < def->nkeys; i++)
-			is_key |= def->fields[i].attno == attno;
+		for (int i = 0; i < def->spec.nkeys; i++)
+			is_key |= def->spec.fields[i].attno == attno;
 		if (is_key)
 			expr = column(def, attno, 1);
 		for (int i = 0; i < nadded; i++)
@@ -295,7 +295,7 @@ fold_groups(Query *query, IndexDef *def, List *quals, bool fence)
 static Expr *
 column(IndexDef *def, AttrNumber attno, Index varno)
 {
-	Form_pg_attribute att = TupleDescAttr(def->desc, attno - 1);
+	Form_pg_attribute att = TupleDescAttr(def->layout.desc, attno - 1);
 
 	return (Expr *) makeVar(varno, attno, att->atttypid, att->atttypmod, att->attcollation, 0);
 }
@@ -420,7 +420,7 @@ find_unnested(PlannerInfo *root, RelOptInfo *input, RelOptInfo **rel, RelOptInfo
 bool
 unnests_elements(IndexDef *def, RangeTblEntry *rte, Index varno)
 {
-	Field	   *field = &def->fields[def->multi_field];
+	Field	   *field = &def->spec.fields[def->spec.multi_field];
 	FuncExpr   *call = (FuncExpr *) linitial_node(RangeTblFunction, rte->functions)->funcexpr;
 
 	for (int i = field->plain_steps + 1; i < field->spec->nsteps; i++)
@@ -501,7 +501,7 @@ equal_keys(IndexDef *def, Node *clause, Index varno, uint32 *unless, bool *eleme
 static List *
 equal_element(IndexDef *def, Node *clause, Index varno)
 {
-	Field	   *field = &def->fields[def->multi_field];
+	Field	   *field = &def->spec.fields[def->spec.multi_field];
 	ScalarArrayOpExpr *any = (ScalarArrayOpExpr *) clause;
 	List	   *args;
 	Oid			function = function_of(clause, &args);
@@ -512,7 +512,7 @@ equal_element(IndexDef *def, Node *clause, Index varno)
 	Oid			right;
 	Expr	   *column;
 
-	if (!def->multi)
+	if (!def->spec.multi)
 		return NIL;
 	if (IsA(clause, ScalarArrayOpExpr))
 	{
@@ -588,12 +588,12 @@ add_equal(Equal *equal, List *names, bool element, Expr *value)
 	bool		string = IsA(value, Const) && !constant->constisnull &&
 		only_string(VARDATA_ANY(DatumGetPointer(constant->constvalue)), VARSIZE_ANY_EXHDR(DatumGetPointer(constant->constvalue)));
 
-	for (int i = 0; i < def->nkeys; i++)
+	for (int i = 0; i < def->spec.nkeys; i++)
 	{
-		Field	   *field = &def->fields[i];
+		Field	   *field = &def->spec.fields[i];
 		Expr	   *column = (Expr *) makeVar(equal->varno, field->attno, field->type, field->typmod, field->collation, 0);
 
-		if ((i == def->multi_field) != element || !is_named(equal, field, element, names))
+		if ((i == def->spec.multi_field) != element || !is_named(equal, field, element, names))
 			continue;
 		equal->failed |= element ? (equal->unless & UNEVEN_BIT) != 0 : !string;
 		if (element)

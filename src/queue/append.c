@@ -102,9 +102,9 @@ queue_collect(FactDef *def, Leaf *leaf, TupleTableSlot *row)
 {
 	Datum		key[INDEX_MAX_KEYS];
 
-	slot_getsomeattrs(row, def->max_attno);
-	for (int i = 0; i < def->npk; i++)
-		key[i] = row->tts_values[def->pk_attno[i] - 1];
+	slot_getsomeattrs(row, def->layout.max_attno);
+	for (int i = 0; i < def->layout.npk; i++)
+		key[i] = row->tts_values[def->layout.pk_attno[i] - 1];
 	queue_collect_key(def, leaf, key);
 }
 
@@ -120,25 +120,25 @@ queue_collect_key(FactDef *def, Leaf *leaf, Datum *key)
 	HeapTuple	tuple;
 
 	/* An event trigger may write a fact table whose queue is being made. */
-	if (def->queue_desc == NULL)
+	if (def->queue.desc == NULL)
 		queue_lost_error(def);
 	old = MemoryContextSwitchTo(queue_cxt);
 	c = get_collected(leaf != NULL && OidIsValid(leaf->queue) ? leaf->relid : def->relid);
 	level = get_level(c, def);
 	values[QUEUE_AT - 1] = TimestampTzGetDatum(GetCurrentStatementStartTimestamp());
 	/* What is stored out of line may be deleted before the key is read. */
-	for (int i = 0; i < def->npk && key != NULL; i++)
+	for (int i = 0; i < def->layout.npk && key != NULL; i++)
 		values[QUEUE_KEY - 1 + i] =
-			TupleDescAttr(def->queue_desc, QUEUE_KEY - 1 + i)->attlen == -1 ?
+			TupleDescAttr(def->queue.desc, QUEUE_KEY - 1 + i)->attlen == -1 ?
 			PointerGetDatum(PG_DETOAST_DATUM_PACKED(key[i])) : key[i];
 	if (leaf != NULL)
 		level->queue = leaf->queue;
 	if (OidIsValid(level->queue))
-		values[QUEUE_KEY - 1 + def->npk] = Int64GetDatum(def->place->changes->next_number());
+		values[QUEUE_KEY - 1 + def->layout.npk] = Int64GetDatum(def->place->changes->next_number());
 	if (key == NULL)
-		memset(&isnull[QUEUE_KEY - 1], true, def->npk * sizeof(bool));
-	tuple = heap_form_tuple(def->queue_desc, values, isnull);
-	for (int i = 0; i < def->npk && key != NULL; i++)
+		memset(&isnull[QUEUE_KEY - 1], true, def->layout.npk * sizeof(bool));
+	tuple = heap_form_tuple(def->queue.desc, values, isnull);
+	for (int i = 0; i < def->layout.npk && key != NULL; i++)
 		if (values[QUEUE_KEY - 1 + i] != key[i])
 			pfree(DatumGetPointer(values[QUEUE_KEY - 1 + i]));
 
@@ -193,7 +193,7 @@ get_level(Collected *c, FactDef *def)
 	Level	   *level = c->level;
 
 	if (level == NULL || !belongs_to(level->sub, GetCurrentSubTransactionId()) ||
-		(level->def != def && !same_columns(level->def->queue_desc, def->queue_desc)))
+		(level->def != def && !same_columns(level->def->queue.desc, def->queue.desc)))
 	{
 		level = palloc0(sizeof(Level));
 		level->sub = GetCurrentSubTransactionId();
@@ -239,7 +239,7 @@ write_level(Level *level, bool keep)
 	if (level->n == from)
 		return;
 	if (def->place->changes->append(def, level->queue, level->tuples + from, level->n - from))
-		have_written |= !def->feed;
+		have_written |= !def->queue.feed;
 	level->written = keep ? level->n : 0;
 	if (keep)
 		return;
@@ -261,8 +261,8 @@ write_level(Level *level, bool keep)
 static Relation
 open_queue(FactDef *def)
 {
-	FactTableRow tables = {def->relid, def->queue, def->spare, def->feed};
-	bool		stale = def->stale;
+	FactTableRow tables = {def->relid, def->queue.current, def->queue.spare, def->queue.feed};
+	bool		stale = def->run.stale;
 	Relation	rel = NULL;
 
 	if (stale)
@@ -278,11 +278,11 @@ open_queue(FactDef *def)
 		rel = try_relation_open(tables.spare, RowExclusiveLock);
 
 	/* They may have been dropped while they were waited for. */
-	if (rel == NULL && !stale && def->stale)
+	if (rel == NULL && !stale && def->run.stale)
 		return open_queue(def);
 	if (rel == NULL)
 		queue_lost_error(def);
-	if (!same_columns(RelationGetDescr(rel), def->queue_desc))
+	if (!same_columns(RelationGetDescr(rel), def->queue.desc))
 	{
 		relation_close(rel, NoLock);
 		return NULL;
@@ -344,11 +344,11 @@ append(FactDef *def, Relation queue, HeapTuple *tuples, int n)
 	{
 		nslots = Min(nslots, n - done);
 		for (int i = 0; i < nslots; i++)
-			ExecStoreHeapTuple(tuples[done + i], def->queue_slots[i], false);
-		heap_multi_insert(queue, def->queue_slots, nslots, cid, HEAP_INSERT_SKIP_FSM, NULL);
-		tuples[done + nslots - 1]->t_self = def->queue_slots[nslots - 1]->tts_tid;
+			ExecStoreHeapTuple(tuples[done + i], def->queue.slots[i], false);
+		heap_multi_insert(queue, def->queue.slots, nslots, cid, HEAP_INSERT_SKIP_FSM, NULL);
+		tuples[done + nslots - 1]->t_self = def->queue.slots[nslots - 1]->tts_tid;
 		for (int i = 0; i < nslots; i++)
-			ExecClearTuple(def->queue_slots[i]);
+			ExecClearTuple(def->queue.slots[i]);
 		CHECK_FOR_INTERRUPTS();
 	}
 }
@@ -361,15 +361,15 @@ append(FactDef *def, Relation queue, HeapTuple *tuples, int n)
 static void
 get_slots(FactDef *def, int n)
 {
-	MemoryContext old = MemoryContextSwitchTo(def->cxt);
+	MemoryContext old = MemoryContextSwitchTo(def->run.cxt);
 
-	if (def->queue_slots == NULL)
-		def->queue_slots = palloc(sizeof(TupleTableSlot *) * CHUNK);
-	while (def->nqueue_slots < n)
+	if (def->queue.slots == NULL)
+		def->queue.slots = palloc(sizeof(TupleTableSlot *) * CHUNK);
+	while (def->queue.nslots < n)
 	{
-		def->queue_slots[def->nqueue_slots] = MakeSingleTupleTableSlot(def->queue_desc,
+		def->queue.slots[def->queue.nslots] = MakeSingleTupleTableSlot(def->queue.desc,
 																	   &TTSOpsHeapTuple);
-		def->nqueue_slots++;
+		def->queue.nslots++;
 	}
 	MemoryContextSwitchTo(old);
 }
@@ -507,7 +507,7 @@ queue_at_commit_to(SubTransactionId parent)
 
 	for (c = touched; c != NULL; c = c->next)
 		while (c->level != NULL && c->level->parent != NULL && belongs_to(c->level->parent->sub, parent) &&
-			   same_columns(c->level->parent->def->queue_desc, c->level->def->queue_desc))
+			   same_columns(c->level->parent->def->queue.desc, c->level->def->queue.desc))
 			merge_level(c);
 }
 

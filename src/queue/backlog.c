@@ -81,7 +81,7 @@ backlog_check(FactDef *def, Relation queue, HeapTuple last)
 	now = GetCurrentTimestamp();
 	if (estimated != def->relid || TimestampDifferenceExceeds(estimated_at, now, ESTIMATE_INTERVAL))
 	{
-		Oid			other = RelationGetRelid(queue) == def->queue ? def->spare : def->queue;
+		Oid			other = RelationGetRelid(queue) == def->queue.current ? def->queue.spare : def->queue.current;
 		Relation	rel;
 
 		changes = (int64) queue_count_pending_blocks(queue) * rows;
@@ -325,13 +325,13 @@ queue_of_index_table(Oid index_table, FactTableRow *queue)
 	if (def == NULL)
 		report_not_index_table(index_table);
 	fact = def->fact;
-	async = def->async;
+	async = def->spec.async;
 	require_kept(def);
-	if (async && fact->queue_lost)
+	if (async && fact->queue.lost)
 		queue_lost_error(fact);
 	*queue = (FactTableRow)
 	{
-		fact->relid, fact->queue, fact->spare, fact->feed
+		fact->relid, fact->queue.current, fact->queue.spare, fact->queue.feed
 	};
 	UnlockRelationOid(fact->relid, AccessShareLock);
 	return async;

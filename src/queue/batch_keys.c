@@ -57,12 +57,12 @@ read_keys(Keys *keys, Snapshot snapshot, DrainPosition *position)
 {
 	FactDef    *def = keys->def;
 
-	keys->values = palloc_extended(sizeof(Datum) * def->npk * keys->limit, MCXT_ALLOC_HUGE);
+	keys->values = palloc_extended(sizeof(Datum) * def->layout.npk * keys->limit, MCXT_ALLOC_HUGE);
 	keys->tids = palloc_extended(sizeof(ItemPointerData) * keys->limit, MCXT_ALLOC_HUGE);
-	if (read_table(def->spare, keys, snapshot, position))
+	if (read_table(def->queue.spare, keys, snapshot, position))
 	{
 		keys->nspare = keys->n;
-		read_table(def->queue, keys, snapshot, position);
+		read_table(def->queue.current, keys, snapshot, position);
 	}
 	else
 		keys->nspare = keys->n;
@@ -99,7 +99,7 @@ add_key(HeapTuple tuple, void *arg)
 	if (keys->one_row && keys->n > 0 && !is_of_first_row(keys, tuple))
 		return true;
 	keys->old |= keys->start != NULL && is_old(tuple, keys->start);
-	heap_deform_tuple(tuple, def->queue_desc, values, isnull);
+	heap_deform_tuple(tuple, def->queue.desc, values, isnull);
 	keys->tids[keys->n] = tuple->t_self;
 	copy_key(keys, values);
 	return true;
@@ -109,9 +109,9 @@ add_key(HeapTuple tuple, void *arg)
 static bool
 is_of_first_row(Keys *keys, HeapTuple tuple)
 {
-	TupleDesc	desc = keys->def->queue_desc;
+	TupleDesc	desc = keys->def->queue.desc;
 
-	for (int i = 0; i < keys->def->npk; i++)
+	for (int i = 0; i < keys->def->layout.npk; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, QUEUE_KEY - 1 + i);
 		bool		isnull;
@@ -129,12 +129,12 @@ copy_key(Keys *keys, Datum *row)
 {
 	FactDef    *def = keys->def;
 
-	for (int i = 0; i < def->npk; i++)
+	for (int i = 0; i < def->layout.npk; i++)
 	{
-		Form_pg_attribute att = TupleDescAttr(def->queue_desc, QUEUE_KEY - 1 + i);
+		Form_pg_attribute att = TupleDescAttr(def->queue.desc, QUEUE_KEY - 1 + i);
 		Datum		value = row[QUEUE_KEY - 1 + i];
 
-		keys->values[(Size) keys->n * def->npk + i] = att->attbyval ? value :
+		keys->values[(Size) keys->n * def->layout.npk + i] = att->attbyval ? value :
 			att->attlen == -1 ? PointerGetDatum(PG_DETOAST_DATUM_COPY(value)) :
 			datumCopy(value, false, att->attlen);
 	}
@@ -149,7 +149,7 @@ copy_key(Keys *keys, Datum *row)
 bool
 any_left(FactDef *def, Snapshot now, Snapshot start)
 {
-	Oid			tables[2] = {def->spare, def->queue};
+	Oid			tables[2] = {def->queue.spare, def->queue.current};
 	OldChanges	rest = {start, false};
 
 	for (int i = 0; i < 2 && !rest.any; i++)
@@ -197,14 +197,14 @@ is_old(HeapTuple tuple, Snapshot start)
 int
 sort_keys(FactDef *def, Datum *values, int nvalues)
 {
-	Size		size = sizeof(Datum) * def->npk;
+	Size		size = sizeof(Datum) * def->layout.npk;
 	char	   *at = (char *) values;
-	KeyOrder	order = {def->npk, def->queue_desc, palloc0(sizeof(SortSupportData) * def->npk)};
+	KeyOrder	order = {def->layout.npk, def->queue.desc, palloc0(sizeof(SortSupportData) * def->layout.npk)};
 	int			n = Min(nvalues, 1);
 
-	for (int i = 0; i < def->npk; i++)
+	for (int i = 0; i < def->layout.npk; i++)
 	{
-		Form_pg_attribute att = TupleDescAttr(def->queue_desc, QUEUE_KEY - 1 + i);
+		Form_pg_attribute att = TupleDescAttr(def->queue.desc, QUEUE_KEY - 1 + i);
 
 		prepare_sort(&order.sort[i], att->atttypid, att->attcollation, false);
 	}
@@ -271,7 +271,7 @@ delete_keys(Keys *keys)
 		{
 			if (rel != NULL)
 				relation_close(rel, NoLock);
-			rel = relation_open(i < keys->nspare ? keys->def->spare : keys->def->queue, NoLock);
+			rel = relation_open(i < keys->nspare ? keys->def->queue.spare : keys->def->queue.current, NoLock);
 		}
 		result = heap_delete_compat(rel, &keys->tids[i], cid, true, &failure);
 		if (result != TM_Ok)

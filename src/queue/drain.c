@@ -162,9 +162,9 @@ drain_locked(FactDef *def, Relation fact, void *arg)
 	 */
 	if (def->restored)
 		adopt_restored(def->relid);
-	if (def->queue_lost)
+	if (def->queue.lost)
 		queue_note_lost(def);
-	if (!OidIsValid(def->queue) && drain->source == NULL)
+	if (!OidIsValid(def->queue.current) && drain->source == NULL)
 	{
 		/* It raises an error if there is something to write. */
 		queue_write();
@@ -187,7 +187,7 @@ drain_locked(FactDef *def, Relation fact, void *arg)
 		r->keys = keys;
 		r->n = Min(drain->limit, left);
 		apply_keys(r);
-		keys += (Size) r->n * def->npk;
+		keys += (Size) r->n * def->layout.npk;
 	}
 	PopActiveSnapshot();
 	UnregisterSnapshot(r->snapshot);
@@ -227,9 +227,9 @@ lock_queue(Oid fact_table, Relation *fact, FactDef **def)
 		 * smaller OID, whichever of them is in use.  If both are lost, nobody
 		 * has anything to drain.
 		 */
-		queue = OidIsValid((*def)->spare) ? Min((*def)->queue, (*def)->spare) : (*def)->queue;
-		spare = OidIsValid((*def)->spare) ? Max((*def)->queue, (*def)->spare) : InvalidOid;
-		if ((!OidIsValid(queue) && !(*def)->queue_lost) || (*def)->nsync == (*def)->ndefs)
+		queue = OidIsValid((*def)->queue.spare) ? Min((*def)->queue.current, (*def)->queue.spare) : (*def)->queue.current;
+		spare = OidIsValid((*def)->queue.spare) ? Max((*def)->queue.current, (*def)->queue.spare) : InvalidOid;
+		if ((!OidIsValid(queue) && !(*def)->queue.lost) || (*def)->nsync == (*def)->ndefs)
 			break;
 		if (!OidIsValid(queue))
 			 /* there is nothing to lock */ ;
@@ -265,7 +265,7 @@ lock_queue(Oid fact_table, Relation *fact, FactDef **def)
 	 * The session that dropped the last asynchronous index table may have had
 	 * to leave the queue because it was locked, as by a prepared transaction.
 	 */
-	if (OidIsValid((*def)->queue) && (*def)->nsync == (*def)->ndefs)
+	if (OidIsValid((*def)->queue.current) && (*def)->nsync == (*def)->ndefs)
 		(void) queues_drop(fact_table, false);
 	relation_close(*fact, NoLock);
 	return false;
@@ -286,7 +286,7 @@ check_row_indexes(FactDef *def)
 	for (int i = def->nsync; i < def->ndefs; i++)
 	{
 		require_kept(def->defs[i]);
-		if (!OidIsValid(def->defs[i]->row_index))
+		if (!OidIsValid(def->defs[i]->layout.row_index))
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("index table \"%s\" has no index on the primary key of \"%s\"",
@@ -317,7 +317,7 @@ apply_keys(Reconciliation *r)
 	FreeErrorData(error);
 	half.n = r->n / 2;
 	apply_keys(&half);
-	half.keys = r->keys + (Size) half.n * r->def->npk;
+	half.keys = r->keys + (Size) half.n * r->def->layout.npk;
 	half.tids = r->tids == NULL ? NULL : r->tids + half.n;
 	half.n = r->n - half.n;
 	apply_keys(&half);
@@ -358,7 +358,7 @@ write_entries(void *arg)
 	{
 		some.n = left;
 		write_some(&some);
-		some.keys += (Size) some.n * r->def->npk;
+		some.keys += (Size) some.n * r->def->layout.npk;
 		if (some.tids != NULL)
 			some.tids += some.n;
 		MemoryContextReset(cxt);

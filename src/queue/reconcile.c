@@ -82,7 +82,7 @@ reconcile_rows(Reconciliation *r)
 	RowContext	at = {.fact = r->def};
 
 	/* What is fetched from other servers is fetched once for all rows. */
-	bool		in_parts = fetched == NULL && (r->tids != NULL || OidIsValid(r->def->pk_index));
+	bool		in_parts = fetched == NULL && (r->tids != NULL || OidIsValid(r->def->layout.pk_index));
 	ErrorContextCallback context = {.previous = error_context_stack,.callback = row_context,.arg = &at};
 
 	at.outputs = find_outputs(r->def);
@@ -100,14 +100,14 @@ reconcile_rows(Reconciliation *r)
 			fetched[i - r->from] = store->of_rows(r->def->defs[i], r->keys, r->n);
 		else
 		{
-			begin_scan(&scans[i - r->from], r->def->defs[i], r->def->npk);
+			begin_scan(&scans[i - r->from], r->def->defs[i], r->def->layout.npk);
 			scans[i - r->from].in_order = r->n >= MANY_KEYS;
 		}
 	}
 	wait_point("citus drain has read the facts");
 	for (int i = 0; i < r->n; i++)
 	{
-		Datum	   *key = r->keys + (Size) i * r->def->npk;
+		Datum	   *key = r->keys + (Size) i * r->def->layout.npk;
 		TupleTableSlot *row;
 
 		CHECK_FOR_INTERRUPTS();
@@ -150,11 +150,11 @@ list_bytes(Reconciliation *r)
 static FmgrInfo *
 find_outputs(FactDef *fact)
 {
-	FmgrInfo   *outputs = palloc0(sizeof(FmgrInfo) * fact->npk);
+	FmgrInfo   *outputs = palloc0(sizeof(FmgrInfo) * fact->layout.npk);
 
-	for (int i = 0; i < fact->npk && fact->queue_desc != NULL; i++)
+	for (int i = 0; i < fact->layout.npk && fact->queue.desc != NULL; i++)
 	{
-		Oid			type = getBaseType(TupleDescAttr(fact->queue_desc, QUEUE_KEY - 1 + i)->atttypid);
+		Oid			type = getBaseType(TupleDescAttr(fact->queue.desc, QUEUE_KEY - 1 + i)->atttypid);
 		Oid			output;
 		bool		varlena;
 
@@ -180,13 +180,13 @@ row_context(void *arg)
 
 	if (at->def != NULL)
 		hint_at_damage(at->def->relid);
-	if (at->key == NULL || at->fact->queue_desc == NULL)
+	if (at->key == NULL || at->fact->queue.desc == NULL)
 		return;
 	initStringInfo(&names);
 	initStringInfo(&values);
-	for (int i = 0; i < at->fact->npk; i++)
+	for (int i = 0; i < at->fact->layout.npk; i++)
 	{
-		Form_pg_attribute att = TupleDescAttr(at->fact->queue_desc, QUEUE_KEY - 1 + i);
+		Form_pg_attribute att = TupleDescAttr(at->fact->queue.desc, QUEUE_KEY - 1 + i);
 
 		appendStringInfo(&names, "%s%s", i > 0 ? ", " : "", NameStr(att->attname));
 		appendStringInfo(&values, "%s%s", i > 0 ? ", " : "",
@@ -211,11 +211,11 @@ prefetch_foreign(Reconciliation *r, LiveScan *live)
 	MemoryContext cxt = CurrentMemoryContext;
 	Datum	  **keys;
 
-	if (r->tids != NULL || OidIsValid(r->def->pk_index))
+	if (r->tids != NULL || OidIsValid(r->def->layout.pk_index))
 		return;
 	keys = palloc_extended(sizeof(Datum *) * Max(r->n, 1), MCXT_ALLOC_HUGE);
 	for (int i = 0; i < r->n; i++)
-		keys[i] = r->keys + (Size) i * r->def->npk;
+		keys[i] = r->keys + (Size) i * r->def->layout.npk;
 	PG_TRY();
 	{
 		elsewhere->rows->expect(live, keys, r->n);
@@ -302,7 +302,7 @@ static TupleTableSlot *
 find_row(Reconciliation *r, LiveScan *live, Leaf *leaf, TupleTableSlot *stored, int i)
 {
 	if (r->tids == NULL)
-		return live_scan_first(live, r->keys + (Size) i * r->def->npk);
+		return live_scan_first(live, r->keys + (Size) i * r->def->layout.npk);
 	return table_tuple_fetch_row_version(r->part, &r->tids[i], r->snapshot, stored) ?
 		convert_to_root_row(r->def, leaf, stored, 0) : NULL;
 }
@@ -311,11 +311,11 @@ find_row(Reconciliation *r, LiveScan *live, Leaf *leaf, TupleTableSlot *stored, 
 static bool
 is_key_of(FactDef *def, TupleTableSlot *row, Datum *key)
 {
-	for (int i = 0; i < def->npk; i++)
+	for (int i = 0; i < def->layout.npk; i++)
 	{
-		Form_pg_attribute att = TupleDescAttr(def->queue_desc, QUEUE_KEY - 1 + i);
+		Form_pg_attribute att = TupleDescAttr(def->queue.desc, QUEUE_KEY - 1 + i);
 
-		if (!datum_image_eq(row->tts_values[def->pk_attno[i] - 1], key[i], att->attbyval, att->attlen))
+		if (!datum_image_eq(row->tts_values[def->layout.pk_attno[i] - 1], key[i], att->attbyval, att->attlen))
 			return false;
 	}
 	return true;
@@ -347,17 +347,17 @@ bool
 have_no_entries(Reconciliation *r, int defno)
 {
 	IndexDef   *def = r->def->defs[defno];
-	int			npk = r->def->npk;
+	int			npk = r->def->layout.npk;
 	Relation	pk_index;
 	Relation	index;
 	RowComparison range[2];
 	ScanKeyData bounds[2];
 	bool		none = true;
 
-	if (!OidIsValid(r->def->pk_index))
+	if (!OidIsValid(r->def->layout.pk_index))
 		return false;
-	pk_index = index_open(r->def->pk_index, AccessShareLock);
-	index = index_open(def->row_index, AccessShareLock);
+	pk_index = index_open(r->def->layout.pk_index, AccessShareLock);
+	index = index_open(def->layout.row_index, AccessShareLock);
 
 	/*
 	 * The owner may have created the index again, in another order.  Keys of
@@ -365,7 +365,7 @@ have_no_entries(Reconciliation *r, int defno)
 	 */
 	for (int i = 0; i < npk; i++)
 	{
-		Form_pg_attribute att = TupleDescAttr(r->def->queue_desc, QUEUE_KEY - 1 + i);
+		Form_pg_attribute att = TupleDescAttr(r->def->queue.desc, QUEUE_KEY - 1 + i);
 
 		none &= index->rd_indoption[i] == 0 && index->rd_opfamily[i] == pk_index->rd_opfamily[i] &&
 			index->rd_opcintype[i] == pk_index->rd_opcintype[i] &&
@@ -399,12 +399,12 @@ static void
 find_entries(EntryScan *scan, Datum *key, Entries *entries)
 {
 	IndexDef   *def = scan->def;
-	int			npk = def->fact->npk;
+	int			npk = def->fact->layout.npk;
 	ScanKey		keys = palloc(sizeof(ScanKeyData) * npk);
 	TupleTableSlot *entry;
 
 	entries_init(entries, def);
-	memcpy(keys, def->row_keys, sizeof(ScanKeyData) * npk);
+	memcpy(keys, def->layout.row_keys, sizeof(ScanKeyData) * npk);
 	for (int i = 0; i < npk; i++)
 		keys[i].sk_argument = key[i];
 	entry_scan_start(scan, keys);
@@ -419,7 +419,7 @@ find_entries(EntryScan *scan, Datum *key, Entries *entries)
 			entries->places = grow_array(entries->places, &places, 1, sizeof(EntryPlace), CurrentMemoryContext);
 			entries_grow(entries, 1);
 		}
-		heap_deform_tuple(tuple, def->desc, ENTRY_VALUES(entries, entries->n),
+		heap_deform_tuple(tuple, def->layout.desc, ENTRY_VALUES(entries, entries->n),
 						  ENTRY_NULLS(entries, entries->n));
 		entries->places[entries->n].table = entry->tts_tableOid;
 		entries->places[entries->n++].tid = entry->tts_tid;

@@ -109,7 +109,7 @@ rejections_delete_resolved(FactDef *def, int defno, Datum *keys, int n, List *re
 		resolved = palloc(sizeof(Datum) * n);
 		for (int i = 0; i < n; i++)
 		{
-			Datum	   *key = keys + (Size) i * def->npk;
+			Datum	   *key = keys + (Size) i * def->layout.npk;
 
 			/* The list is in the order of the keys. */
 			while (next != NULL && (((RejectedRow *) lfirst(next))->defno != defno ||
@@ -145,7 +145,7 @@ rejections_due(FactDef *def)
 			continue;
 		foreach_ptr(ArrayType, texts, due_keys(def->defs[i]->relid))
 		{
-			Datum	   *key = palloc(sizeof(Datum) * def->npk);
+			Datum	   *key = palloc(sizeof(Datum) * def->layout.npk);
 
 			if (read_key(def, texts, key))
 				keys = lappend(keys, key);

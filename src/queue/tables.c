@@ -140,7 +140,7 @@ queues_restore(Oid fact)
 		return;
 	rel = relation_open(fact, NoLock);
 	def = definition_of_fact(rel, fact);
-	if (def->queue_lost)
+	if (def->queue.lost)
 	{
 		definition_hold(def, CurrentMemoryContext);
 		make_lost_tables(def, rel);
@@ -163,15 +163,15 @@ queues_restore(Oid fact)
 bool
 queue_is_damaged(FactDef *def)
 {
-	return !def->feed && !def->place->in_parts &&
-		((OidIsValid(def->queue) && !can_read_blocks(def->queue)) || (OidIsValid(def->spare) && !can_read_blocks(def->spare)));
+	return !def->queue.feed && !def->place->in_parts &&
+		((OidIsValid(def->queue.current) && !can_read_blocks(def->queue.current)) || (OidIsValid(def->queue.spare) && !can_read_blocks(def->queue.spare)));
 }
 
 /* make_lost_tables: creates the lost queue tables, and marks the index tables as invalid */
 static void
 make_lost_tables(FactDef *def, Relation fact)
 {
-	FactTableRow row = {def->relid, def->queue, def->spare, def->feed};
+	FactTableRow row = {def->relid, def->queue.current, def->queue.spare, def->queue.feed};
 
 	queue_note_lost(def);
 	if (!OidIsValid(row.queue))
@@ -207,9 +207,9 @@ make_queue_table(FactDef *def, Relation fact, int number)
 
 	initStringInfo(&columns);
 	initStringInfo(&key);
-	for (int i = 0; i < def->npk; i++)
+	for (int i = 0; i < def->layout.npk; i++)
 	{
-		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(fact), def->pk_attno[i] - 1);
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(fact), def->layout.pk_attno[i] - 1);
 
 		/*
 		 * The columns have names of their own: those of the fact table may be
@@ -226,8 +226,8 @@ make_queue_table(FactDef *def, Relation fact, int number)
 	run_sql(get_extension_owner(), "CREATE TABLE %s (changed_at pg_catalog.timestamptz%s)"
 			" USING heap WITH (%svacuum_truncate = false) TABLESPACE %s",
 			table, columns.data, def->place->changes->ntables > 1 ? "autovacuum_enabled = false, " : "", quote_identifier(tablespace_of(fact)));
-	for (int i = 0; i < def->npk; i++)
-		if (TupleDescAttr(RelationGetDescr(fact), def->pk_attno[i] - 1)->attlen == -1)
+	for (int i = 0; i < def->layout.npk; i++)
+		if (TupleDescAttr(RelationGetDescr(fact), def->layout.pk_attno[i] - 1)->attlen == -1)
 			run_sql(get_extension_owner(), "ALTER TABLE %s ALTER key%d SET STORAGE MAIN",
 					table, i + 1);
 	relid = get_relname_relid(name, schema);
@@ -411,21 +411,21 @@ void
 queues_rotate(FactDef *def)
 {
 	FactTableRow row;
-	Relation	rel = relation_open(def->queue, AccessShareLock);
-	Relation	spare = relation_open(def->spare, AccessShareLock);
+	Relation	rel = relation_open(def->queue.current, AccessShareLock);
+	Relation	spare = relation_open(def->queue.spare, AccessShareLock);
 	BlockNumber blocks = RelationGetNumberOfBlocks(rel);
 	BlockNumber spare_blocks = RelationGetNumberOfBlocks(spare);
 
 	relation_close(spare, AccessShareLock);
 	relation_close(rel, AccessShareLock);
-	if (spare_blocks > 0 && !truncate_if_removable(def->spare))
+	if (spare_blocks > 0 && !truncate_if_removable(def->queue.spare))
 		return;
 	if (blocks < ROTATE_BLOCKS)
 		return;
 	row.fact_table = def->relid;
-	row.queue = def->spare;
-	row.spare = def->queue;
-	row.feed = def->feed;
+	row.queue = def->queue.spare;
+	row.spare = def->queue.current;
+	row.feed = def->queue.feed;
 	catalog_write_fact(&row);
 	CacheInvalidateRelcacheByRelid(def->relid);
 }

@@ -205,9 +205,9 @@ is_served(MissedQuery *query, MissedValue *value)
 	for (int i = 0; query->fact != NULL && i < query->fact->ndefs; i++)
 	{
 		IndexDef   *def = query->fact->defs[i];
-		FieldSpec  *spec = def->fields[0].spec;
+		FieldSpec  *spec = def->spec.fields[0].spec;
 
-		if (spec->column != NULL || def->fields[0].type != value->type || def->fact_document != value->document)
+		if (spec->column != NULL || def->spec.fields[0].type != value->type || def->spec.fact_document != value->document)
 			continue;
 		if (strcmp(path_text(spec, false), value->path.data) == 0)
 			return true;
@@ -223,7 +223,7 @@ is_served(MissedQuery *query, MissedValue *value)
 const char *
 nearest_condition(RelOptInfo *rel, IndexDef *def)
 {
-	FieldSpec  *spec = def->fields[0].spec;
+	FieldSpec  *spec = def->spec.fields[0].spec;
 	NearestCondition nearest = {.def = def,.varno = rel->relid};
 
 	if (!is_explained() || spec->column != NULL || spec->expression != NULL)
@@ -247,7 +247,7 @@ static bool
 find_nearest(Node *node, void *context)
 {
 	NearestCondition *nearest = context;
-	Field	   *field = &nearest->def->fields[0];
+	Field	   *field = &nearest->def->spec.fields[0];
 	MissedValue value;
 	int			distance;
 
@@ -255,7 +255,7 @@ find_nearest(Node *node, void *context)
 		return false;
 	if (!read_value(without_casts(node), nearest->varno, &value) || value.path.len == 0)
 		return expression_tree_walker(node, find_nearest, context);
-	if (value.document != nearest->def->fact_document)
+	if (value.document != nearest->def->spec.fact_document)
 		return false;
 	distance = name_distance(value.path.data, nearest->path);
 	if (strcmp(value.path.data, nearest->path) == 0)

@@ -83,12 +83,12 @@ fact_column(IndexDef *def, AttrNumber attno)
 
 	if (field != NULL)
 		return Max(field->fact_attno, 0);
-	for (int i = 0; i < def->fact->npk; i++)
+	for (int i = 0; i < def->fact->layout.npk; i++)
 	{
-		if (def->pk_attno[i] == attno)
-			return def->fact->pk_attno[i];
+		if (def->layout.pk_attno[i] == attno)
+			return def->fact->layout.pk_attno[i];
 	}
-	return attno == def->doc_attno ? def->fact_document : 0;
+	return attno == def->layout.doc_attno ? def->spec.fact_document : 0;
 }
 
 /* partial_row_begin: prepares to make rows of these columns of an index table */
@@ -113,7 +113,7 @@ partial_row_begin(IndexDef *def, List *columns)
 		part->field = field_in_document(def, part->attno);
 		if (part->field == NULL)
 			elog(ERROR, "column %d of index table %u cannot be part of a document", part->attno, def->relid);
-		row->doc = def->fact_document - 1;
+		row->doc = def->spec.fact_document - 1;
 		getTypeOutputInfo(part->field->type, &output, &varlena);
 		fmgr_info(output, &part->output);
 	}

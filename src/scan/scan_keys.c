@@ -81,7 +81,7 @@ make_keys(IndexTableScan *scan)
 	for (int i = 0; i < scan->plan.nconditions; i++)
 	{
 		Condition  *condition = &scan->plan.conditions[i];
-		Oid			collation = TupleDescAttr(scan->def->desc, condition->attno - 1)->attcollation;
+		Oid			collation = TupleDescAttr(scan->def->layout.desc, condition->attno - 1)->attcollation;
 
 		ScanKeyEntryInitialize(&scan->keys[i], 0, condition->position + 1, condition->strategy,
 							   condition->subtype, collation, get_opcode(condition->operator), (Datum) 0);
@@ -123,7 +123,7 @@ set_keys(IndexTableScan *scan)
 		if (condition->array)
 			taken = set_array(scan, value, condition);
 		else
-			taken = take_value(&scan->def->fields[condition->position], condition, value, &scan->keys[i].sk_argument);
+			taken = take_value(&scan->def->spec.fields[condition->position], condition, value, &scan->keys[i].sk_argument);
 		if (taken == TAKEN && !condition->array)
 		{
 			value = scan->keys[i].sk_argument;
@@ -138,7 +138,7 @@ set_keys(IndexTableScan *scan)
 		if (scan->nothing)
 			return NULL;
 	}
-	if (scan->plan.entries_only && scan->fact->partitioned && !scan->plan.async)
+	if (scan->plan.entries_only && scan->fact->layout.partitioned && !scan->plan.async)
 		note_read_by_entries(scan->fact->relid);
 	return NULL;
 }
@@ -151,10 +151,10 @@ set_keys(IndexTableScan *scan)
 static Taken
 set_array(IndexTableScan *scan, Datum value, Condition *condition)
 {
-	Form_pg_attribute att = TupleDescAttr(scan->def->desc, condition->attno - 1);
+	Form_pg_attribute att = TupleDescAttr(scan->def->layout.desc, condition->attno - 1);
 	Oid			family = lookup_type_cache(att->atttypid, TYPECACHE_BTREE_OPFAMILY)->btree_opf;
 	SortSupportData sort = {0};
-	Taken		taken = take_values(&scan->def->fields[condition->position], condition,
+	Taken		taken = take_values(&scan->def->spec.fields[condition->position], condition,
 									PointerGetDatum(DatumGetArrayTypePCopy(value)), &scan->elements, &scan->nelements);
 
 	if (taken != TAKEN)
@@ -240,7 +240,7 @@ shared_scan_size(IndexTableScan *scan, bool shared)
 	scan->shared_size = 0;
 	if (!shared)
 		return sizeof(SharedScan);
-	index = relation_open(scan->def->primary_index, AccessShareLock);
+	index = relation_open(scan->def->layout.primary_index, AccessShareLock);
 	size = values_end(scan) + index_parallelscan_estimate_compat(index, scan->plan.nconditions, scan->css.ss.ps.state->es_snapshot);
 	relation_close(index, NoLock);
 	scan->shared_size = size;
@@ -274,7 +274,7 @@ share_scan(IndexTableScan *scan, SharedScan *shared)
 		pg_atomic_init_u64(&shared->heap_fetches, 0);
 		shared->index_scan = values_end(scan);
 	}
-	shared->index = scan->def->primary_index;
+	shared->index = scan->def->layout.primary_index;
 	for (int i = 0; i < scan->plan.nconditions; i++)
 	{
 		int16		len;
@@ -309,8 +309,8 @@ join_scan(IndexTableScan *scan, SharedScan *shared)
 	scan->def = palloc0(sizeof(IndexDef));
 	scan->def->fact = fact;
 	scan->def->relid = scan->plan.index_table;
-	scan->def->desc = RelationGetDescr(scan->index_table);
-	scan->def->primary_index = shared->index;
+	scan->def->layout.desc = RelationGetDescr(scan->index_table);
+	scan->def->layout.primary_index = shared->index;
 	scan->shared = shared;
 	make_keys(scan);
 	for (int i = 0; i < scan->plan.nconditions; i++)
@@ -544,7 +544,7 @@ end_of_group(IndexTableScan *scan, bool backward)
 	set_group_keys(scan, scan->loose->ngroups);
 	if (scan->plan.null_ends && backward)
 	{
-		scan->keys[number] = scan->def->search_keys[scan->plan.nequal + scan->loose->ngroups];
+		scan->keys[number] = scan->def->layout.search_keys[scan->plan.nequal + scan->loose->ngroups];
 		set_search_key(&scan->keys[number], (Datum) 0, true);
 		scan->keys[number].sk_flags = SK_ISNULL | SK_SEARCHNOTNULL;
 		entry = search(scan, true);
@@ -598,7 +598,7 @@ search_after_prefix(IndexTableScan *scan, int column)
 	int			number = scan->plan.nconditions + column;
 	bool		backward = scan->plan.backward;
 	bool		isnull = loose->isnull[column];
-	ScanKeyData null = scan->def->search_keys[scan->plan.nequal + column];
+	ScanKeyData null = scan->def->layout.search_keys[scan->plan.nequal + column];
 	TupleTableSlot *entry;
 
 	if (isnull && !backward)
@@ -635,7 +635,7 @@ set_group_keys(IndexTableScan *scan, int n)
 	{
 		ScanKey		key = &scan->keys[scan->plan.nconditions + i];
 
-		*key = scan->def->search_keys[scan->plan.nequal + i];
+		*key = scan->def->layout.search_keys[scan->plan.nequal + i];
 		set_search_key(key, scan->loose->values[i], scan->loose->isnull[i]);
 	}
 }
@@ -661,7 +661,7 @@ search_all(IndexTableScan *scan, int from)
 	int			column = scan->plan.nequal;
 
 	if (scan->plan.null_groups)
-		for (column = 0; scan->def->ident[column] != scan->def->pk_attno[0]; column++)
+		for (column = 0; scan->def->layout.ident[column] != scan->def->layout.pk_attno[0]; column++)
 			;
 	for (int i = from; i < nkeys_of_scan(scan); i++)
 	{
@@ -685,7 +685,7 @@ note_group(IndexTableScan *scan, TupleTableSlot *entry)
 	old = MemoryContextSwitchTo(loose->cxt);
 	foreach_int(attno, scan->plan.groups)
 	{
-		Form_pg_attribute att = TupleDescAttr(scan->def->desc, attno - 1);
+		Form_pg_attribute att = TupleDescAttr(scan->def->layout.desc, attno - 1);
 		int			i = foreach_current_index(attno);
 		Datum		value = slot_getattr(entry, attno, &loose->isnull[i]);
 

@@ -147,7 +147,7 @@ open_index_table(IndexTableScan *scan)
 	scan->def = definition_of_scan(estate, scan->plan.fact, scan->plan.index_table, scan->plan.async, &scan->fact);
 	if (scan->def == NULL)
 		return;
-	scan->locked = scan->fact->partitioned && !scan->plan.async && lock_changed_tree(scan->fact->relid, estate->es_snapshot);
+	scan->locked = scan->fact->layout.partitioned && !scan->plan.async && lock_changed_tree(scan->fact->relid, estate->es_snapshot);
 	if (scan->plan.async)
 		scan->refused = why_not_stale(scan->def->relid, scan->plan.reader);
 	scan->index_table = relation_open(scan->def->relid, AccessShareLock);
@@ -338,9 +338,9 @@ why_not_entries(IndexTableScan *scan)
 		return scan->refused;
 	if (snapshot_precedes_checks(snapshot))
 		return "a constraint may be newer than the snapshot";
-	if (!scan->def->async && !scan->in_step && (why = why_out_of_step(scan->def, snapshot)) != NULL)
+	if (!scan->def->spec.async && !scan->in_step && (why = why_out_of_step(scan->def, snapshot)) != NULL)
 		return why;
-	if (scan->def->async && was_rewritten(scan->def->relid, scan->def->relid, snapshot))
+	if (scan->def->spec.async && was_rewritten(scan->def->relid, scan->def->relid, snapshot))
 		return "the index table is newer than the snapshot";
 
 	/*
@@ -355,7 +355,7 @@ why_not_entries(IndexTableScan *scan)
 	if (scan->plan.unless != 0 && !index_table_has_none(scan->def, scan->plan.unless, snapshot))
 		return scan->plan.unless == ZONELESS_BIT ? "some rows may have a time without a zone" :
 			"some rows may have arrays or objects in place of a field";
-	if (!scan->plan.entries_only && scan->fact->pk_deferrable)
+	if (!scan->plan.entries_only && scan->fact->layout.pk_deferrable)
 		return "the primary key is deferrable";
 	if (relies_on_keys(scan) && IsolationUsesXactSnapshot() && written_by_us(scan->fact))
 		return "this transaction has written the fact table";
@@ -431,7 +431,7 @@ return_fetched(IndexTableScan *scan, TupleTableSlot *row)
 static void
 check_not_truncated(IndexTableScan *scan)
 {
-	if (scan->fact != NULL && scan->fact->partitioned && !scan->plan.async)
+	if (scan->fact != NULL && scan->fact->layout.partitioned && !scan->plan.async)
 		refuse_truncated(scan->fact->relid, scan->css.ss.ps.state->es_snapshot, scan->begun_at, scan->locked);
 }
 
@@ -475,13 +475,13 @@ compare_rows(IndexTableScan *scan, TupleTableSlot *entry, IndexTableScan *part)
 {
 	int			other = part->plan.nequal;
 
-	for (int own = scan->plan.nequal; own < scan->def->nident; own++, other++)
+	for (int own = scan->plan.nequal; own < scan->def->layout.nident; own++, other++)
 	{
 		bool		isnull;
 		bool		other_isnull;
-		Datum		value = slot_getattr(entry, scan->def->ident[own], &isnull);
-		Datum		other_value = slot_getattr(part->entry, part->def->ident[other], &other_isnull);
-		int			order = ApplySortComparator(value, isnull, other_value, other_isnull, &scan->def->ident_sort[own]);
+		Datum		value = slot_getattr(entry, scan->def->layout.ident[own], &isnull);
+		Datum		other_value = slot_getattr(part->entry, part->def->layout.ident[other], &other_isnull);
+		int			order = ApplySortComparator(value, isnull, other_value, other_isnull, &scan->def->layout.ident_sort[own]);
 
 		if (order != 0)
 			return scan->plan.backward ? -order : order;

@@ -90,7 +90,7 @@ definition_of_scan(EState *estate, Oid fact, Oid index_table, bool async, FactDe
 		return NULL;
 	definition_hold(*factdef, estate->es_query_cxt);
 	def = find_index_def(*factdef, index_table);
-	return def != NULL && def->active && def->async == async ? def : NULL;
+	return def != NULL && def->active && def->spec.async == async ? def : NULL;
 }
 
 /*

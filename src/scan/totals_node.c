@@ -72,7 +72,7 @@ begin_totals(CustomScanState *node, EState *estate, int eflags)
 		return;
 	scan->begun_at = GetCurrentCommandId(false);
 	scan->def = definition_of_scan(estate, linitial_oid(tables(scan)), lsecond_oid(tables(scan)), false, &scan->fact);
-	scan->locked = scan->fact != NULL && scan->fact->partitioned && lock_changed_tree(scan->fact->relid, estate->es_snapshot);
+	scan->locked = scan->fact != NULL && scan->fact->layout.partitioned && lock_changed_tree(scan->fact->relid, estate->es_snapshot);
 }
 
 static TupleTableSlot *
@@ -108,13 +108,13 @@ start_query(TotalsScan *scan)
 	scan->why = why_not_totals(scan);
 	if (scan->why != NULL)
 	{
-		if (scan->fact != NULL && scan->fact->partitioned)
+		if (scan->fact != NULL && scan->fact->layout.partitioned)
 			refuse_truncated(scan->fact->relid, estate->es_snapshot, scan->begun_at, scan->locked);
 		if (scan->fallback == NULL)
 			scan->fallback = plan_fallback(estate, list_nth(plan->custom_private, TOTALS_FALLBACK), NULL);
 		stmt = scan->fallback;
 	}
-	else if (scan->fact->partitioned)
+	else if (scan->fact->layout.partitioned)
 		note_read_by_entries(scan->fact->relid);
 	scan->cxt = AllocSetContextCreate(estate->es_query_cxt, "indextable totals", ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(scan->cxt);

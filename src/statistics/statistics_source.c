@@ -82,16 +82,16 @@ lenders_of(FactDef *fact, Node *expr, Index varno)
 	{
 		IndexDef   *def = fact->defs[i];
 
-		if (!def->active || def->filter != NULL || def->multi)
+		if (!def->active || def->spec.filter != NULL || def->spec.multi)
 			continue;
-		for (int j = 0; j < def->nkeys + def->nincludes; j++)
+		for (int j = 0; j < def->spec.nkeys + def->spec.nincludes; j++)
 		{
-			if (expression_resembles_field(def, &def->fields[j], expr, varno) ||
-				(bare != expr && expression_resembles_field(def, &def->fields[j], bare, varno)))
+			if (expression_resembles_field(def, &def->spec.fields[j], expr, varno) ||
+				(bare != expr && expression_resembles_field(def, &def->spec.fields[j], bare, varno)))
 				add_lender(&result, fact, def, j, InvalidOid);
 			/* Another type of numbers has the values, too, and so has text. */
-			else if (is_number_cast(def, &def->fields[j], bare, varno, &rounded, &lossy) ||
-					 (def->fields[j].type != TEXTOID && is_castable_field(&def->fields[j]) && is_text_of_field(def, &def->fields[j], bare, varno)))
+			else if (is_number_cast(def, &def->spec.fields[j], bare, varno, &rounded, &lossy) ||
+					 (def->spec.fields[j].type != TEXTOID && is_castable_field(&def->spec.fields[j]) && is_text_of_field(def, &def->spec.fields[j], bare, varno)))
 				add_lender(&result, fact, def, j, exprType(bare));
 		}
 	}
@@ -127,18 +127,18 @@ add_lender(List **lenders, FactDef *fact, IndexDef *def, int i, Oid cast_to)
 	double		rows = table_rows(fact->relid);
 	double		entries = table_rows(def->relid);
 	double		share = Min(entries / Max(rows, 1), 1);
-	bool		certain = i < def->nkeys && def->nkeys == 1;
+	bool		certain = i < def->spec.nkeys && def->spec.nkeys == 1;
 	Lender	   *lender;
 
 	if (rows <= 0 || entries <= 0 || (!certain && share < MIN_SHARE))
 		return;
 	lender = palloc(sizeof(Lender));
 	lender->index_table = def->relid;
-	lender->attno = def->fields[i].attno;
-	lender->type = def->fields[i].type;
+	lender->attno = def->spec.fields[i].attno;
+	lender->type = def->spec.fields[i].type;
 	lender->cast_to = cast_to == lender->type ? InvalidOid : cast_to;
-	lender->partitioned = def->parts != NULL;
-	lender->not_null = certain ? share : i < def->nkeys ? sqrt(share) : 1;
+	lender->partitioned = def->layout.parts != NULL;
+	lender->not_null = certain ? share : i < def->spec.nkeys ? sqrt(share) : 1;
 	lender->common = share;
 	lender->unknown = certain ? 0 : 1 - share;
 	lender->entries = entries;

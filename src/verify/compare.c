@@ -147,7 +147,7 @@ static bool
 may_remove_records(Verify *v)
 {
 	return v->sample >= 100 && v->def->active && v->def->misplaced == NULL && v->def->fact->place->index_tables->verify == NULL &&
-		(!v->def->fact->partitioned || OidIsValid(v->def->fact->pk_index)) &&
+		(!v->def->fact->layout.partitioned || OidIsValid(v->def->fact->layout.pk_index)) &&
 		!RecoveryInProgress() && !XactReadOnly && !IsolationUsesXactSnapshot() && !written_by_us(v->def->fact) &&
 		!catalog_is_old();
 }
@@ -211,7 +211,7 @@ compare_rows(Verify *v)
 	if (v->sample < 100)
 	{
 		v->reading = READ_SAMPLE;
-		v->catch_errors = v->def->filter != NULL || v->def->fact->users_code;
+		v->catch_errors = v->def->spec.filter != NULL || v->def->fact->users_code;
 		read_and_compare(v);
 	}
 	else
@@ -257,7 +257,7 @@ read_and_compare(Verify *v)
 		entry_scan_end(&v->entries);
 	tuplesort_performsort(v->expected);
 	tuplesort_performsort(v->found);
-	if (v->def->async)
+	if (v->def->spec.async)
 		note_queued_rows(v);
 	compare_differing_buckets(v);
 	if (v->shard == NULL)
@@ -281,7 +281,7 @@ next_entry(Verify *v, Tuplesortstate *sort, TupleTableSlot *slot)
 
 	if (v->reading == READ_SAMPLE && !TTS_EMPTY(slot))
 	{
-		last = MakeSingleTupleTableSlot(v->def->desc, &TTSOpsMinimalTuple);
+		last = MakeSingleTupleTableSlot(v->def->layout.desc, &TTSOpsMinimalTuple);
 		ExecCopySlot(last, slot);
 	}
 	do
@@ -300,9 +300,9 @@ next_entry(Verify *v, Tuplesortstate *sort, TupleTableSlot *slot)
 static void
 compare_differing_buckets(Verify *v)
 {
-	TupleTableSlot *expected = MakeSingleTupleTableSlot(v->def->desc, &TTSOpsMinimalTuple);
-	TupleTableSlot *found = MakeSingleTupleTableSlot(v->def->desc, &TTSOpsMinimalTuple);
-	TupleTableSlot *last = MakeSingleTupleTableSlot(v->def->desc, &TTSOpsMinimalTuple);
+	TupleTableSlot *expected = MakeSingleTupleTableSlot(v->def->layout.desc, &TTSOpsMinimalTuple);
+	TupleTableSlot *found = MakeSingleTupleTableSlot(v->def->layout.desc, &TTSOpsMinimalTuple);
+	TupleTableSlot *last = MakeSingleTupleTableSlot(v->def->layout.desc, &TTSOpsMinimalTuple);
 	bool		is_expected = next_entry(v, v->expected, expected);
 	bool		is_found = next_entry(v, v->found, found);
 
@@ -323,7 +323,7 @@ compare_differing_buckets(Verify *v)
 			report_discrepancy(v, c <= 0 ? expected : NULL, c >= 0 ? found : NULL);
 		if (c <= 0)
 		{
-			if (v->def->fact->partitioned && !OidIsValid(v->def->fact->pk_index))
+			if (v->def->fact->layout.partitioned && !OidIsValid(v->def->fact->layout.pk_index))
 				ExecCopySlot(last, expected);
 			is_expected = next_entry(v, v->expected, expected);
 		}
@@ -364,13 +364,13 @@ report_discrepancy(Verify *v, TupleTableSlot *expected, TupleTableSlot *found)
 	hash = hash_primary_key(v, entry->tts_values, entry->tts_isnull);
 	if (is_noted(v->queued_rows, hash))
 		return;
-	for (int i = 0; i < v->def->fact->npk; i++)
-		key[i] = entry->tts_values[v->def->pk_attno[i] - 1];
+	for (int i = 0; i < v->def->fact->layout.npk; i++)
+		key[i] = entry->tts_values[v->def->layout.pk_attno[i] - 1];
 	if (is_fed(v, key, hash))
 		return;
 	if (found == NULL)
 	{
-		if (v->def->async)
+		if (v->def->spec.async)
 			d.problem = rejection_of(v->def->fact, v->def->relid, key);
 		d.kind = d.problem != NULL ? KIND_REJECTED : KIND_MISSING;
 	}
@@ -453,11 +453,11 @@ payload_columns(IndexDef *def, AttrNumber *columns)
 
 	if (is_totals(def))
 		return added_columns(def, columns);
-	for (int i = def->nkeys; i < def->nkeys + def->nincludes; i++)
-		if (!def->fields[i].is_hint)
-			columns[n++] = def->fields[i].attno;
-	if (def->doc_attno != 0)
-		columns[n++] = def->doc_attno;
+	for (int i = def->spec.nkeys; i < def->spec.nkeys + def->spec.nincludes; i++)
+		if (!def->spec.fields[i].is_hint)
+			columns[n++] = def->spec.fields[i].attno;
+	if (def->layout.doc_attno != 0)
+		columns[n++] = def->layout.doc_attno;
 	return n;
 }
 
@@ -487,16 +487,16 @@ put_discrepancy(Discrepancy *d, void *arg)
 	}
 	cxt = AllocSetContextCreate(CurrentMemoryContext, "discrepancy", ALLOCSET_SMALL_SIZES);
 	old = MemoryContextSwitchTo(cxt);
-	payload = entry == NULL ? NULL : palloc(sizeof(AttrNumber) * d->def->desc->natts);
+	payload = entry == NULL ? NULL : palloc(sizeof(AttrNumber) * d->def->layout.desc->natts);
 	npayload = entry == NULL ? 0 : payload_columns(d->def, payload);
 
 	PUT(VERIFY_KIND, CStringGetTextDatum(kinds[d->kind]));
 	if (entry != NULL)
-		PUT(VERIFY_KEY, columns_to_jsonb(d->def->fact->owner, entry, d->def->ident, d->def->nkeys));
+		PUT(VERIFY_KEY, columns_to_jsonb(d->def->fact->owner, entry, d->def->layout.ident, d->def->spec.nkeys));
 	if (entry != NULL && !is_totals(d->def))
-		PUT(VERIFY_PRIMARY_KEY, columns_to_jsonb(d->def->fact->owner, entry, d->def->pk_attno, d->def->fact->npk));
+		PUT(VERIFY_PRIMARY_KEY, columns_to_jsonb(d->def->fact->owner, entry, d->def->layout.pk_attno, d->def->fact->layout.npk));
 	if (d->row != NULL)
-		PUT(VERIFY_PRIMARY_KEY, columns_to_jsonb(d->def->fact->owner, d->row, d->def->fact->pk_attno, d->def->fact->npk));
+		PUT(VERIFY_PRIMARY_KEY, columns_to_jsonb(d->def->fact->owner, d->row, d->def->fact->layout.pk_attno, d->def->fact->layout.npk));
 	if (d->expected != NULL)
 		PUT(VERIFY_EXPECTED, columns_to_jsonb(d->def->fact->owner, d->expected, payload, npayload));
 	if (d->found != NULL)

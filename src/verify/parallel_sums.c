@@ -154,16 +154,16 @@ wanted_workers(Verify *v)
 static bool
 entries_are_parallel_safe(IndexDef *def)
 {
-	for (int i = 0; i < def->nkeys + def->nincludes; i++)
+	for (int i = 0; i < def->spec.nkeys + def->spec.nincludes; i++)
 	{
-		Field	   *field = &def->fields[i];
+		Field	   *field = &def->spec.fields[i];
 
 		/* Casts of users run in a subtransaction, see cast_text(). */
 		if (field->cast.users || !function_is_safe(&field->cast.convert) || !function_is_safe(&field->cast.length) ||
 			(field->convert != NULL && !expression_parallel_safe(field->convert)))
 			return false;
 	}
-	return def->filter == NULL || expression_parallel_safe(def->filter);
+	return def->spec.filter == NULL || expression_parallel_safe(def->spec.filter);
 }
 
 /* function_is_safe: returns whether parallel workers may call a function of a cast, if there is one */

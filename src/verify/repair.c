@@ -301,9 +301,9 @@ note_suspect(Discrepancy *d, void *arg)
 	}
 	if (d->def == NULL)
 		return;
-	r->is_unique = d->def->is_unique;
+	r->is_unique = d->def->spec.is_unique;
 	record_lacking(d->def, d->lacking);
-	if (d->kind == KIND_REJECTED && !d->def->async)
+	if (d->kind == KIND_REJECTED && !d->def->spec.async)
 		r->rejected++;
 	if (entry == NULL || d->kind == KIND_REJECTED)
 		return;					/* mending entries would not change it */
@@ -316,11 +316,11 @@ note_suspect(Discrepancy *d, void *arg)
 		r->suspects = grow_array(r->suspects, &r->max_suspects, 64, sizeof(Suspect), r->cxt);
 	suspect = &r->suspects[r->nsuspects++];
 	fact = d->def->fact;
-	suspect->key = palloc(sizeof(Datum) * fact->npk);
-	for (int i = 0; i < fact->npk; i++)
+	suspect->key = palloc(sizeof(Datum) * fact->layout.npk);
+	for (int i = 0; i < fact->layout.npk; i++)
 	{
-		AttrNumber	attno = d->def->pk_attno[i];
-		Form_pg_attribute att = TupleDescAttr(d->def->desc, attno - 1);
+		AttrNumber	attno = d->def->layout.pk_attno[i];
+		Form_pg_attribute att = TupleDescAttr(d->def->layout.desc, attno - 1);
 
 		suspect->key[i] = datumCopy(entry->tts_values[attno - 1], att->attbyval, att->attlen);
 	}
@@ -367,7 +367,7 @@ repair_batch(Repair *r, int from, int to)
 	} while (!definition_settled(def->fact, more_locks));
 	definition_hold(def->fact, CurrentMemoryContext);
 	PushActiveSnapshot(GetTransactionSnapshot());
-	r->next = def->async ? queue_rows(r, def->fact) : repair_rows(r, def, from, to);
+	r->next = def->spec.async ? queue_rows(r, def->fact) : repair_rows(r, def, from, to);
 	PopActiveSnapshot();
 }
 
@@ -436,7 +436,7 @@ repair_rows(Repair *r, IndexDef *def, int from, int to)
 			before.n = 1;
 			before.values = palloc(sizeof(Datum) * before.natts);
 			before.isnull = palloc(sizeof(bool) * before.natts);
-			heap_deform_tuple(suspect->entry, def->desc, before.values, before.isnull);
+			heap_deform_tuple(suspect->entry, def->layout.desc, before.values, before.isnull);
 		}
 		if (row != NULL)
 		{

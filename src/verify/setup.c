@@ -64,7 +64,7 @@ check_setup(IndexDef *def, Relation fact, Relation index_table, discrepancy_hand
 {
 	Setup		setup = {def, handler, arg};
 	char	   *activation = told_activation(def->relid);
-	List	   *catalog = list_make4_oid(def->fact->queue, def->fact->spare, catalog_relid("definition", false), catalog_relid("fact", false));
+	List	   *catalog = list_make4_oid(def->fact->queue.current, def->fact->queue.spare, catalog_relid("definition", false), catalog_relid("fact", false));
 	char	   *writer = subscription_names(find_all_inheritors(def->relid, NoLock, NULL));
 	char	   *catalog_writer = subscription_names(catalog);
 	Oid			truncated;
@@ -92,11 +92,11 @@ check_setup(IndexDef *def, Relation fact, Relation index_table, discrepancy_hand
 			   "index table and fact table have different owners");
 	check_that(&setup, partitioning_lacking(index_table) == NULL,
 			   "partitions of the index table are missing, and there are values that fit no other");
-	check_that(&setup, !def->async || OidIsValid(def->row_index),
+	check_that(&setup, !def->spec.async || OidIsValid(def->layout.row_index),
 			   "index table has no index on the primary key of the fact table");
-	check_that(&setup, !is_totals(def) || def->nkeys == 0 || OidIsValid(def->primary_index),
+	check_that(&setup, !is_totals(def) || def->spec.nkeys == 0 || OidIsValid(def->layout.primary_index),
 			   "index table has no index on its key fields");
-	check_that(&setup, !def->async || !def->fact->queue_lost,
+	check_that(&setup, !def->spec.async || !def->fact->queue.lost,
 			   "queue table of the fact table was dropped with changes that had not been applied");
 	check_by_hand(&setup, writer == NULL,
 				  psprintf("index table is also written by a subscription; %s",
@@ -294,7 +294,7 @@ restore_all(Oid index_table)
 		triggers_install_guard(index_table);
 	}
 	def = definition_of_index_table(index_table);
-	if (def != NULL && (def->fact->queue_lost || queue_is_damaged(def->fact)))
+	if (def != NULL && (def->fact->queue.lost || queue_is_damaged(def->fact)))
 	{
 		lock_tree(fact, ShareRowExclusiveLock);
 		queues_restore(fact);
@@ -458,16 +458,16 @@ restore_row_index(Oid index_table, Oid fact_table)
 {
 	IndexDef   *def = definition_of_index_table(index_table);
 
-	if (def != NULL && is_totals(def) && def->nkeys > 0 && !OidIsValid(def->primary_index))
+	if (def != NULL && is_totals(def) && def->spec.nkeys > 0 && !OidIsValid(def->layout.primary_index))
 	{
 		make_totals_index(def, NULL);
 		CommandCounterIncrement();
 	}
-	if (def == NULL || !def->async || OidIsValid(def->row_index))
+	if (def == NULL || !def->spec.async || OidIsValid(def->layout.row_index))
 		return;
 	lock_tree(fact_table, ShareRowExclusiveLock);
 	def = definition_of_index_table(index_table);
-	if (def == NULL || !def->async || OidIsValid(def->row_index))
+	if (def == NULL || !def->spec.async || OidIsValid(def->layout.row_index))
 		return;					/* mended or dropped meanwhile */
 	row_index_make(def);
 	CommandCounterIncrement();

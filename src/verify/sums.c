@@ -142,7 +142,7 @@ note_lacking(Verify *v, Row *row)
 	v->sums->lacking_queued |= row->entries.lacking;
 	if ((row->entries.lacking & ~v->sums->lacking) == 0 || row->rejection.sqlstate != 0)
 		return;
-	if (v->def->async)
+	if (v->def->spec.async)
 	{
 		if (v->queued_rows == NULL)
 			note_queued_rows(v);
@@ -184,7 +184,7 @@ static uint64
 hash_row_key(Verify *v, TupleTableSlot *row)
 {
 	slot_getallattrs(row);
-	return hash_columns(row->tts_tupleDescriptor, v->def->fact->pk_attno, v->def->fact->npk, row->tts_values, row->tts_isnull);
+	return hash_columns(row->tts_tupleDescriptor, v->def->fact->layout.pk_attno, v->def->fact->layout.npk, row->tts_values, row->tts_isnull);
 }
 
 /* make_entries_or_reject: makes the entries of a row; a row that raises an error is rejected, and has none */
@@ -247,10 +247,10 @@ read_index_table(Verify *v)
 	while ((slot = block_scan_next(&scan)) != NULL)
 	{
 		MemoryContext old = MemoryContextSwitchTo(v->cxt);
-		int			column = v->def->parts == NULL ? 0 : v->def->fields[v->def->part_field].attno - 1;
+		int			column = v->def->layout.parts == NULL ? 0 : v->def->spec.fields[v->def->spec.part_field].attno - 1;
 
 		slot_getallattrs(slot);
-		if (v->def->parts != NULL &&
+		if (v->def->layout.parts != NULL &&
 			find_partition_for_value(v->index_table, slot->tts_values[column], slot->tts_isnull[column]) !=
 			RelationGetRelid(scan.rel))
 			v->sums->misplaced++;
@@ -299,8 +299,8 @@ look_up_expected_entry(Verify *v, TupleTableSlot *entry)
 	Row			row = {.v = v};
 	Datum		key[INDEX_MAX_KEYS];
 
-	for (int i = 0; i < v->def->fact->npk; i++)
-		key[i] = entry->tts_values[v->def->pk_attno[i] - 1];
+	for (int i = 0; i < v->def->fact->layout.npk; i++)
+		key[i] = entry->tts_values[v->def->layout.pk_attno[i] - 1];
 	row.slot = live_scan_first(&v->rows, key);
 	if (row.slot == NULL)
 		return;
@@ -333,15 +333,15 @@ sum_or_keep_entry(Verify *v, Datum *values, bool *isnull, bool expected)
 
 		if (v->reading == READ_ENTRIES && bucket->expected == bucket->found)
 			return;
-		slot = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
+		slot = MakeSingleTupleTableSlot(def->layout.desc, &TTSOpsVirtual);
 		store_entry(slot, values, isnull);
 		tuplesort_puttupleslot(expected ? v->expected : v->found, slot);
 		ExecDropSingleTupleTableSlot(slot);
 		return;
 	}
-	for (int i = 0; i < def->desc->natts; i++)
-		if (i + 1 != def->hint_attno && !TupleDescAttr(def->desc, i)->attisdropped)
-			entry = hash_column(values[i], isnull[i], TupleDescAttr(def->desc, i), entry);
+	for (int i = 0; i < def->layout.desc->natts; i++)
+		if (i + 1 != def->layout.hint_attno && !TupleDescAttr(def->layout.desc, i)->attisdropped)
+			entry = hash_column(values[i], isnull[i], TupleDescAttr(def->layout.desc, i), entry);
 	*(expected ? &bucket->expected : &bucket->found) += entry;
 }
 
@@ -349,7 +349,7 @@ sum_or_keep_entry(Verify *v, Datum *values, bool *isnull, bool expected)
 uint64
 hash_primary_key(Verify *v, Datum *values, bool *isnull)
 {
-	return hash_columns(v->def->desc, v->def->pk_attno, v->def->fact->npk, values, isnull);
+	return hash_columns(v->def->layout.desc, v->def->layout.pk_attno, v->def->fact->layout.npk, values, isnull);
 }
 
 /* note_key: adds to a set the hash of a primary key, as a queue table with these columns has it */
@@ -358,7 +358,7 @@ note_key(Verify *v, HTAB *set, TupleDesc queue, const Datum *key, const bool *is
 {
 	uint64		hash = 0;
 
-	for (int i = 0; i < v->def->fact->npk; i++)
+	for (int i = 0; i < v->def->fact->layout.npk; i++)
 		hash = hash_column(key[i], isnull[i], TupleDescAttr(queue, QUEUE_KEY - 1 + i), hash);
 	hash_search(set, &hash, HASH_ENTER, NULL);
 }
@@ -378,7 +378,7 @@ is_noted(HTAB *set, uint64 hash)
 void
 note_queued_rows(Verify *v)
 {
-	Oid			tables[2] = {v->shard != NULL ? v->shard->queue : v->def->fact->queue, v->def->fact->spare};
+	Oid			tables[2] = {v->shard != NULL ? v->shard->queue : v->def->fact->queue.current, v->def->fact->queue.spare};
 
 	if (v->queued_rows != NULL)
 		return;
@@ -421,7 +421,7 @@ note_fed_rows(Verify *v)
 	static const bool none_null[INDEX_MAX_KEYS] = {0};
 	MemoryContext cxt = MemoryContextGetParent(v->cxt);
 
-	if (!v->def->async || !v->def->fact->has_feeds)
+	if (!v->def->spec.async || !v->def->fact->queue.has_feeds)
 		return;
 	if (v->fed_rows == NULL)
 		v->fed_rows = new_set(v, "rows in feeds");
@@ -443,7 +443,7 @@ note_fed_rows(Verify *v)
 									   GetForeignServer(server)->servername, error->message,
 									   error->hint == NULL ? "" : "; ", error->hint == NULL ? "" : error->hint);
 		for (int64 i = 0; i < batch->nkeys; i++)
-			note_key(v, v->fed_rows, v->def->fact->queue_desc, &batch->keys[i * v->def->fact->npk], none_null);
+			note_key(v, v->fed_rows, v->def->fact->queue.desc, &batch->keys[i * v->def->fact->layout.npk], none_null);
 		v->fed_partitions = list_concat_unique_oid(v->fed_partitions, batch->whole);
 		MemoryContextDelete(changes_cxt);
 	}

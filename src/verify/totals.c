@@ -55,8 +55,8 @@ report_group(Deltas *difference, Deltas *has, Datum *values, bool *isnull, discr
 {
 	IndexDef   *def = difference->def;
 	Discrepancy d = {.kind = KIND_STALE,.def = def};
-	TupleTableSlot *expected = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
-	TupleTableSlot *found = MakeSingleTupleTableSlot(def->desc, &TTSOpsVirtual);
+	TupleTableSlot *expected = MakeSingleTupleTableSlot(def->layout.desc, &TTSOpsVirtual);
+	TupleTableSlot *found = MakeSingleTupleTableSlot(def->layout.desc, &TTSOpsVirtual);
 	Datum	   *there;
 	bool		any = deltas_find(has, values, isnull, &there);
 
@@ -66,12 +66,12 @@ report_group(Deltas *difference, Deltas *has, Datum *values, bool *isnull, discr
 	{
 		int			at = difference->added[i] - 1;
 
-		expected->tts_values[at] = DirectFunctionCall2(TupleDescAttr(def->desc, at)->atttypid == INT8OID ? int8pl : numeric_add,
+		expected->tts_values[at] = DirectFunctionCall2(TupleDescAttr(def->layout.desc, at)->atttypid == INT8OID ? int8pl : numeric_add,
 													   there[at], values[at]);
 	}
-	if (!any || DatumGetInt64(there[def->rows_attno - 1]) == 0)
+	if (!any || DatumGetInt64(there[def->layout.rows_attno - 1]) == 0)
 		d.kind = KIND_MISSING;
-	else if (DatumGetInt64(expected->tts_values[def->rows_attno - 1]) == 0)
+	else if (DatumGetInt64(expected->tts_values[def->layout.rows_attno - 1]) == 0)
 		d.kind = KIND_DANGLING;
 	d.expected = d.kind == KIND_DANGLING ? NULL : expected;
 	d.found = d.kind == KIND_MISSING ? NULL : found;

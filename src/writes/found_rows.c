@@ -164,9 +164,9 @@ is_target(Query *statement, Index varno)
 	if (rte->rtekind != RTE_RELATION || rte->relkind != RELKIND_PARTITIONED_TABLE || !rte->inh)
 		return false;
 	fact = soft_definition(rte->relid);
-	if (fact == NULL || fact->relid != rte->relid || fact->ndefs == 0 || !OidIsValid(fact->pk_index) || fact->place->entries->not_planned != NULL)
+	if (fact == NULL || fact->relid != rte->relid || fact->ndefs == 0 || !OidIsValid(fact->layout.pk_index) || fact->place->entries->not_planned != NULL)
 		return false;
-	why = fact->pk_deferrable ? "the query locks or writes rows of a partitioned table, and its primary key is deferrable" :
+	why = fact->layout.pk_deferrable ? "the query locks or writes rows of a partitioned table, and its primary key is deferrable" :
 		why_natively(statement, varno);
 	if (why != NULL)
 		give_reason(fact->relid, InvalidOid, why);
@@ -242,9 +242,9 @@ plan_search(Query *statement, Index varno, ParamListInfo params)
 	query->hasRowSecurity = statement->hasRowSecurity;
 	forget_permissions(query, rte, statement);
 	rel = relation_open(rte->relid, NoLock);
-	for (int i = 0; i < fact->npk; i++)
+	for (int i = 0; i < fact->layout.npk; i++)
 	{
-		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), fact->pk_attno[i] - 1);
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), fact->layout.pk_attno[i] - 1);
 		Var		   *var = makeVar(1, att->attnum, att->atttypid, att->atttypmod, att->attcollation, 0);
 
 		query->targetList = lappend(query->targetList, makeTargetEntry((Expr *) var, i + 1, NULL, false));
@@ -427,7 +427,7 @@ add_row(Found *rows, FactDef *fact, Relation rel, TupleTableSlot *row)
 	Oid			leaf;
 
 	slot_getallattrs(row);
-	for (int i = 0; i < fact->npk; i++)
+	for (int i = 0; i < fact->layout.npk; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(row->tts_tupleDescriptor, i);
 
@@ -457,8 +457,8 @@ add_key_conditions(Found *rows)
 	}
 	quals = from->quals == NULL ? NIL : list_make1(from->quals);
 	rel = relation_open(rows->fact, NoLock);
-	for (int i = 0; i < fact->npk; i++)
-		quals = lappend(quals, key_condition(rows->varno, TupleDescAttr(RelationGetDescr(rel), fact->pk_attno[i] - 1), rows->keys, i));
+	for (int i = 0; i < fact->layout.npk; i++)
+		quals = lappend(quals, key_condition(rows->varno, TupleDescAttr(RelationGetDescr(rel), fact->layout.pk_attno[i] - 1), rows->keys, i));
 	relation_close(rel, NoLock);
 	from->quals = (Node *) make_andclause(quals);
 }
