@@ -143,10 +143,12 @@ typedef struct IndexSpec
 	bool		is_unique;
 	bool		sparse;			/* a row that lacks a key field has no entry */
 	bool		skip_mismatch;
-	AttrNumber	fact_document;	/* number of the fact table's column that holds
-								 * the documents, or this, which no column has: */
+	AttrNumber	fact_document;	/* number of the fact table's column that
+								 * holds the documents, or this, which no
+								 * column has: */
 #define NO_DOCUMENT	PG_INT16_MIN
-	int			docno;			/* position of it in FactLayout.doc_attno, or -1 */
+	int			docno;			/* position of it in FactLayout.doc_attno, or
+								 * -1 */
 	int			nkeys;			/* number of key fields */
 	int			nincludes;		/* number of included fields */
 	Field	   *fields;			/* the key fields, then the included fields */
@@ -187,7 +189,8 @@ typedef struct IndexLayout
 								 * primary_index has as its key */
 	ScanKeyData *search_keys;	/* to search primary_index with */
 	bool		covering;		/* primary_index has the included fields, too */
-	Size		max_covered_bytes;	/* size up to which entries fit easily then */
+	Size		max_covered_bytes;	/* size up to which entries fit easily
+									 * then */
 	Oid			row_index;		/* async: on the columns pk_attno */
 	ScanKeyData *row_keys;		/* to search row_index with */
 	HTAB	   *parts;			/* of IndexPartition; NULL: not partitioned */
@@ -198,8 +201,8 @@ typedef struct IndexRun
 {
 	uint64		locked;			/* when writers have locked it ... */
 	uint64		index_locked;	/* ... and its primary index: see util/lock.c */
-	TransactionId lacking_by[INDEX_MAX_KEYS + 1];	/* the transaction that has
-													 * recorded each lack */
+	TransactionId lacking_by[INDEX_MAX_KEYS + 1];	/* the transaction that
+													 * has recorded each lack */
 	uint32		own_lacking;	/* lacks that this transaction has recorded or
 								 * keeps */
 	uint64		own_lacking_in; /* ... in this subtransaction, a full XID */

@@ -116,7 +116,8 @@ indextable_advise(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	if (!PG_ARGISNULL(ARG_KEY) || PG_ARGISNULL(ARG_FACT_TABLE))
 	{
-		rows = query_profile("SELECT * FROM indextable_internal.advise_key($1)", profile_of_arguments(fcinfo), false);
+		rows = query_profile("SELECT * FROM indextable_internal.advise_key($1)", profile_of_arguments(fcinfo),
+							 false);
 		return_rows(&rows, rsinfo);
 		return (Datum) 0;
 	}
@@ -151,7 +152,8 @@ indextable_advise(PG_FUNCTION_ARGS)
 Datum
 indextable_profile(PG_FUNCTION_ARGS)
 {
-	Rows		rows = query_profile("SELECT * FROM indextable_internal.profile_columns($1)", profile_of_arguments(fcinfo), false);
+	Rows		rows = query_profile("SELECT * FROM indextable_internal.profile_columns($1)",
+									 profile_of_arguments(fcinfo), false);
 
 	PG_RETURN_DATUM(heap_copy_tuple_as_datum(rows.tuples[0], BlessTupleDesc(rows.desc)));
 }
@@ -238,7 +240,8 @@ evaluate_new_index_table(void *arg)
 
 	profile_table(p, fact, NOTICE_ROWS, SAMPLE_BYTES);
 	relation_close(fact, NoLock);
-	rows = query_profile("SELECT * FROM indextable_internal.reason_against($1, $2)", profile_row(p, NIL), p->def->spec.async);
+	rows = query_profile("SELECT * FROM indextable_internal.reason_against($1, $2)", profile_row(p, NIL),
+						 p->def->spec.async);
 	reason = row_text(&rows, 0, 1);
 	filter = row_text(&rows, 0, 2);
 	old = MemoryContextSwitchTo(notice->cxt);
@@ -290,7 +293,8 @@ profile_of_arguments(FunctionCallInfo fcinfo)
 
 	require_arg(fcinfo, ARG_FACT_TABLE, "fact_table");
 	require_arg(fcinfo, ARG_KEY, "key");
-	row = new_request(field_list(fcinfo, ARG_KEY, "key"), PG_ARGISNULL(ARG_INCLUDE) ? NIL : field_list(fcinfo, ARG_INCLUDE, "include"),
+	row = new_request(field_list(fcinfo, ARG_KEY, "key"),
+					  PG_ARGISNULL(ARG_INCLUDE) ? NIL : field_list(fcinfo, ARG_INCLUDE, "include"),
 					  text_arg(fcinfo, ARG_FILTER, NULL));
 	check_request(row);
 	(void) profile_row_type(false);
@@ -416,7 +420,8 @@ open_documents(Oid relid, const char *document, Relation *fact, AttrNumber *doc)
 	if (row->document == NULL)
 		row->document = document_column(*fact, document, NULL);
 	*doc = get_attnum(relid, row->document);
-	return make_fact_def(*fact, row->primary_key != NIL ? row->primary_key : stored_key(relid), NULL, CurrentMemoryContext);
+	return make_fact_def(*fact, row->primary_key != NIL ? row->primary_key : stored_key(relid), NULL,
+						 CurrentMemoryContext);
 }
 
 /*

@@ -284,7 +284,8 @@ count_key(Profile *p, Datum *values, int64 n)
 	p->common[at].n = n;
 	p->common[at].values = palloc(sizeof(Datum) * p->def->spec.nkeys);
 	for (int i = 0; i < p->def->spec.nkeys; i++)
-		p->common[at].values[i] = datumCopy(values[i], p->def->spec.fields[i].typbyval, p->def->spec.fields[i].typlen);
+		p->common[at].values[i] = datumCopy(values[i], p->def->spec.fields[i].typbyval,
+											p->def->spec.fields[i].typlen);
 }
 
 /* is_number: returns whether a value is a number, or a text that reads like one */
@@ -411,7 +412,8 @@ sample_next(Sample *sample)
 	{
 		sample->begun = true;
 		pg_prng_seed(&sample->choice, sample->seed);
-		block_scan_begin(&sample->scan, sample->def, sample->fact, sample->snapshot, sample->percent, sample->seed);
+		block_scan_begin(&sample->scan, sample->def, sample->fact, sample->snapshot, sample->percent,
+						 sample->seed);
 		sample->scan.foreign_limit = sample->foreign;
 	}
 	while ((slot = block_scan_next(&sample->scan)) != NULL)

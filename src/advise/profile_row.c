@@ -117,10 +117,16 @@ profile_row(Profile *p, List *same)
 		FieldSpec  *spec = field->spec;
 		bool		as_it_is = spec->column != NULL ? field->convert == NULL : field->type == TEXTOID;
 
-		texts[0][i] = text_or_null(spec->column != NULL || spec->expression != NULL ? NULL : plain_path(field), &missing[0][i]);
-		texts[1][i] = text_or_null(spec->column != NULL ? quote_identifier(spec->column) : spec->expression, &missing[1][i]);
-		texts[2][i] = text_or_null(as_it_is ? NULL : field->is_jsonb ? "jsonb" : format_type_with_typemod(field->type, field->typmod), &missing[2][i]);
-		texts[3][i] = text_or_null(OidIsValid(spec->collation) ? get_collation_name(spec->collation) : NULL, &missing[3][i]);
+		texts[0][i] = text_or_null(spec->column != NULL || spec->expression != NULL ? NULL : plain_path(field),
+								   &missing[0][i]);
+		texts[1][i] = text_or_null(spec->column != NULL ? quote_identifier(spec->column) : spec->expression,
+								   &missing[1][i]);
+		texts[2][i] = text_or_null(as_it_is ? NULL :
+								   field->is_jsonb ? "jsonb" :
+								   format_type_with_typemod(field->type, field->typmod),
+								   &missing[2][i]);
+		texts[3][i] = text_or_null(OidIsValid(spec->collation) ? get_collation_name(spec->collation) : NULL,
+								   &missing[3][i]);
 	}
 	for (int i = 0; i < 4; i++)
 		PUT(text_array(texts[i], missing[i], def->spec.nkeys));

@@ -156,7 +156,8 @@ indextable_survey(PG_FUNCTION_ARGS)
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	Relation	fact;
 	AttrNumber	doc;
-	FactDef    *def = open_documents(PG_GETARG_OID(0), PG_ARGISNULL(1) ? NULL : NameStr(*PG_GETARG_NAME(1)), &fact, &doc);
+	FactDef    *def = open_documents(PG_GETARG_OID(0), PG_ARGISNULL(1) ? NULL : NameStr(*PG_GETARG_NAME(1)), &fact,
+									 &doc);
 	Survey	   *survey = survey_documents(def, doc, fact, PG_GETARG_INT32(2));
 	List	   *primary_key = NIL;
 

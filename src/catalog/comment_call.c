@@ -81,7 +81,8 @@ call_in_comment(Oid index_table)
 	arguments = statement + strlen(STATEMENT_BEGINS);
 	names = psprintf("%s, %s, ", sql_literal(quoted_relation(index_table)), sql_literal(fact_table));
 	if (strncmp(arguments, names, strlen(names)) != 0 || !same_owner(index_table, fact_table) ||
-		!RE_compile_and_execute(cstring_to_text(ARGUMENTS), arguments, strlen(arguments), REG_ADVANCED, C_COLLATION_OID, 0, NULL))
+		!RE_compile_and_execute(cstring_to_text(ARGUMENTS), arguments, strlen(arguments), REG_ADVANCED,
+								C_COLLATION_OID, 0, NULL))
 		return NULL;
 	return statement + strlen(": ");
 }
@@ -193,6 +194,7 @@ told_remaking(List *undefined)
 			appendStringInfo(&others, "%s%s", others.len > 0 ? ", " : "", name);
 	}
 	if (others.len > 0)
-		appendStringInfo(&sql, " Then create %s again with indextable.create(): no comment says how.", others.data);
+		appendStringInfo(&sql, " Then create %s again with indextable.create(): no comment says how.",
+						 others.data);
 	return sql.data;
 }

@@ -195,7 +195,8 @@ catalog_set_state(Oid index_table, IndexState state, const char *problem)
 bool
 catalog_is_current_version(void)
 {
-	return (catalog_table_has_columns("definition", DEF_NATTS) || catalog_table_has_columns("definition", DEF_NATTS_1_1)) &&
+	return (catalog_table_has_columns("definition", DEF_NATTS) ||
+			catalog_table_has_columns("definition", DEF_NATTS_1_1)) &&
 		catalog_table_has_columns("fact", FACT_NATTS);
 }
 
@@ -487,7 +488,8 @@ catalog_reassign_rows(Oid from, Oid to)
 
 	for (int i = 0; i < 2; i++)
 	{
-		run_sql(get_extension_owner(), "DELETE FROM %s WHERE index_table = %u::regclass", catalog_table(tables[i]), to);
+		run_sql(get_extension_owner(), "DELETE FROM %s WHERE index_table = %u::regclass",
+				catalog_table(tables[i]), to);
 		run_sql(get_extension_owner(), "UPDATE %s SET index_table = %u::regclass"
 				" WHERE index_table = %u::regclass", catalog_table(tables[i]), to, from);
 	}

@@ -114,7 +114,8 @@ report_meant_index_tables(Oid relid, const char *name)
 	}
 	initStringInfo(&list);
 	foreach_oid(index_table, meant)
-		appendStringInfo(&list, "%s%s", list.len > 0 ? ", " : "", quote_literal_cstr(quoted_relation(index_table)));
+		appendStringInfo(&list, "%s%s", list.len > 0 ? ", " : "",
+						 quote_literal_cstr(quoted_relation(index_table)));
 	ereport(ERROR,
 			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 			 errmsg("\"%s\" is not an index table", name),
@@ -156,7 +157,8 @@ told_unqueue(Oid fact)
 		else if (!is_async(row))
 			appendStringInfoString(&sql, told_call("build", row->index_table));
 		else
-			appendStringInfoString(&sql, told_select("alter", row->index_table, ", maintenance => 'transactional'"));
+			appendStringInfoString(&sql,
+								   told_select("alter", row->index_table, ", maintenance => 'transactional'"));
 	}
 	return sql.data;
 }

@@ -101,7 +101,8 @@ forget_fact(FactTableRow *row)
 	Oid			fact = row->fact_table;
 	bool		exists = get_rel_relkind(fact) != '\0';
 
-	if (exists && (has_triggers_of_ours(fact, false) || catalog_read_unchecked_definitions(fact, InvalidOid) != NIL))
+	if (exists &&
+		(has_triggers_of_ours(fact, false) || catalog_read_unchecked_definitions(fact, InvalidOid) != NIL))
 		return false;
 	(void) find_queue_tables(row, NULL);
 	if (exists && (OidIsValid(row->queue) || OidIsValid(row->spare)))

@@ -128,8 +128,10 @@ guard_own_table(Oid relid)
 {
 	char	   *table = quoted_relation(relid);
 
-	run_sql(get_extension_owner(), "CREATE OR REPLACE TRIGGER " OWN_GUARD " BEFORE INSERT OR UPDATE OR DELETE ON %s"
-			" FOR EACH ROW EXECUTE FUNCTION " IT_INTERNAL ".guard()", table);
+	run_sql(get_extension_owner(),
+			"CREATE OR REPLACE TRIGGER " OWN_GUARD " BEFORE INSERT OR UPDATE OR DELETE ON %s"
+			" FOR EACH ROW EXECUTE FUNCTION " IT_INTERNAL ".guard()",
+			table);
 	run_sql(get_extension_owner(), "CREATE OR REPLACE TRIGGER " OWN_GUARD_TRUNCATE " BEFORE TRUNCATE ON %s"
 			" FOR EACH STATEMENT EXECUTE FUNCTION " IT_INTERNAL ".guard()", table);
 	run_sql(get_extension_owner(), "ALTER TABLE %s ENABLE ALWAYS TRIGGER " OWN_GUARD

@@ -279,7 +279,8 @@ catalog_table_has_columns(const char *table, int natts)
 {
 	Oid			relid = catalog_relid(table, true);
 
-	return !OidIsValid(relid) || (get_attname(relid, natts, true) != NULL && get_attname(relid, natts + 1, true) == NULL);
+	return !OidIsValid(relid) ||
+		(get_attname(relid, natts, true) != NULL && get_attname(relid, natts + 1, true) == NULL);
 }
 
 /*

@@ -24,7 +24,8 @@ told_call(const char *procedure, Oid index_table)
 char *
 told_select(const char *function, Oid relid, const char *arguments)
 {
-	return psprintf("SELECT " IT_SCHEMA ".%s(%s%s);", function, quote_literal_cstr(quoted_relation(relid)), arguments);
+	return psprintf("SELECT " IT_SCHEMA ".%s(%s%s);", function, quote_literal_cstr(quoted_relation(relid)),
+					arguments);
 }
 
 /*

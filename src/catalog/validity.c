@@ -91,7 +91,8 @@ definition_matches_tables(DefinitionRow *row)
 bool
 is_adopted(Oid index_table, Oid fact_table)
 {
-	return has_table_dependency(index_table, fact_table) || place_has_parts(index_table) || place_has_parts(fact_table);
+	return has_table_dependency(index_table, fact_table) || place_has_parts(index_table) ||
+		place_has_parts(fact_table);
 }
 
 /*
@@ -126,8 +127,8 @@ is_queue_table(Oid relid, Oid fact, TupleDesc desc)
 {
 	char	   *name = get_rel_name(relid);
 
-	if (name == NULL || strncmp(name, QUEUE_TABLE_PREFIX, strlen(QUEUE_TABLE_PREFIX)) != 0 || get_rel_relkind(relid) != RELKIND_RELATION ||
-		!is_own_schema(get_rel_namespace(relid)) ||
+	if (name == NULL || strncmp(name, QUEUE_TABLE_PREFIX, strlen(QUEUE_TABLE_PREFIX)) != 0 ||
+		get_rel_relkind(relid) != RELKIND_RELATION || !is_own_schema(get_rel_namespace(relid)) ||
 		(desc != NULL && !has_columns(relid, desc)))
 		return false;
 	if (has_table_dependency(relid, fact))
@@ -185,7 +186,11 @@ queue_table_drop(Oid relid)
 
 	if (!OidIsValid(relid) || get_rel_name(relid) == NULL || place_is_governed_elsewhere(relid))
 		return;
-	/* As the current user, it fires the event trigger by which Citus drops the parts. */
+
+	/*
+	 * As the current user, it fires the event trigger by which Citus drops
+	 * the parts.
+	 */
 	owner = get_extension_owner();
 	AS_OWNER(owner);
 	run_sql(in_parts ? InvalidOid : owner, "DROP TABLE IF EXISTS %s", quoted_relation(relid));
@@ -215,7 +220,8 @@ bool
 is_our_copied_trigger(const char *name)
 {
 	for (int i = 0; i < FACT_TRIGGERS; i++)
-		if ((fact_triggers[i].on & ON_DISTRIBUTED) != 0 && strncmp(name, fact_triggers[i].name, strlen(fact_triggers[i].name)) == 0)
+		if ((fact_triggers[i].on & ON_DISTRIBUTED) != 0 &&
+			strncmp(name, fact_triggers[i].name, strlen(fact_triggers[i].name)) == 0)
 			return true;
 	return false;
 }
@@ -237,7 +243,8 @@ trigger_is_as_made(Relation rel, const char *name, char enabled, bool with_argum
 		Trigger    *trigger = &rel->trigdesc->triggers[i];
 
 		if (strcmp(trigger->tgname, name) == 0)
-			return (enabled == ANY_ENABLEMENT || trigger->tgenabled == enabled) && is_as_made(trigger, with_arguments);
+			return (enabled == ANY_ENABLEMENT || trigger->tgenabled == enabled) &&
+				is_as_made(trigger, with_arguments);
 	}
 	return false;
 }
@@ -293,7 +300,9 @@ fact_triggers_as_made(Relation fact, bool writers, bool with_arguments)
 		const FactTrigger *trigger = &fact_triggers[i];
 
 		if ((trigger->on & kind) != 0 && (writers || !(trigger->batches || (partitioned && trigger->cloned))) &&
-			!trigger_is_as_made(fact, trigger->name, with_arguments ? TRIGGER_FIRES_ON_ORIGIN : TRIGGER_FIRES_ALWAYS, with_arguments) &&
+			!trigger_is_as_made(fact, trigger->name,
+								with_arguments ? TRIGGER_FIRES_ON_ORIGIN : TRIGGER_FIRES_ALWAYS,
+								with_arguments) &&
 			!(kind == ON_ROOT && trigger->cloned && leaves_have_trigger(fact, trigger->name)))
 			return false;
 	}
@@ -308,7 +317,9 @@ leaves_have_trigger(Relation root, const char *name)
 		return false;
 	foreach_oid(relid, list_with_partitions(RelationGetRelid(root)))
 	{
-		Relation	rel = get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ? NULL : try_relation_open(relid, AccessShareLock);
+		Relation	rel = get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ?
+			NULL :
+			try_relation_open(relid, AccessShareLock);
 		bool		has = rel == NULL || trigger_is_as_made(rel, name, TRIGGER_FIRES_ALWAYS, false);
 
 		if (rel != NULL)
@@ -329,7 +340,8 @@ leaves_have_trigger(Relation root, const char *name)
 bool
 has_triggers_of_ours(Oid relid, bool guard)
 {
-	CatalogScan scan = catalog_scan_begin(TriggerRelationId, TriggerRelidNameIndexId, Anum_pg_trigger_tgrelid, relid, NULL);
+	CatalogScan scan = catalog_scan_begin(TriggerRelationId, TriggerRelidNameIndexId, Anum_pg_trigger_tgrelid,
+										  relid, NULL);
 	HeapTuple	tuple;
 	bool		found = false;
 

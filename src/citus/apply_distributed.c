@@ -177,7 +177,8 @@ find_fetched_entries(void *all, Datum *key, Entries *entries)
 	/* Where they are is not known: invalid places are zeroed ones. */
 	entries->places = palloc0(sizeof(EntryPlace) * n);
 	while (n-- > 0)
-		heap_deform_tuple(fetched->tuples[low + n], def->layout.desc, ENTRY_VALUES(entries, n), ENTRY_NULLS(entries, n));
+		heap_deform_tuple(fetched->tuples[low + n], def->layout.desc, ENTRY_VALUES(entries, n),
+						  ENTRY_NULLS(entries, n));
 	if (entries->n > 1)
 		entries_sort(def, entries);
 }
@@ -241,14 +242,20 @@ write_tuples(IndexDef *def, OpList *list, bool delete)
 		 */
 		for (k = 0; columns[k] != def->layout.pk_attno[0]; k++)
 			;
-		(void) query_with(InvalidOid, psprintf("DELETE FROM %s i WHERE i.%s = ANY ($%d)%s", quoted_relation(def->relid),
-											   column_list(def->relid, def->layout.pk_attno, 1), k + 1, def->fact->layout.npk == 1 && !def->spec.multi ? "" :
-											   psprintf(" AND (%s) IN (SELECT * FROM %s)", column_list(def->relid, columns, ncolumns), unnest(&p))),
+		(void) query_with(InvalidOid,
+						  psprintf("DELETE FROM %s i WHERE i.%s = ANY ($%d)%s", quoted_relation(def->relid),
+								   column_list(def->relid, def->layout.pk_attno, 1), k + 1,
+								   def->fact->layout.npk == 1 && !def->spec.multi ?
+								   "" :
+								   psprintf(" AND (%s) IN (SELECT * FROM %s)",
+											column_list(def->relid, columns, ncolumns), unnest(&p))),
 						  p.n, p.types, p.values);
 	}
 	else
-		(void) query_with(InvalidOid, psprintf("INSERT INTO %s (%s) SELECT * FROM %s", quoted_relation(def->relid),
-											   column_list(def->relid, columns, ncolumns), unnest(&p)), p.n, p.types, p.values);
+		(void) query_with(InvalidOid,
+						  psprintf("INSERT INTO %s (%s) SELECT * FROM %s", quoted_relation(def->relid),
+								   column_list(def->relid, columns, ncolumns), unnest(&p)),
+						  p.n, p.types, p.values);
 }
 
 /* init_parameters: prepares to send values of columns */
@@ -304,7 +311,8 @@ row_condition(Parameters *p)
 	char	   *condition = psprintf("i.%s = ANY ($1)", column_list(p->def->relid, p->columns, 1));
 
 	return p->n == 1 ? condition :
-		psprintf("%s AND (%s) IN (SELECT * FROM %s)", condition, column_list(p->def->relid, p->columns, p->n), unnest(p));
+		psprintf("%s AND (%s) IN (SELECT * FROM %s)", condition,
+				 column_list(p->def->relid, p->columns, p->n), unnest(p));
 }
 
 /* prepare_order: prepares to sort entries by row */
@@ -331,7 +339,8 @@ compare_tuples(const void *a, const void *b, void *arg)
 	bool		null;
 
 	for (int i = 0; i < fetched->def->fact->layout.npk; i++)
-		key[i] = heap_getattr(*(HeapTuple *) b, fetched->def->layout.pk_attno[i], fetched->def->layout.desc, &null);
+		key[i] = heap_getattr(*(HeapTuple *) b, fetched->def->layout.pk_attno[i], fetched->def->layout.desc,
+							  &null);
 	return compare_to_key(fetched, *(HeapTuple *) a, key);
 }
 
@@ -345,8 +354,9 @@ compare_to_key(FetchedEntries *fetched, HeapTuple tuple, Datum *key)
 	{
 		bool		null;
 
-		c = ApplySortComparator(heap_getattr(tuple, fetched->def->layout.pk_attno[i], fetched->def->layout.desc, &null), false,
-								key[i], false, &fetched->order[i]);
+		c = ApplySortComparator(heap_getattr(tuple, fetched->def->layout.pk_attno[i], fetched->def->layout.desc,
+											 &null),
+								false, key[i], false, &fetched->order[i]);
 	}
 	return c;
 }

@@ -122,8 +122,10 @@ extern void shard_guard_init(void);
 extern bool writing_distributed;
 
 /* index tables */
-extern void check_distributed(DefinitionRow *row, FactDef *factdef, Relation fact, bool populate, bool partitioned);
-extern void register_distributed(DefinitionRow *row, IndexDef *def, Relation fact, Relation index_table, int nshards);
+extern void check_distributed(DefinitionRow *row, FactDef *factdef, Relation fact, bool populate,
+							  bool partitioned);
+extern void register_distributed(DefinitionRow *row, IndexDef *def, Relation fact, Relation index_table,
+								 int nshards);
 extern void build_distributed(Oid index_table, Oid fact_table);
 extern void verify_all_shards(IndexDef *def, double sample, int64 repair, discrepancy_handler handler, void *arg);
 extern void repair_shards(Oid index_table, bool commit, int64 *first, int64 *remaining);

@@ -141,7 +141,8 @@ register_distributed(DefinitionRow *row, IndexDef *def, Relation fact, Relation 
 static void
 distribute(Oid index_table, const char *column, int nshards)
 {
-	run_with_citus_settings(psprintf("SELECT pg_catalog.create_distributed_table(%s, %s, colocate_with => 'none', shard_count => %d)",
+	run_with_citus_settings(
+							psprintf("SELECT pg_catalog.create_distributed_table(%s, %s, colocate_with => 'none', shard_count => %d)",
 									 quote_literal_cstr(held_name(index_table)), quote_literal_cstr(column), nshards));
 }
 
@@ -167,7 +168,8 @@ build_distributed(Oid index_table, Oid fact_table)
 	{
 		PushActiveSnapshot(GetTransactionSnapshot());
 		run_sql(InvalidOid, "SELECT " IT_SCHEMA ".drain(%u::pg_catalog.regclass)", fact_table);
-		run_sql(get_extension_owner(), "SELECT " IT_INTERNAL ".drain_shards(%u::pg_catalog.regclass, 1)", fact_table);
+		run_sql(get_extension_owner(), "SELECT " IT_INTERNAL ".drain_shards(%u::pg_catalog.regclass, 1)",
+				fact_table);
 		building = required_definition(index_table)->state == STATE_BUILDING;
 		PopActiveSnapshot();
 		SPI_commit();

@@ -109,8 +109,10 @@ distribute_queue(FactDef *def, Oid queue)
 	for (i = 0; i < def->layout.npk; i++)
 		if (strcmp(get_attname(def->relid, def->layout.pk_attno[i], false), table.column) == 0)
 			break;
-	run_with_citus_settings(psprintf("SELECT pg_catalog.create_distributed_table(%s, 'key%d', colocate_with => %s)",
-									 quote_literal_cstr(quoted_relation(queue)), i + 1, quote_literal_cstr(quoted_relation(def->relid))));
+	run_with_citus_settings(
+							psprintf("SELECT pg_catalog.create_distributed_table(%s, 'key%d', colocate_with => %s)",
+									 quote_literal_cstr(quoted_relation(queue)), i + 1,
+									 quote_literal_cstr(quoted_relation(def->relid))));
 }
 
 /* queue_all_rows: queues the keys of all rows of a distributed table under one number */
@@ -126,7 +128,8 @@ queue_all_rows(Oid fact, int64 number)
 	initStringInfo(&columns);
 	foreach_ptr(char, column, key)
 		appendStringInfo(&columns, ", %s", quote_identifier(column));
-	run_with_citus_settings(psprintf("INSERT INTO %s SELECT pg_catalog.statement_timestamp()%s, " INT64_FORMAT "::pg_catalog.int8 FROM %s",
+	run_with_citus_settings(psprintf("INSERT INTO %s SELECT pg_catalog.statement_timestamp()%s, " INT64_FORMAT
+									 "::pg_catalog.int8 FROM %s",
 									 quoted_relation(row.queue), columns.data, number, quoted_relation(fact)));
 }
 
@@ -200,7 +203,8 @@ static int64
 drain_round(const char *fact, int limit)
 {
 	Rows		rows = query_as(InvalidOid, "SELECT success, result FROM pg_catalog.run_command_on_all_nodes(%s)",
-								quote_literal_cstr(psprintf("SELECT " IT_INTERNAL ".drain_shards(%s, %d)", quote_literal_cstr(fact), limit)));
+								quote_literal_cstr(psprintf("SELECT " IT_INTERNAL ".drain_shards(%s, %d)",
+															quote_literal_cstr(fact), limit)));
 	int64		changes = 0;
 
 	for (uint64 i = 0; i < rows.n; i++)
@@ -259,13 +263,17 @@ adopt_distributed(void)
 					 catalog_table("fact"));
 	if (query_as(owner, "%sSELECT FROM unknown", query).n == 0)
 		return;
-	(void) query_as(owner, "%sINSERT INTO %s (fact_table, queue)"
+	(void) query_as(owner,
+					"%sINSERT INTO %s (fact_table, queue)"
 					" SELECT DISTINCT fact_table::pg_catalog.regclass, queue::pg_catalog.regclass FROM unknown"
-					" ON CONFLICT (fact_table) DO UPDATE SET queue = excluded.queue", query, catalog_table("fact"));
-	(void) query_as(owner, "%sINSERT INTO %s SELECT n.* FROM unknown,"
+					" ON CONFLICT (fact_table) DO UPDATE SET queue = excluded.queue",
+					query, catalog_table("fact"));
+	(void) query_as(owner,
+					"%sINSERT INTO %s SELECT n.* FROM unknown,"
 					" pg_catalog.jsonb_populate_record(NULL::%s, definition || pg_catalog.jsonb_build_object("
 					"'index_table', index_table, 'fact_table', fact_table, 'fact_oid', 0)) n"
-					" ON CONFLICT (index_table) DO NOTHING", query, catalog_table("definition"), catalog_table("definition"));
+					" ON CONFLICT (index_table) DO NOTHING",
+					query, catalog_table("definition"), catalog_table("definition"));
 }
 
 /*-------------------------------------------------------------------------
@@ -377,8 +385,8 @@ wait_for_distributed_queue(FactTableRow *queue, int64 max_lag, TimestampTz until
 		check_shards_unchanged(queue->fact_table);
 	AS_OWNER(get_extension_owner());
 	{
-		result = wait_until_committed(queue->fact_table, until) && wait_until_consumed(queue->queue, before, until) &&
-			wait_until_committed(queue->fact_table, until);
+		result = wait_until_committed(queue->fact_table, until) &&
+			wait_until_consumed(queue->queue, before, until) && wait_until_committed(queue->fact_table, until);
 	}
 	END_AS_OWNER();
 	return result;
@@ -461,7 +469,8 @@ numbers_queued(Oid queue, TimestampTz before)
 
 	initStringInfo(&numbers);
 	for (uint64 i = 0; i < rows.n; i++)
-		appendStringInfo(&numbers, "%snumber BETWEEN %s AND %s", i > 0 ? " OR " : "", row_text(&rows, i, 1), row_text(&rows, i, 2));
+		appendStringInfo(&numbers, "%snumber BETWEEN %s AND %s", i > 0 ? " OR " : "", row_text(&rows, i, 1),
+						 row_text(&rows, i, 2));
 	return numbers.data;
 }
 

@@ -129,7 +129,8 @@ make_statement(EntryScan *search, Statement *statement)
 {
 	IndexDef   *def = search->def;
 	EntryFilter *filter = &search->filter;
-	Relation	index = index_open(search->by_row ? def->layout.row_index : def->layout.primary_index, AccessShareLock);
+	Relation	index = index_open(search->by_row ? def->layout.row_index : def->layout.primary_index,
+								   AccessShareLock);
 
 	initStringInfo(&statement->sql);
 	statement->nparams = 0;
@@ -159,17 +160,20 @@ make_statement(EntryScan *search, Statement *statement)
 	if (filter->prefix != NULL)
 		appendStringInfo(&statement->sql, "%s pg_catalog.starts_with(e.%s::pg_catalog.text, $%d)",
 						 search->nkeys == 0 ? " WHERE" : " AND",
-						 quote_identifier(NameStr(TupleDescAttr(def->layout.desc, filter->prefix_attno - 1)->attname)),
+						 quote_identifier(
+										  NameStr(TupleDescAttr(def->layout.desc, filter->prefix_attno - 1)->attname)),
 						 add_param(statement, TEXTOID, CStringGetTextDatum(filter->prefix)));
 	if (filter->hash_attno != 0)
 		appendStringInfo(&statement->sql, " WHERE pg_catalog.worker_hash(e.%s) BETWEEN %d AND %d",
-						 quote_identifier(NameStr(TupleDescAttr(def->layout.desc, filter->hash_attno - 1)->attname)),
+						 quote_identifier(
+										  NameStr(TupleDescAttr(def->layout.desc, filter->hash_attno - 1)->attname)),
 						 filter->hash_min, filter->hash_max);
 	if (!search->by_row)
 	{
 		for (int i = 0; i < def->layout.nsearch; i++)
 			appendStringInfo(&statement->sql, "%s e.%s%s", i == 0 ? " ORDER BY" : ",",
-							 quote_identifier(NameStr(TupleDescAttr(def->layout.desc, def->layout.ident[i] - 1)->attname)),
+							 quote_identifier(
+											  NameStr(TupleDescAttr(def->layout.desc, def->layout.ident[i] - 1)->attname)),
 							 search->backward ? " DESC" : "");
 		if (filter->limit > 0)
 			appendStringInfo(&statement->sql, " LIMIT %d", filter->limit);
@@ -191,7 +195,8 @@ add_row_comparison(EntryScan *search, Statement *statement, Relation index, Scan
 	ScanKey		member = (ScanKey) DatumGetPointer(header->sk_argument);
 	StrategyNumber strict = header->sk_strategy == BTGreaterStrategyNumber ||
 		header->sk_strategy == BTGreaterEqualStrategyNumber ? BTGreaterStrategyNumber : BTLessStrategyNumber;
-	StrategyNumber loose = strict == BTGreaterStrategyNumber ? BTGreaterEqualStrategyNumber : BTLessEqualStrategyNumber;
+	StrategyNumber loose = strict == BTGreaterStrategyNumber ? BTGreaterEqualStrategyNumber :
+		BTLessEqualStrategyNumber;
 	Oid			schema = InvalidOid;
 	bool		one_schema = true;
 	int			n;

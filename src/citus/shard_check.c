@@ -97,7 +97,9 @@ Datum
 indextable_verify_shard(PG_FUNCTION_ARGS)
 {
 	Oid			index_table = PG_GETARG_OID(0);
-	Task		task = {.result = {(ReturnSetInfo *) fcinfo->resultinfo, index_table},.shard = PG_GETARG_INT64(1),.number = PG_GETARG_INT64(2)};
+	Task		task = {.result = {(ReturnSetInfo *) fcinfo->resultinfo, index_table},
+	.shard = PG_GETARG_INT64(1),
+	.number = PG_GETARG_INT64(2)};
 
 	InitMaterializedSRF(fcinfo, 0);
 	verify_require_owner(index_table);
@@ -216,7 +218,8 @@ queue_and_put(Discrepancy *d, void *arg)
 		int			i;
 
 		initStringInfo(&sql);
-		appendStringInfo(&sql, "INSERT INTO %s VALUES (pg_catalog.statement_timestamp()", quoted_relation(task->queue));
+		appendStringInfo(&sql, "INSERT INTO %s VALUES (pg_catalog.statement_timestamp()",
+						 quoted_relation(task->queue));
 		for (i = 0; i < fact->layout.npk; i++)
 		{
 			bool		isnull;
@@ -259,8 +262,8 @@ void
 verify_all_shards(IndexDef *def, double sample, int64 repair, discrepancy_handler handler, void *arg)
 {
 	char	   *command = psprintf("SELECT coalesce(pg_catalog.jsonb_agg(v), '[]') FROM"
-								   " (SELECT * FROM " IT_INTERNAL ".verify_shard(%s::pg_catalog.regclass, %%s, " INT64_FORMAT
-								   ") LIMIT %d) v",
+								   " (SELECT * FROM " IT_INTERNAL
+								   ".verify_shard(%s::pg_catalog.regclass, %%s, " INT64_FORMAT ") LIMIT %d) v",
 								   quote_literal_cstr(quoted_relation(def->relid)), repair, MAX_REPORTED);
 	Oid			types[] = {OIDOID, TEXTOID, FLOAT8OID};
 	Datum		values[3];

@@ -130,8 +130,10 @@ shard_drain_begin(Drain *drain)
 	 * One connection to each node does for a batch, and this node's own
 	 * shards need none.
 	 */
-	set_config_option("citus.max_adaptive_executor_pool_size", "1", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
-	set_config_option("citus.enable_local_execution", "on", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	set_config_option("citus.max_adaptive_executor_pool_size", "1", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
+					  true, 0, false);
+	set_config_option("citus.enable_local_execution", "on", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
+					  false);
 	finish_building(r->def, &drain->again);
 	AS_OWNER(get_extension_owner());
 	{
@@ -334,7 +336,8 @@ prepared_transactions(FactDef *def, bool all_nodes)
 						 quote_literal_cstr(pnstrdup(name, pg_mbcliplen(name, strlen(name), SHARD_PREFIX))));
 	}
 	appendStringInfoChar(&query, ')');
-	rows = query_as(InvalidOid, "SELECT success, result FROM pg_catalog.run_command_on_all_nodes(%s)", quote_literal_cstr(query.data));
+	rows = query_as(InvalidOid, "SELECT success, result FROM pg_catalog.run_command_on_all_nodes(%s)",
+					quote_literal_cstr(query.data));
 	for (uint64 row = 0; row < rows.n; row++)
 	{
 		char	   *text = row_text(&rows, row, 2);
@@ -441,7 +444,8 @@ unite_equal_keys(FactDef *def, Datum *keys, int n)
 		Datum	   *b = keys + (Size) i * def->layout.npk;
 
 		for (k = 0; k < def->layout.npk; k++)
-			if (!DatumGetBool(FunctionCall2Coll(&def->layout.pk_keys[k].sk_func, def->layout.pk_keys[k].sk_collation, a[k], b[k])))
+			if (!DatumGetBool(FunctionCall2Coll(&def->layout.pk_keys[k].sk_func,
+												def->layout.pk_keys[k].sk_collation, a[k], b[k])))
 				break;
 		if (k < def->layout.npk)
 			memmove(keys + (Size) left++ * def->layout.npk, b, sizeof(Datum) * def->layout.npk);
@@ -456,7 +460,9 @@ use_two_phases(FactDef *def, Datum *key, int column)
 	Oid			type = TupleDescAttr(def->queue.desc, QUEUE_KEY - 1 + column)->atttypid;
 
 	/* No row has this number. */
-	(void) query_with(InvalidOid, psprintf("DELETE FROM %s WHERE key%d = $1 AND number = 0", quoted_relation(def->queue.current), column + 1),
+	(void) query_with(InvalidOid,
+					  psprintf("DELETE FROM %s WHERE key%d = $1 AND number = 0",
+							   quoted_relation(def->queue.current), column + 1),
 					  1, &type, &key[column]);
 }
 
@@ -502,7 +508,9 @@ is_applied(FactDef *def, int64 number)
 	bool		applied;
 
 	wait_for_prepared(def, true);
-	applied = query_as(InvalidOid, "SELECT FROM %s WHERE number = " INT64_FORMAT " LIMIT 1", quoted_relation(def->queue.current), number).n == 0;
+	applied = query_as(InvalidOid, "SELECT FROM %s WHERE number = " INT64_FORMAT " LIMIT 1",
+					   quoted_relation(def->queue.current), number)
+		.n == 0;
 	if (applied)
 		wait_for_prepared(def, true);
 	return applied;

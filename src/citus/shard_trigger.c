@@ -163,7 +163,9 @@ table_of_shard(Oid shard)
 void
 distributed_install_fact(Oid fact, const char *trigger, const char *event, const char *level)
 {
-	run_with_citus_settings(psprintf("CREATE OR REPLACE TRIGGER %s %s ON %s FOR EACH %s EXECUTE FUNCTION " IT_INTERNAL ".maintain(%s)",
+	run_with_citus_settings(
+							psprintf("CREATE OR REPLACE TRIGGER %s %s ON %s FOR EACH %s EXECUTE FUNCTION " IT_INTERNAL
+									 ".maintain(%s)",
 									 trigger, event, held_name(fact), level, quote_literal_cstr(queue_name(fact))));
 }
 
@@ -188,16 +190,19 @@ distributed_install_guard(Oid index_table)
 void
 install_guard_with(Oid index_table, int64 number)
 {
-	Rows		rows = query_as(get_extension_owner(),
-								"SELECT (pg_catalog.to_jsonb(d) - 'index_table' - 'fact_table' - 'fact_oid')::pg_catalog.text"
-								" FROM %s d WHERE d.index_table = '%u'::pg_catalog.regclass", catalog_table("definition"), index_table);
+	Rows		rows =
+		query_as(get_extension_owner(),
+				 "SELECT (pg_catalog.to_jsonb(d) - 'index_table' - 'fact_table' - 'fact_oid')::pg_catalog.text"
+				 " FROM %s d WHERE d.index_table = '%u'::pg_catalog.regclass",
+				 catalog_table("definition"), index_table);
 
 	if (rows.n == 0)
 		report_not_index_table(index_table);
-	run_with_citus_settings(psprintf("CREATE OR REPLACE TRIGGER " GUARD " BEFORE TRUNCATE ON %s"
+	run_with_citus_settings(
+							psprintf("CREATE OR REPLACE TRIGGER " GUARD " BEFORE TRUNCATE ON %s"
 									 " FOR EACH STATEMENT EXECUTE FUNCTION " IT_INTERNAL ".guard(%s, '" INT64_FORMAT "', %s)",
-									 held_name(index_table), quote_literal_cstr(queue_name(catalog_fact_of(index_table))),
-									 number, quote_literal_cstr(row_text(&rows, 0, 1))));
+									 held_name(index_table), quote_literal_cstr(queue_name(catalog_fact_of(index_table))), number,
+									 quote_literal_cstr(row_text(&rows, 0, 1))));
 }
 
 /*
@@ -265,7 +270,8 @@ check_writes(RIGHTS_PARAMETERS)
 		if (table->updatedCols != NULL)
 			writes |= ACL_UPDATE;
 		if (OidIsValid(table->relid) && (table->requiredPerms & writes) != 0)
-			refuse_by_hand(table->relid, is_for_citus() && (superuser() || owns_relation(table->relid, GetUserId())));
+			refuse_by_hand(table->relid,
+						   is_for_citus() && (superuser() || owns_relation(table->relid, GetUserId())));
 	}
 	return previous_check == NULL || previous_check(RIGHTS_ARGUMENTS);
 }
@@ -296,7 +302,8 @@ is_for_citus(void)
 {
 	const char *name = application_name;
 
-	return name != NULL && (strncmp(name, "citus_internal ", 15) == 0 || strncmp(name, "citus_rebalancer ", 17) == 0);
+	return name != NULL &&
+		(strncmp(name, "citus_internal ", 15) == 0 || strncmp(name, "citus_rebalancer ", 17) == 0);
 }
 
 /*

@@ -142,7 +142,8 @@ check_totals_args(FunctionCallInfo fcinfo, Oid index_table)
 	if (!keeps_totals(stored))
 		return;
 	for (int i = ARG_MAINTENANCE; i < PG_NARGS(); i++)
-		if (i != ARG_FILTER && i != ARG_ON_MISMATCH && !PG_ARGISNULL(i) && !(i == ARG_POPULATE && PG_GETARG_BOOL(i)))
+		if (i != ARG_FILTER && i != ARG_ON_MISMATCH && !PG_ARGISNULL(i) &&
+			!(i == ARG_POPULATE && PG_GETARG_BOOL(i)))
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 					 errmsg("table of totals \"%s\" cannot be altered like this", get_rel_name(index_table)),
@@ -173,8 +174,11 @@ alter(FunctionCallInfo fcinfo, bool locked)
 	asks_for_contents = !PG_ARGISNULL(ARG_STRATEGY) || !PG_ARGISNULL(ARG_INCLUDE) || !PG_ARGISNULL(ARG_FILTER) ||
 		has_partitioning_args(fcinfo) || has_sparse_arg(fcinfo) ||
 		(!PG_ARGISNULL(ARG_IS_UNIQUE) && PG_GETARG_BOOL(ARG_IS_UNIQUE) && !stored->sparse) ||
-		(!populate && (!PG_ARGISNULL(ARG_IS_UNIQUE) || (!PG_ARGISNULL(ARG_ON_MISMATCH) &&
-														check_allowed_value("on_mismatch", text_arg(fcinfo, ARG_ON_MISMATCH, NULL), mismatch_names) != MISMATCH_SKIP)));
+		(!populate &&
+		 (!PG_ARGISNULL(ARG_IS_UNIQUE) ||
+		  (!PG_ARGISNULL(ARG_ON_MISMATCH) &&
+		   check_allowed_value("on_mismatch", text_arg(fcinfo, ARG_ON_MISMATCH, NULL), mismatch_names) !=
+		   MISMATCH_SKIP)));
 	if (pending != NULL && !asks_for_contents &&
 		(!PG_ARGISNULL(ARG_MAINTENANCE) || !PG_ARGISNULL(ARG_IS_UNIQUE) || !PG_ARGISNULL(ARG_ON_MISMATCH)))
 		ereport(ERROR,
@@ -194,7 +198,8 @@ alter(FunctionCallInfo fcinfo, bool locked)
 	contents_change = read_new_definition(fcinfo, stored, &row, fact);
 	contents_change |= read_new_partitioning(fcinfo, pending, &row);
 	contents_change |= !populate &&
-		(row.is_unique != stored->is_unique || (row.on_mismatch == MISMATCH_ERROR && stored->on_mismatch == MISMATCH_SKIP));
+		(row.is_unique != stored->is_unique ||
+		 (row.on_mismatch == MISMATCH_ERROR && stored->on_mismatch == MISMATCH_SKIP));
 	relation_close(fact, NoLock);
 	if (elsewhere->feeds->of(row.fact_table) != NIL &&
 		(contents_change || row.on_mismatch != stored->on_mismatch ||
@@ -270,7 +275,8 @@ read_new_partitioning(FunctionCallInfo fcinfo, DefinitionRow *pending, Definitio
 	for (int i = 0; i < def->spec.nkeys; i++)
 		names = lappend(names, NameStr(TupleDescAttr(def->layout.desc, def->spec.fields[i].attno - 1)->attname));
 	rel = open_existing(row->index_table, AccessShareLock);
-	if (partitioned && request.by == NULL && (request.bounds != NIL || request.tablespaces != NIL) && request.partitions == 0)
+	if (partitioned && request.by == NULL && (request.bounds != NIL || request.tablespaces != NIL) &&
+		request.partitions == 0)
 	{
 		Partitioning *now = partitioning_of(rel);
 
@@ -400,7 +406,8 @@ read_new_definition(FunctionCallInfo fcinfo, DefinitionRow *stored, DefinitionRo
 	else if (row->is_unique)
 		row->sparse = true;
 	if (!PG_ARGISNULL(ARG_ON_MISMATCH))
-		row->on_mismatch = check_allowed_value("on_mismatch", text_arg(fcinfo, ARG_ON_MISMATCH, NULL), mismatch_names);
+		row->on_mismatch = check_allowed_value("on_mismatch", text_arg(fcinfo, ARG_ON_MISMATCH, NULL),
+											   mismatch_names);
 	check_request(row);
 	if (row->document == NULL)
 		row->document = document_column(fact, NULL, row);

@@ -207,7 +207,8 @@ set_damage_aside(Build *b)
 	error = run_catching_errors(drain_once, b);
 	if (error != NULL && ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_OPERATOR_INTERVENTION)
 		ReThrowError(error);
-	while (error != NULL && is_damage(error) && !lock_without_delaying_others(b->fact_table, ShareRowExclusiveLock))
+	while (error != NULL && is_damage(error) &&
+		   !lock_without_delaying_others(b->fact_table, ShareRowExclusiveLock))
 		release_and_wait(&wait, b->fact_table, ShareRowExclusiveLock);
 	if (error != NULL && is_damage(error))
 	{
@@ -220,8 +221,8 @@ set_damage_aside(Build *b)
 			invalidate_definitions(list_make1(required_definition(b->shown)),
 								   "Its entries could not be read, and were removed.");
 			empty_index_table(b->shown);
-			drain_once(b);		/* an error that is about something else undoes
-								 * this */
+			drain_once(b);		/* an error that is about something else
+								 * undoes this */
 		}
 	}
 	PopActiveSnapshot();
@@ -253,7 +254,8 @@ prepare_rebuild(Build *b)
 
 	SPI_commit();
 	PushActiveSnapshot(GetTransactionSnapshot());
-	while (!(ready = find_unfinished_replacement(b)) && !lock_without_delaying_others(b->fact_table, ShareRowExclusiveLock))
+	while (!(ready = find_unfinished_replacement(b)) &&
+		   !lock_without_delaying_others(b->fact_table, ShareRowExclusiveLock))
 		release_and_wait(&wait, b->fact_table, ShareRowExclusiveLock);
 	if (!ready && !find_unfinished_replacement(b))
 	{
@@ -294,9 +296,9 @@ find_unfinished_replacement(Build *b)
 static void
 run_build(Build *b)
 {
-	LockWait	wait = {
-		.command = b->index_table != b->shown ? WAITING_REBUILD : WAITING_BUILD,.table = b->fact_table,.index = b->shown
-	};
+	LockWait	wait = {.command = b->index_table != b->shown ? WAITING_REBUILD : WAITING_BUILD,
+		.table = b->fact_table,
+	.index = b->shown};
 	int64		pause = MIN_REST;
 	TransactionId oldest;
 

@@ -48,7 +48,8 @@ extern Oid	find_named_table(const char *name, Oid fact_table);
 extern bool is_bare_copy(Oid table, Oid fact_table);
 extern Oid	replace_bare_copy(Oid existing, Relation fact);
 pg_noreturn extern void refuse_existing(Oid existing);
-extern void check_existing(Oid existing, DefinitionRow *row, IndexDef *asked, PartitioningRequest *parts, Relation fact);
+extern void check_existing(Oid existing, DefinitionRow *row, IndexDef *asked, PartitioningRequest *parts,
+						   Relation fact);
 
 /*
  * progress.c: notes how far an online build has come, tells where it goes on after an

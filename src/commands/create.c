@@ -139,7 +139,8 @@ indextable_create(PG_FUNCTION_ARGS)
 	if (row.is_unique)
 		place_check_unique(PG_GETARG_OID(ARG_FACT_TABLE));
 	if (keeps_totals(&row))
-		take_totals(&row, has_totals ? field_list(fcinfo, ARG_TOTALS, "totals") : NIL, parts.partitions > 0 || parts.by != NULL, &summed);
+		take_totals(&row, has_totals ? field_list(fcinfo, ARG_TOTALS, "totals") : NIL,
+					parts.partitions > 0 || parts.by != NULL, &summed);
 	else if (has_totals)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -161,7 +162,8 @@ indextable_create(PG_FUNCTION_ARGS)
 		PreventCommandIfReadOnly("create()");
 	if (is_bare_copy(existing, PG_GETARG_OID(ARG_FACT_TABLE)))
 		existing = InvalidOid;
-	fact = open_fact(PG_GETARG_OID(ARG_FACT_TABLE), OidIsValid(existing) ? AccessShareLock : ShareRowExclusiveLock, WAITING_CREATE);
+	fact = open_fact(PG_GETARG_OID(ARG_FACT_TABLE),
+					 OidIsValid(existing) ? AccessShareLock : ShareRowExclusiveLock, WAITING_CREATE);
 	require_owner(RelationGetRelid(fact));
 	if (accept_existing && !OidIsValid(existing))
 		existing = replace_bare_copy(find_named_table(name, PG_GETARG_OID(ARG_FACT_TABLE)), fact);
@@ -276,7 +278,8 @@ fill_and_register(DefinitionRow *row, IndexDef *def, Relation fact, Relation ind
 		deltas_write_rows(&def, 1, fact, snapshot, true);
 		UnregisterSnapshot(snapshot);
 	}
-	covering = !is_totals(def) && (!populate || fill_index_table(def, fact, index_table)) && primary_key_can_cover(def);
+	covering = !is_totals(def) && (!populate || fill_index_table(def, fact, index_table)) &&
+		primary_key_can_cover(def);
 	if (tablespace == NULL)
 		tablespace = tablespace_of(index_table);
 	table_close(index_table, NoLock);

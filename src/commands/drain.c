@@ -72,7 +72,8 @@ indextable_drain(PG_FUNCTION_ARGS)
 		Turn		turn = {.queue = row,.call = &call};
 
 		if (!call.all ? fact_table != wanted :
-			get_rel_name(fact_table) == NULL || !owns_relation(fact_table, GetUserId()) || !catalog_fact_in_use(fact_table))
+			get_rel_name(fact_table) == NULL || !owns_relation(fact_table, GetUserId()) ||
+			!catalog_fact_in_use(fact_table))
 			continue;
 		found = true;
 

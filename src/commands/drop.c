@@ -90,7 +90,8 @@ lock_for_drop(Oid fact, Oid index_table)
 static LOCKMODE
 fact_lock(Oid fact)
 {
-	return list_length(catalog_read_definitions(fact, InvalidOid)) > 1 ? ShareRowExclusiveLock : AccessExclusiveLock;
+	return list_length(catalog_read_definitions(fact, InvalidOid)) > 1 ? ShareRowExclusiveLock :
+		AccessExclusiveLock;
 }
 
 /* drop_index_table: drops an index table as the caller, who is allowed to, and forgets it */
@@ -130,7 +131,8 @@ static void
 run_drop_table(Oid index_table, DropBehavior behavior)
 {
 	WHILE_SET(setting_drop_table, true,
-			  run_sql(InvalidOid, "DROP TABLE %s%s", held_name(index_table), behavior == DROP_CASCADE ? " CASCADE" : ""));
+			  run_sql(InvalidOid, "DROP TABLE %s%s", held_name(index_table),
+					  behavior == DROP_CASCADE ? " CASCADE" : ""));
 }
 
 /*

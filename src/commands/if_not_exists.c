@@ -36,8 +36,8 @@ typedef struct Differences
 	bool		alterable;		/* all of them */
 } Differences;
 
-static void compare(DefinitionRow *row, IndexDef *asked, PartitioningRequest *parts, DefinitionRow *stored, IndexDef *def,
-					Relation rel, Relation fact, Differences *found);
+static void compare(DefinitionRow *row, IndexDef *asked, PartitioningRequest *parts, DefinitionRow *stored,
+					IndexDef *def, Relation rel, Relation fact, Differences *found);
 static void differs(Differences *found, const char *name, const char *argument);
 static void compare_partitioning(Partitioning *asked, Partitioning *now, Differences *found);
 static bool same_fields(IndexDef *a, IndexDef *b, int an, int bn, int first_a, int first_b);
@@ -68,9 +68,9 @@ is_bare_copy(Oid table, Oid fact_table)
 {
 	char		relkind = OidIsValid(table) ? get_rel_relkind(table) : '\0';
 
-	return (relkind == RELKIND_RELATION || relkind == RELKIND_PARTITIONED_TABLE) && !get_rel_relispartition(table) &&
-		!OidIsValid(catalog_fact_of(table)) && !is_undefined(table) && has_written_comment(table, fact_table) &&
-		table_owner(table) == table_owner(fact_table);
+	return (relkind == RELKIND_RELATION || relkind == RELKIND_PARTITIONED_TABLE) &&
+		!get_rel_relispartition(table) && !OidIsValid(catalog_fact_of(table)) && !is_undefined(table) &&
+		has_written_comment(table, fact_table) && table_owner(table) == table_owner(fact_table);
 }
 
 /*
@@ -92,7 +92,11 @@ replace_bare_copy(Oid existing, Relation fact)
 	ereport(NOTICE,
 			(errmsg("table \"%s\" becomes an index table again", get_rel_name(existing)),
 			 errdetail("It had no rows, and only the columns and the comment of one.")));
-	/* By its OID: policies that the query has called may have given its name to another table. */
+
+	/*
+	 * By its OID: policies that the query has called may have given its name
+	 * to another table.
+	 */
 	ObjectAddressSet(copy, RelationRelationId, existing);
 	performDeletion(&copy, DROP_RESTRICT, 0);
 	CommandCounterIncrement();
@@ -179,7 +183,8 @@ compare(DefinitionRow *row, IndexDef *asked, PartitioningRequest *parts, Definit
 	if (row->strategy != stored->strategy)
 		differs(found, "strategy", psprintf("strategy => '%s'", strategy_names[row->strategy]));
 	if (!same_fields(asked, def, asked->spec.nincludes, def->spec.nincludes, asked->spec.nkeys, def->spec.nkeys))
-		differs(found, "include", psprintf("include => %s", row->include == NIL ? "'{}'" : array_literal(row->include)));
+		differs(found, "include",
+				psprintf("include => %s", row->include == NIL ? "'{}'" : array_literal(row->include)));
 
 	/*
 	 * The filter that is asked for was written as this, with the casts that
@@ -231,7 +236,8 @@ same_fields(IndexDef *a, IndexDef *b, int an, int bn, int first_a, int first_b)
 	{
 		Field	   *field = &b->spec.fields[first_b + i];
 
-		same = same_field(&a->spec.fields[first_a + i], field, NameStr(TupleDescAttr(b->layout.desc, field->attno - 1)->attname));
+		same = same_field(&a->spec.fields[first_a + i], field,
+						  NameStr(TupleDescAttr(b->layout.desc, field->attno - 1)->attname));
 	}
 	return same;
 }

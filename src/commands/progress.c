@@ -144,8 +144,10 @@ set_phase(Build *b, const char *phase)
 	PushActiveSnapshot(GetTransactionSnapshot());
 	if (!OidIsValid(catalog_fact_of(b->index_table)))
 		report_build_superseded(b);
-	(void) query_as(get_extension_owner(), "UPDATE %s SET phase = %s, updated_at = clock_timestamp()"
-					" WHERE index_table = '%u'::regclass AND phase <> %s", catalog_table("build"), phase, b->index_table, phase);
+	(void) query_as(get_extension_owner(),
+					"UPDATE %s SET phase = %s, updated_at = clock_timestamp()"
+					" WHERE index_table = '%u'::regclass AND phase <> %s",
+					catalog_table("build"), phase, b->index_table, phase);
 	PopActiveSnapshot();
 	SPI_commit();
 }

@@ -384,7 +384,8 @@ copy_layout(Oid old, Oid new, bool async, bool was_async)
 	initStringInfo(&columns);
 	for (int i = 0; i < a->natts && i < b->natts; i++)
 		if (!TupleDescAttr(a, i)->attisdropped && TupleDescAttr(b, i)->attisdropped)
-			appendStringInfo(&columns, ", DROP COLUMN %s", quote_identifier(NameStr(TupleDescAttr(a, i)->attname)));
+			appendStringInfo(&columns, ", DROP COLUMN %s",
+							 quote_identifier(NameStr(TupleDescAttr(a, i)->attname)));
 	for (int i = a->natts; i < b->natts; i++)
 		appendStringInfo(&columns, ", ADD COLUMN %s", layout_column(TupleDescAttr(b, i)));
 	primary_key = open_index_of_entries(get_definition(old), old_rel);
@@ -422,7 +423,8 @@ copy_layout(Oid old, Oid new, bool async, bool was_async)
 	if (lacks_key)
 	{
 		/* One of another kind has the name that it would have been made with. */
-		constraint = primary_key_add(&def, def.layout.covering, NULL, was_primary == def.spec.sparse ? constraint : NULL);
+		constraint = primary_key_add(&def, def.layout.covering, NULL,
+									 was_primary == def.spec.sparse ? constraint : NULL);
 		usage_follows(old, old_keys);
 	}
 	primary_key_mark(old, constraint, clustered, identity);

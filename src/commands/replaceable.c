@@ -172,7 +172,8 @@ check_replaceable(DefinitionRow *row, Oid index_table)
 	stays = find_kept_columns(RelationGetDescr(old), columns.nkept, columns.first_own);
 	refuse_invalid_indexes(old);
 	if (row->is_unique != def->spec.is_unique)
-		refuse_needed(index_table, PRIMARY_KEY_ALONE, psprintf("change the primary key of index table \"%s\"", name));
+		refuse_needed(index_table, PRIMARY_KEY_ALONE,
+					  psprintf("change the primary key of index table \"%s\"", name));
 	for (int i = 0; i < RelationGetNumberOfAttributes(old); i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(old), i);
@@ -193,7 +194,8 @@ check_replaceable(DefinitionRow *row, Oid index_table)
 	if (row->partitioning != NULL)
 		foreach_ptr(PartSpec, part, partitioning_of(old)->parts)
 			refuse_needed(part->relid, ANY_COLUMN,
-						  psprintf("drop partition \"%s\" of index table \"%s\"", get_rel_name(part->relid), name));
+						  psprintf("drop partition \"%s\" of index table \"%s\"", get_rel_name(part->relid),
+								   name));
 	relation_close(old, AccessShareLock);
 }
 

@@ -97,7 +97,8 @@ indextable_before_alter(PG_FUNCTION_ARGS)
 			if (IsA(element, CreateStmt))
 				lock_for_partition(element);
 			else if (IsA(element, CreateTrigStmt))
-				refuse_forged_trigger(((CreateTrigStmt *) element)->trigname, ((CreateTrigStmt *) element)->args != NIL);
+				refuse_forged_trigger(((CreateTrigStmt *) element)->trigname,
+									  ((CreateTrigStmt *) element)->args != NIL);
 		}
 	}
 	else if (IsA(command, RenameStmt) && ((RenameStmt *) command)->relation != NULL)
@@ -164,7 +165,8 @@ refuse_again(Node *command, List *commands)
 	{
 		if (IS_COMMAND(collected, CreateStmt) || IS_COMMAND(collected, CreateForeignTableStmt))
 			refuse_relations_of(created_object(collected, RelationRelationId));
-		foreach_ptr(CollectedATSubcmd, subcommand, collected->type == SCT_AlterTable ? collected->d.alterTable.subcmds : NIL)
+		foreach_ptr(CollectedATSubcmd, subcommand,
+					collected->type == SCT_AlterTable ? collected->d.alterTable.subcmds : NIL)
 		{
 			AlterTableType subtype = plain_subtype(castNode(AlterTableCmd, subcommand->parsetree));
 
@@ -287,7 +289,8 @@ is_needed_key(Oid relid, const char *constraint)
 	Relation	identity;
 	bool		needed;
 
-	if (!OidIsValid(index) || stored == NULL || stored->state == STATE_INVALID || !owns_relation(relid, GetUserId()))
+	if (!OidIsValid(index) || stored == NULL || stored->state == STATE_INVALID ||
+		!owns_relation(relid, GetUserId()))
 		return false;
 	rel = try_relation_open(relid, AccessShareLock);
 	if (rel == NULL)
@@ -308,7 +311,8 @@ adds_identity(AlterTableStmt *stmt)
 	{
 		Constraint *added = cmd->subtype == AT_AddConstraint ? castNode(Constraint, cmd->def) : NULL;
 
-		if (added != NULL && (added->contype == CONSTR_PRIMARY || (added->contype == CONSTR_UNIQUE && added->nulls_not_distinct)))
+		if (added != NULL &&
+			(added->contype == CONSTR_PRIMARY || (added->contype == CONSTR_UNIQUE && added->nulls_not_distinct)))
 			return true;
 	}
 	return false;
@@ -386,7 +390,8 @@ refuse_shard(RenameStmt *stmt)
 static void
 lock_for_partition(CreateStmt *stmt)
 {
-	Oid			parent = stmt->partbound == NULL ? InvalidOid : RangeVarGetRelid(linitial(stmt->inhRelations), NoLock, true);
+	Oid			parent = stmt->partbound == NULL ? InvalidOid :
+		RangeVarGetRelid(linitial(stmt->inhRelations), NoLock, true);
 
 	if (OidIsValid(index_table_of(parent)) && owns_relation(parent, GetUserId()))
 		LockRelationOid(catalog_fact_of(index_table_of(parent)), AccessShareLock);
@@ -426,7 +431,8 @@ refuse_change(Oid relid, AlterTableCmd *cmd, bool may_follow)
 	bool		follow = false;
 
 	if (!OidIsValid(relid) || !owns_relation(relid, GetUserId()))
-		return;					/* the command is going to be refused, and locks nothing before */
+		return;					/* the command is going to be refused, and
+								 * locks nothing before */
 
 	/* What changes a partition as a whole concerns all of its fact table. */
 	if (!of_column)
@@ -439,7 +445,10 @@ refuse_change(Oid relid, AlterTableCmd *cmd, bool may_follow)
 		if (!catalog_has_fact(table))
 			continue;
 
-		/* The owner of a partition need not have rights on the fact table, and does not lock it. */
+		/*
+		 * The owner of a partition need not have rights on the fact table,
+		 * and does not lock it.
+		 */
 		if (!of_column && !owns_relation(table, GetUserId()))
 		{
 			if (catalog_read_definitions(table, InvalidOid) != NIL)

@@ -218,7 +218,8 @@ refill(DefinitionRow *stored, Relation fact, AlterTableStmt *stmt)
 
 		rel = table_open(row.index_table, NoLock);
 		if (!definition_complete(def, fact, rel))
-			report_altered_index_table(row.index_table, fact, "Its columns cannot have the types of the fact table's columns.");
+			report_altered_index_table(row.index_table, fact,
+									   "Its columns cannot have the types of the fact table's columns.");
 		completeness_begin(row.index_table);
 		catalog_forget_skipped(row.index_table);
 		catalog_forget_rejections(row.index_table);
@@ -323,10 +324,12 @@ column_changes(IndexDef *def, Relation fact, Relation rel)
 				wanted.atttypmod = def->spec.fields[k].typmod;
 				wanted.attcollation = def->spec.fields[k].collation;
 			}
-		if (wanted.atttypid == att->atttypid && wanted.atttypmod == att->atttypmod && wanted.attcollation == att->attcollation)
+		if (wanted.atttypid == att->atttypid && wanted.atttypmod == att->atttypmod &&
+			wanted.attcollation == att->attcollation)
 			continue;
 		appendStringInfo(&sql, "%sALTER COLUMN %s TYPE %s USING NULL", sql.len > 0 ? ", " : "",
-						 quote_identifier(NameStr(att->attname)), layout_type(wanted.atttypid, wanted.atttypmod, wanted.attcollation));
+						 quote_identifier(NameStr(att->attname)),
+						 layout_type(wanted.atttypid, wanted.atttypmod, wanted.attcollation));
 	}
 	return sql.data;
 }

@@ -62,6 +62,7 @@ typedef struct CommandNotes
 
 extern void require_event_trigger(FunctionCallInfo fcinfo, const char *function);
 extern List *event_trigger_relations(const char *function, bool with_columns);
+
 /* IS_COMMAND: returns whether a collected command is of a kind, by the type of its parse tree */
 #define IS_COMMAND(collected, type)	((collected)->parsetree != NULL && IsA((collected)->parsetree, type))
 
@@ -87,7 +88,8 @@ extern void revoke_default_privileges(Oid relid);
 
 /* own_objects.c: refuses to alter or drop what the extension itself needs */
 extern void check_extension_object_change(Node *command);
-extern void check_extension_object_drop(const char *type, const char *schema, const char *name, const char *subobject);
+extern void check_extension_object_drop(const char *type, const char *schema, const char *name,
+										const char *subobject);
 extern void refuse_drop_of_queue(Oid relid, const char *name);
 extern void refuse_drop_of_row_index(Oid schema);
 extern void refuse_forged_trigger(const char *name, bool has_arguments);

@@ -168,8 +168,8 @@ delete_before_locking(void *arg)
 static bool
 is_as_known(Detach *d)
 {
-	return RangeVarGetRelid(d->name, NoLock, true) == d->partition && partition_parent(d->partition) == d->parent &&
-		root_to_detach_from(d->partition) == d->root;
+	return RangeVarGetRelid(d->name, NoLock, true) == d->partition &&
+		partition_parent(d->partition) == d->parent && root_to_detach_from(d->partition) == d->root;
 }
 
 /*

@@ -127,7 +127,8 @@ is_of_refresh(Node *command)
 		}
 	}
 	/* Such a schema has a name that no other can be given. */
-	return table != NULL && table->schemaname != NULL && isTempNamespace(get_namespace_oid(table->schemaname, true));
+	return table != NULL && table->schemaname != NULL &&
+		isTempNamespace(get_namespace_oid(table->schemaname, true));
 }
 
 /* created_object: returns the object that a command has made, renamed or moved, by its class; InvalidOid: it has done nothing of that */

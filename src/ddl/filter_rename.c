@@ -143,13 +143,15 @@ renamed_object(Node *command)
 		relation = stmt->relation;
 		if (relation == NULL)
 			return object_by_name(stmt->renameType,
-								  stmt->renameType == OBJECT_SCHEMA ? (Node *) makeString(stmt->subname) : stmt->object);
+								  stmt->renameType == OBJECT_SCHEMA ? (Node *) makeString(stmt->subname) :
+								  stmt->object);
 	}
 	else if (IsA(command, AlterObjectSchemaStmt))
 	{
 		relation = ((AlterObjectSchemaStmt *) command)->relation;
 		if (relation == NULL)
-			return object_by_name(((AlterObjectSchemaStmt *) command)->objectType, ((AlterObjectSchemaStmt *) command)->object);
+			return object_by_name(((AlterObjectSchemaStmt *) command)->objectType,
+								  ((AlterObjectSchemaStmt *) command)->object);
 	}
 	else if (IsA(command, AlterEnumStmt))
 		return object_by_name(OBJECT_TYPE, (Node *) ((AlterEnumStmt *) command)->typeName);
@@ -192,7 +194,10 @@ object_by_name(ObjectType type, Node *name)
 	if (!OidIsValid(result.objectId))
 		return result;
 
-	/* The command takes a stronger lock: two sessions that held this one would wait for each other. */
+	/*
+	 * The command takes a stronger lock: two sessions that held this one
+	 * would wait for each other.
+	 */
 	UnlockDatabaseObject(result.classId, result.objectId, 0, AccessShareLock);
 	check_object_ownership(GetUserId(), type, result, name, rel);
 	return with_row_type(result);
@@ -231,7 +236,8 @@ uses_object(ObjectAddress user, ObjectAddress object, List **seen)
 		used = palloc(sizeof(ObjectAddress));
 		ObjectAddressSet(*used, form->refclassid, form->refobjid);
 		found = is_object(*used, object);
-		*used = with_row_type(*used);	/* which depends on the types of its columns */
+		*used = with_row_type(*used);	/* which depends on the types of its
+										 * columns */
 		if (used->classId == TypeRelationId || used->classId == RelationRelationId)
 			types = lappend(types, used);
 	}
@@ -303,7 +309,8 @@ parse_filter(void *arg)
 	 * The filter can be parsed only if it has the names that columns have
 	 * now.
 	 */
-	if (!same_strings(stored->columns, get_column_names_by_number(fact)) && owns_relation(stored->fact_table, GetUserId()))
+	if (!same_strings(stored->columns, get_column_names_by_number(fact)) &&
+		owns_relation(stored->fact_table, GetUserId()))
 	{
 		update_definitions(RelationGetRelid(fact), false, true);
 		stored = stored_definition(index_table);

@@ -69,7 +69,8 @@ indextable_on_alter(PG_FUNCTION_ARGS)
 		else if (IS_COMMAND(collected, CreateStmt) || IS_COMMAND(collected, CreateForeignTableStmt))
 			handle_new_partition(created_object(collected, RelationRelationId));
 		else if (IS_COMMAND(collected, CreateTrigStmt))
-			handle_created_trigger((CreateTrigStmt *) collected->parsetree, created_object(collected, TriggerRelationId));
+			handle_created_trigger((CreateTrigStmt *) collected->parsetree,
+								   created_object(collected, TriggerRelationId));
 		else if (IS_COMMAND(collected, RenameStmt) && OidIsValid(created_object(collected, NamespaceRelationId)))
 			describe_in_schema(created_object(collected, NamespaceRelationId));
 		warn_of_readers(collected);
@@ -212,7 +213,8 @@ check_tables_of_type(List *commands)
 	foreach_oid(fact, catalog_fact_tables())
 	{
 		/* CREATE TABLE ... OF has made a table of a type. */
-		if (fact == relid || GetSysCacheOid1(RELOID, Anum_pg_class_reloftype, ObjectIdGetDatum(fact)) == get_rel_type_id(relid))
+		if (fact == relid ||
+			GetSysCacheOid1(RELOID, Anum_pg_class_reloftype, ObjectIdGetDatum(fact)) == get_rel_type_id(relid))
 			invalidate_broken_definitions(fact);
 	}
 }
@@ -268,7 +270,8 @@ warn_subscribed(void)
 static void
 handle_created_trigger(CreateTrigStmt *stmt, Oid trigger)
 {
-	CatalogScan scan = catalog_scan_begin(TriggerRelationId, TriggerOidIndexId, Anum_pg_trigger_oid, trigger, NULL);
+	CatalogScan scan = catalog_scan_begin(TriggerRelationId, TriggerOidIndexId, Anum_pg_trigger_oid, trigger,
+										  NULL);
 	HeapTuple	tuple = catalog_scan_next(&scan);
 	Oid			relid = HeapTupleIsValid(tuple) ? ((Form_pg_trigger) GETSTRUCT(tuple))->tgrelid : InvalidOid;
 	Oid			function = HeapTupleIsValid(tuple) ? ((Form_pg_trigger) GETSTRUCT(tuple))->tgfoid : InvalidOid;

@@ -90,7 +90,8 @@ indextable_on_drop(PG_FUNCTION_ARGS)
 	foreach_oid(relid, dropped)
 		forget_dropped_relation(relid, false,
 								IsA(command, DropStmt) ? ((DropStmt *) command)->behavior :
-								IsA(command, DropOwnedStmt) ? ((DropOwnedStmt *) command)->behavior : DROP_RESTRICT);
+								IsA(command, DropOwnedStmt) ? ((DropOwnedStmt *) command)->behavior :
+								DROP_RESTRICT);
 	foreach_oid(relid, lost_partitions(dropped))
 	{
 		Oid			fact = catalog_fact_of(relid);
@@ -499,7 +500,8 @@ parent_before_drop(Oid relid, TransactionId *detached)
 {
 	CommandId	dropped;
 	CommandId	left;
-	HeapTuple	tuple = last_deleted(InheritsRelationId, InheritsRelidSeqnoIndexId, Anum_pg_inherits_inhrelid, relid, &left);
+	HeapTuple	tuple = last_deleted(InheritsRelationId, InheritsRelidSeqnoIndexId, Anum_pg_inherits_inhrelid,
+									 relid, &left);
 	HeapTuple	table = last_deleted(RelationRelationId, ClassOidIndexId, Anum_pg_class_oid, relid, &dropped);
 	Form_pg_inherits form;
 

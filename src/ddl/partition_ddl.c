@@ -90,7 +90,10 @@ handle_attach_detach(Oid parent, CollectedATSubcmd *subcommand)
 	}
 	foreach_oid(partition, attached_partitions(parent, subcommand))
 	{
-		/* The others were handled by the commands that have attached them, if they have triggers of ours. */
+		/*
+		 * The others were handled by the commands that have attached them, if
+		 * they have triggers of ours.
+		 */
 		if (foreach_current_index(partition) == 0 || !triggers_intact_on(list_make1_oid(partition), root))
 			handle_attached_partition(root, partition);
 	}
@@ -145,7 +148,8 @@ detached_partitions(Oid parent, CollectedATSubcmd *subcommand)
 
 	if (OidIsValid(subcommand->address.objectId))
 		return list_make1_oid(subcommand->address.objectId);
-	scan = catalog_scan_begin(InheritsRelationId, InheritsParentIndexId, Anum_pg_inherits_inhparent, parent, SnapshotAny);
+	scan = catalog_scan_begin(InheritsRelationId, InheritsParentIndexId, Anum_pg_inherits_inhparent, parent,
+							  SnapshotAny);
 	while (HeapTupleIsValid(tuple = catalog_scan_next(&scan)))
 	{
 		Oid			relid = ((Form_pg_inherits) GETSTRUCT(tuple))->inhrelid;

@@ -51,7 +51,8 @@ warn_of_readers(CollectedCommand *command)
 
 		foreach_ptr(CollectedATSubcmd, subcommand, command->d.alterTable.subcmds)
 		{
-			if (castNode(AlterTableCmd, subcommand->parsetree)->subtype == AT_EnableRowSecurity && catalog_has_fact(relid))
+			if (castNode(AlterTableCmd, subcommand->parsetree)->subtype == AT_EnableRowSecurity &&
+				catalog_has_fact(relid))
 				warn_of_fact_table(relid, NULL);
 		}
 	}
@@ -104,7 +105,8 @@ warn_of_fact_table(Oid fact, InternalGrant *grant)
 		{
 			if ((grant == NULL || loses_by(role, grant)) && reads_less(role, fact))
 				appendStringInfo(&roles, "%s%s", roles.len > 0 ? ", " : "",
-								 role == ACL_ID_PUBLIC ? "PUBLIC" : quote_identifier(GetUserNameFromId(role, false)));
+								 role == ACL_ID_PUBLIC ? "PUBLIC" :
+								 quote_identifier(GetUserNameFromId(role, false)));
 		}
 		if (roles.len > 0)
 			ereport(WARNING,

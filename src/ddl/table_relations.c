@@ -44,7 +44,8 @@ refuse_relations(Node *command)
 		{
 			Oid			relid = RangeVarGetRelid(parent, NoLock, true);
 
-			if (stmt->partbound == NULL || (IsA(stmt, CreateForeignTableStmt) && OidIsValid(index_table_of(relid))))
+			if (stmt->partbound == NULL ||
+				(IsA(stmt, CreateForeignTableStmt) && OidIsValid(index_table_of(relid))))
 				refuse_child_of(relid);
 		}
 		refuse_references(stmt->tableElts);
@@ -62,9 +63,11 @@ refuse_relations(Node *command)
 		foreach_ptr(AlterTableCmd, cmd, stmt->cmds)
 		{
 			if (cmd->subtype == AT_AddInherit)
-				refuse_related(RangeVarGetRelid((RangeVar *) cmd->def, NoLock, true), relid, RELKIND_RELATION, false);
+				refuse_related(RangeVarGetRelid((RangeVar *) cmd->def, NoLock, true), relid, RELKIND_RELATION,
+							   false);
 			else if (cmd->subtype == AT_AttachPartition)
-				refuse_related(relid, RangeVarGetRelid(((PartitionCmd *) cmd->def)->name, NoLock, true), RELKIND_RELATION, true);
+				refuse_related(relid, RangeVarGetRelid(((PartitionCmd *) cmd->def)->name, NoLock, true),
+							   RELKIND_RELATION, true);
 			else if (cmd->subtype == AT_AddConstraint || cmd->subtype == AT_AddColumn)
 				refuse_references(list_make1(cmd->def));
 		}
@@ -108,7 +111,8 @@ static void
 refuse_parent_of(Oid child, bool inherits)
 {
 	if (OidIsValid(child) &&
-		(OidIsValid(catalog_fact_of(child)) || (inherits && catalog_has_fact(child) && catalog_fact_in_use(child))))
+		(OidIsValid(catalog_fact_of(child)) ||
+		 (inherits && catalog_has_fact(child) && catalog_fact_in_use(child))))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 inherits ?
@@ -174,7 +178,8 @@ refuse_relations_of(Oid relid)
 		return;
 	foreach_ptr(ForeignKeyCacheInfo, key, RelationGetFKeyList(rel))
 		report_reference(index_table_of(key->confrelid));
-	scan = catalog_scan_begin(InheritsRelationId, InheritsRelidSeqnoIndexId, Anum_pg_inherits_inhrelid, relid, NULL);
+	scan = catalog_scan_begin(InheritsRelationId, InheritsRelidSeqnoIndexId, Anum_pg_inherits_inhrelid, relid,
+							  NULL);
 	while (HeapTupleIsValid(tuple = catalog_scan_next(&scan)))
 		refuse_related(((Form_pg_inherits) GETSTRUCT(tuple))->inhparent, relid, rel->rd_rel->relkind,
 					   rel->rd_rel->relispartition);

@@ -610,8 +610,8 @@ read_definitions(Oid fact, bool writing)
 		again = catalog_read_definitions(fact, InvalidOid);
 		same = list_length(stored) == list_length(again);
 		if (same)
-			forboth(a, stored, b, again)
-				same &= ItemPointerEquals(&((DefinitionRow *) lfirst(a))->tid, &((DefinitionRow *) lfirst(b))->tid);
+			forboth(a, stored, b, again) same &= ItemPointerEquals(&((DefinitionRow *) lfirst(a))->tid,
+																   &((DefinitionRow *) lfirst(b))->tid);
 		foreach_ptr(DefinitionRow, row, stored)
 		{
 			if (!same && !is_left_alone(row, writing))

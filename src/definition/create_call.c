@@ -129,7 +129,8 @@ append_partitioning(StringInfo sql, Partitioning *p, const char *first_column)
 	}
 	if (hash)
 		appendStringInfo(sql, ", partitions => %d", list_length(p->parts));
-	if (!hash || first_column == NULL || strcmp(p->clause, psprintf("HASH (%s)", quote_identifier(first_column))) != 0)
+	if (!hash || first_column == NULL ||
+		strcmp(p->clause, psprintf("HASH (%s)", quote_identifier(first_column))) != 0)
 		appendStringInfo(sql, ", partition_by => %s", sql_literal(p->clause));
 	if (!hash && bounds != NIL)
 		appendStringInfo(sql, ", partition_bounds => %s", array_literal(bounds));
@@ -261,7 +262,8 @@ lock_comment(Oid index_table)
 	LOCKTAG		tag;
 
 	SET_LOCKTAG_OBJECT(tag, MyDatabaseId, DescriptionRelationId, index_table, 0);
-	return LockAcquire(&tag, ShareUpdateExclusiveLock, false, !owns_relation(index_table, GetUserId())) != LOCKACQUIRE_NOT_AVAIL;
+	return LockAcquire(&tag, ShareUpdateExclusiveLock, false, !owns_relation(index_table, GetUserId())) !=
+		LOCKACQUIRE_NOT_AVAIL;
 }
 
 /* others_write_comment: returns whether another transaction that has not ended has written the comment of a table */
@@ -276,7 +278,8 @@ others_write_comment(Oid relid)
 
 	InitDirtySnapshot(dirty);
 	ScanKeyInit(&keys[0], Anum_pg_description_objoid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
-	ScanKeyInit(&keys[1], Anum_pg_description_classoid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(RelationRelationId));
+	ScanKeyInit(&keys[1], Anum_pg_description_classoid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(RelationRelationId));
 	ScanKeyInit(&keys[2], Anum_pg_description_objsubid, BTEqualStrategyNumber, F_INT4EQ, Int32GetDatum(0));
 	scan = systable_beginscan(rel, DescriptionObjIndexId, true, &dirty, lengthof(keys), keys);
 	while (HeapTupleIsValid(systable_getnext(scan)))

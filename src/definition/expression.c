@@ -174,7 +174,8 @@ make_state(RowExpression *expr)
 	if (expr->state_cxt != NULL)
 		MemoryContextDelete(expr->state_cxt);
 	expr->state_cxt = NULL;
-	expr->state_cxt = AllocSetContextCreate(GetMemoryChunkContext(expr), "indextable expression", ALLOCSET_SMALL_SIZES);
+	expr->state_cxt = AllocSetContextCreate(GetMemoryChunkContext(expr), "indextable expression",
+											ALLOCSET_SMALL_SIZES);
 	old = MemoryContextSwitchTo(expr->state_cxt);
 	expr->econtext = CreateStandaloneExprContext();
 	expr->state = ExecInitExpr(expr->expr, NULL);
@@ -510,10 +511,11 @@ check_columns(Relation fact, Node *expr)
 					 errmsg("virtual generated column \"%s\" cannot be used in a filter or an expression",
 							NameStr(TupleDescAttr(RelationGetDescr(fact), attno - 1)->attname)),
 					 errhint("Use the expression that generates it: %s.",
-							 quote_literal_cstr(deparse_expression(expand_virtual_columns(expr, fact),
-																   deparse_context_for(RelationGetRelationName(fact),
-																					   RelationGetRelid(fact)),
-																   false, false)))));
+							 quote_literal_cstr(
+								 deparse_expression(expand_virtual_columns(expr, fact),
+													deparse_context_for(RelationGetRelationName(fact),
+																		RelationGetRelid(fact)),
+													false, false)))));
 	}
 }
 
@@ -699,7 +701,8 @@ collect_code(Node *node, void *context)
 		type = getBaseType(exprType(arg));
 		if (type >= FirstNormalObjectId)
 			*code = add_code(*code, CASTSOURCETARGET,
-							 GetSysCacheHashValue2(CASTSOURCETARGET, ObjectIdGetDatum(type), ObjectIdGetDatum(JSONOID)));
+							 GetSysCacheHashValue2(CASTSOURCETARGET, ObjectIdGetDatum(type),
+												   ObjectIdGetDatum(JSONOID)));
 	}
 #endif
 	return expression_tree_walker(node, collect_code, context);

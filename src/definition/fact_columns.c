@@ -115,13 +115,13 @@ document_column(Relation fact, const char *wanted, DefinitionRow *row)
 	ereport(ERROR,
 			(errcode(ERRCODE_UNDEFINED_COLUMN),
 			 errmsg("table \"%s\" has no JSONB column", RelationGetRelationName(fact)),
-			 text != NULL && get_typtype(text->atttypid) == TYPTYPE_DOMAIN ?
+			 text !=NULL && get_typtype(text->atttypid) == TYPTYPE_DOMAIN ?
 			 errdetail("The type of column \"%s\" is %s, a domain.", NameStr(text->attname), format_type_be(text->atttypid)) :
 			 path != NULL ? errdetail("Field \"%s\" is a path into a document.", path->text) : 0,
 			 path != NULL && get_attnum(RelationGetRelid(fact), path->steps[0].name) > 0 ?
 			 errhint("A column of the table is written with \"@\", as in %s.",
 					 array_literal(list_make1(psprintf("@%s", quote_identifier(path->steps[0].name))))) :
-			 text != NULL && getBaseType(text->atttypid) != TEXTOID ? hint_for_json_column(fact, text) :
+			 text !=NULL && getBaseType(text->atttypid) != TEXTOID ? hint_for_json_column(fact, text) :
 			 row == NULL ? errhint("To judge a key of columns, name it, as in key => '{@column}'.") :
 			 errhint("A column of the table is written with \"@\"; documents are kept in a column of type jsonb.")));
 }
@@ -309,9 +309,11 @@ resolve_row_key(FactDef *def, Relation fact, List *key, const char **names)
 					 errmsg("column \"%s\" of table \"%s\" cannot be in primary_key",
 							NameStr(att->attname), def->name),
 					 errdetail("%s", why)));
-		init_equality_key(&def->layout.pk_keys[def->layout.npk], def->layout.npk + 1, att->atttypid, att->attcollation, def->run.cxt);
+		init_equality_key(&def->layout.pk_keys[def->layout.npk], def->layout.npk + 1, att->atttypid,
+						  att->attcollation, def->run.cxt);
 		def->layout.pk_attno[def->layout.npk++] = attno;
-		def->layout.pk_columns = bms_add_member(def->layout.pk_columns, attno - FirstLowInvalidHeapAttributeNumber);
+		def->layout.pk_columns = bms_add_member(def->layout.pk_columns,
+												attno - FirstLowInvalidHeapAttributeNumber);
 	}
 	return true;
 }
@@ -362,7 +364,8 @@ possible_key(Oid fact)
 		index_close(index, AccessShareLock);
 	}
 	for (int i = 0; i < desc->natts && found == NULL; i++)
-		if (!TupleDescAttr(desc, i)->attisdropped && pg_strcasecmp(NameStr(TupleDescAttr(desc, i)->attname), "id") == 0)
+		if (!TupleDescAttr(desc, i)->attisdropped &&
+			pg_strcasecmp(NameStr(TupleDescAttr(desc, i)->attname), "id") == 0)
 			found = psprintf("PRIMARY KEY (%s)", quote_identifier(NameStr(TupleDescAttr(desc, i)->attname)));
 
 	/* That of a partitioned table has the columns that it is partitioned by. */

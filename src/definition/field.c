@@ -104,8 +104,8 @@ resolve_field(Field *field, IndexDef *def, Relation fact, Form_pg_attribute colu
 		}
 		if (field->type != stored || field->typmod != typmod || is_virtual_column(att))
 			field->convert = expression_compile(fact, quote_identifier(spec->column),
-												spec->multi ? get_array_type(field->type) : field->type, field->typmod,
-												column_names, false);
+												spec->multi ? get_array_type(field->type) : field->type,
+												field->typmod, column_names, false);
 	}
 	else
 	{
@@ -226,8 +226,12 @@ stored_fields(Relation fact, List *texts)
 		FieldSpec  *spec = parse_field_spec(field, false);
 
 		/* One without a name is refused, and shown as it was given. */
-		result = lappend(result, field_as_written(fact, spec, spec->expression == NULL || spec->name == NULL ? NULL :
-												  expression_compile(fact, spec->expression, InvalidOid, -1, NULL, true)));
+		result = lappend(result,
+						 field_as_written(fact, spec,
+										  spec->expression == NULL || spec->name == NULL ?
+										  NULL :
+										  expression_compile(fact, spec->expression, InvalidOid, -1, NULL,
+															 true)));
 		/* It may be too long now. */
 		(void) parse_field_spec(llast(result), false);
 	}

@@ -74,10 +74,11 @@ static const char *const others[][2] = {
 	{"object", "jsonb"}, {"array", "jsonb"}, {"map", "jsonb"}, {"any", "jsonb"}, {"variant", "jsonb"}, {"bson", "jsonb"}
 };
 
-static const char *const usual[] = {
-	"text", "varchar", "integer", "int", "int2", "int4", "int8", "bigint", "smallint", "numeric", "decimal", "real", "float4", "float8",
-	"bool", "boolean", "uuid", "date", "time", "timestamp", "timestamptz", "interval", "jsonb", "bytea", "inet"
-};
+static const char *const usual[] = {"text", "varchar", "integer", "int", "int2",
+	"int4", "int8", "bigint", "smallint", "numeric",
+	"decimal", "real", "float4", "float8", "bool",
+	"boolean", "uuid", "date", "time", "timestamp",
+"timestamptz", "interval", "jsonb", "bytea", "inet"};
 
 /*
  * check_name_length
@@ -583,8 +584,9 @@ field_of_type(const char *text, const char *type, bool elements)
 	const char *as = text +strlen(text);
 
 	(void) name_after_as(text +spec->tail, &as);
-	return array_literal(list_make1(psprintf("%.*s%s::%s%s%s", spec->tail, text, elements && !spec->multi ? "[*]" : "",
-											 type, *as == '\0' ? "" : " ", as)));
+	return array_literal(
+						 list_make1(psprintf("%.*s%s::%s%s%s", spec->tail, text, elements && !spec->multi ? "[*]" : "", type,
+											 *as == '\0' ? "" : " ", as)));
 }
 
 /*-------------------------------------------------------------------------

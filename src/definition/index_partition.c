@@ -177,7 +177,8 @@ report_no_partition(IndexDef *def)
 			(errcode(ERRCODE_CHECK_VIOLATION),
 			 errmsg("no partition of index table \"%s\" found for entry", def->name),
 			 errdetail("The value of its key field \"%s\" is within the bounds of no partition.",
-					   NameStr(TupleDescAttr(def->layout.desc, def->spec.fields[def->spec.part_field].attno - 1)->attname)),
+					   NameStr(TupleDescAttr(def->layout.desc, def->spec.fields[def->spec.part_field].attno - 1)
+							   ->attname)),
 			 errhint("Partitions were lost. Run %s", told_call("repair", def->relid))));
 }
 

@@ -121,7 +121,8 @@ lay_out(IndexDef *def, Relation fact)
 			if (SUM_ATTNO(def, i) != 0)
 				add_column(&columns, def, psprintf("sum_%s", field->spec->name), field->spec->text,
 						   sum_type(field->type, field->typmod), -1, InvalidOid, true);
-			add_column(&columns, def, psprintf("count_%s", field->spec->name), field->spec->text, INT8OID, -1, InvalidOid, true);
+			add_column(&columns, def, psprintf("count_%s", field->spec->name), field->spec->text, INT8OID, -1,
+					   InvalidOid, true);
 		}
 		if (def->spec.nkeys > INDEX_MAX_KEYS)
 			ereport(ERROR,
@@ -134,7 +135,8 @@ lay_out(IndexDef *def, Relation fact)
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(fact), factdef->layout.pk_attno[i] - 1);
 
 		if (def->layout.pk_attno[i] > def->spec.nkeys)
-			add_column(&columns, def, NameStr(att->attname), "primary key", att->atttypid, att->atttypmod, att->attcollation, true);
+			add_column(&columns, def, NameStr(att->attname), "primary key", att->atttypid, att->atttypmod,
+					   att->attcollation, true);
 	}
 	for (int i = def->spec.nkeys; i < def->spec.nkeys + def->spec.nincludes; i++)
 		add_field(&columns, def, i, false);
@@ -154,7 +156,8 @@ add_field(List **columns, IndexDef *def, int i, bool not_null)
 {
 	Field	   *field = &def->spec.fields[i];
 
-	add_column(columns, def, field->spec->name, field->spec->text, field->type, field->typmod, field->collation, not_null);
+	add_column(columns, def, field->spec->name, field->spec->text, field->type, field->typmod, field->collation,
+			   not_null);
 }
 
 /* add_document: adds the column that has the document to a list */

@@ -183,7 +183,8 @@ partitioning_lacking(Relation rel)
 	modulus = desc->nparts == 0 ? 1 : desc->boundinfo->nindexes;
 	for (int i = 0; i < modulus; i++)
 		if (desc->nparts == 0 || desc->boundinfo->indexes[i] < 0)
-			make_spec(p, psprintf("FOR VALUES WITH (modulus %d, remainder %d)", modulus, i), NULL, psprintf("p%d", i));
+			make_spec(p, psprintf("FOR VALUES WITH (modulus %d, remainder %d)", modulus, i), NULL,
+					  psprintf("p%d", i));
 	return p->parts == NIL ? NULL : p;
 }
 

@@ -302,8 +302,8 @@ row_index_make(IndexDef *def)
 	Oid			index;
 
 	relation_close(rel, NoLock);
-	index = make_index(def->relid, name, column_names(def->relid, def->layout.pk_attno, def->fact->layout.npk), def->fact->layout.npk,
-					   tablespace, NULL);
+	index = make_index(def->relid, name, column_names(def->relid, def->layout.pk_attno, def->fact->layout.npk),
+					   def->fact->layout.npk, tablespace, NULL);
 	end_uncounted(uncounted);
 	CreateComments(index, RelationRelationId, 0, ROW_INDEX_COMMENT);
 	place_index(def->relid, index);
@@ -404,7 +404,9 @@ primary_key_max_covered_bytes(IndexDef *def)
 
 	for (int i = 0; i < def->layout.nident + def->spec.nincludes; i++)
 	{
-		AttrNumber	attno = i < def->layout.nident ? def->layout.ident[i] : def->spec.fields[def->spec.nkeys + i - def->layout.nident].attno;
+		AttrNumber	attno = i < def->layout.nident ?
+			def->layout.ident[i] :
+			def->spec.fields[def->spec.nkeys + i - def->layout.nident].attno;
 		Form_pg_attribute att = TupleDescAttr(def->layout.desc, attno - 1);
 		int32		size = declared_size(att);
 

@@ -158,13 +158,18 @@ require_recorded_code(IndexDef *def, const char *what, const char *text, Node *e
 	if (bms_overlap(columns, def->fact->retyped) || !finds_object(expr, &search))
 		return;
 	object = getObjectDescription(&search.found, false);
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("%s \"%s\" of index table \"%s\" would use another object now: %s", what, text,
-					get_rel_name(OidIsValid(check.row->replaces) ? check.row->replaces : check.row->index_table), object),
-			 errdetail("It was created or renamed since the index table was created, and fits better than what the %s has used so far.", what),
-			 errhint("Drop or rename it, and REVOKE CREATE on its schema from who should not create such objects. To have it used, run DROP TABLE %s; and create the index table again.",
-					 quoted_relation(check.row->index_table))));
+	ereport(
+		ERROR,
+		(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+		 errmsg("%s \"%s\" of index table \"%s\" would use another object now: %s", what, text,
+				get_rel_name(OidIsValid(check.row->replaces) ? check.row->replaces : check.row->index_table),
+				object),
+		 errdetail(
+			 "It was created or renamed since the index table was created, and fits better than what the %s has used so far.",
+			 what),
+		 errhint(
+			 "Drop or rename it, and REVOKE CREATE on its schema from who should not create such objects. To have it used, run DROP TABLE %s; and create the index table again.",
+			 quoted_relation(check.row->index_table))));
 }
 
 /* is_newcomer: returns whether the expression of *check did not use an object so far */
@@ -215,7 +220,8 @@ is_on_object(Form_pg_depend form, void *arg)
 {
 	ObjectAddress *object = arg;
 
-	return is_code_dependency(form, NULL) && form->refclassid == object->classId && form->refobjid == object->objectId;
+	return is_code_dependency(form, NULL) && form->refclassid == object->classId &&
+		form->refobjid == object->objectId;
 }
 
 /* is_any_code: returns whether a dependency tells that what expressions use is recorded */

@@ -110,7 +110,11 @@ check_filter(Relation fact, const char *filter)
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("filter is too long"),
 				 errdetail("It has %zu bytes; at most %d are allowed.", strlen(filter), MAX_FILTER_BYTES)));
-	CATCHING_ERRORS(error, result = MemoryContextStrdup(cxt, expression_text(fact, expression_compile(fact, filter, BOOLOID, -1, NULL, true))));
+	CATCHING_ERRORS(error,
+					result = MemoryContextStrdup(cxt,
+												 expression_text(fact,
+																 expression_compile(fact, filter, BOOLOID, -1,
+																					NULL, true))));
 	if (error != NULL)
 	{
 		add_hint(error, filter);

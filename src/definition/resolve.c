@@ -98,7 +98,7 @@ make_fact_def(Relation fact, List *key, const char **names, MemoryContext cxt)
 						  TupleDescAttr(RelationGetDescr(fact), attno - 1)->atttypid,
 						  index->rd_indcollation[i], cxt);
 		factdef->layout.pk_columns = bms_add_member(factdef->layout.pk_columns,
-											 attno - FirstLowInvalidHeapAttributeNumber);
+													attno - FirstLowInvalidHeapAttributeNumber);
 	}
 	index_close(index, AccessShareLock);
 	return factdef;
@@ -222,7 +222,8 @@ find_document(IndexDef *def, Relation fact, DefinitionRow *row, const char **col
 		return;
 	def->spec.fact_document = named_column(fact, row->document, column_names);
 	if (!is_document_column(TupleDescAttr(RelationGetDescr(fact), def->spec.fact_document - 1)))
-		report_altered_index_table(row->index_table, fact, "The column that held the documents is not JSONB any more.");
+		report_altered_index_table(row->index_table, fact,
+								   "The column that held the documents is not JSONB any more.");
 	for (i = 0; i < factdef->layout.ndocs && factdef->layout.doc_attno[i] != def->spec.fact_document; i++)
 		;
 	if (i == factdef->layout.ndocs)
@@ -269,7 +270,8 @@ refuse_damaged(DefinitionRow *row, IndexDef *def)
 			why = "More than one key field, or an included field, is multi-valued.";
 		if (def->spec.fields[i].is_hint && i < def->spec.nkeys)
 			why = "A key field is the place of a row.";
-		if (def->spec.docno < 0 && def->spec.fields[i].spec->column == NULL && def->spec.fields[i].spec->expression == NULL)
+		if (def->spec.docno < 0 && def->spec.fields[i].spec->column == NULL &&
+			def->spec.fields[i].spec->expression == NULL)
 			why = "A field is a path, and it names no column with documents.";
 	}
 	if (OidIsValid(owner) && owner != def->fact->owner && !is_adopted(row->index_table, def->fact->relid))
@@ -324,7 +326,8 @@ definition_columns(IndexDef *def)
 		ADD(fact->layout.pk_attno[i]);
 	for (int i = 0; i < def->spec.nkeys + def->spec.nincludes; i++)
 	{
-		if (def->spec.fields[i].fact_attno != 0 && def->spec.fields[i].fact_attno != EXPRESSION_ATTNO && !def->spec.fields[i].is_hint)
+		if (def->spec.fields[i].fact_attno != 0 && def->spec.fields[i].fact_attno != EXPRESSION_ATTNO &&
+			!def->spec.fields[i].is_hint)
 			ADD(def->spec.fields[i].fact_attno);
 		/* An expression, and a virtual column, are read from others. */
 		if (def->spec.fields[i].convert != NULL)
@@ -344,7 +347,8 @@ definition_columns(IndexDef *def)
 bool
 definition_complete(IndexDef *def, Relation fact, Relation rel)
 {
-	if (!definition_complete_columns(def, fact, RelationGetDescr(rel)) || !definition_complete_partitions(def, rel))
+	if (!definition_complete_columns(def, fact, RelationGetDescr(rel)) ||
+		!definition_complete_partitions(def, rel))
 		return false;
 	def->relid = RelationGetRelid(rel);
 	def->name = pstrdup(RelationGetRelationName(rel));
@@ -475,7 +479,8 @@ definition_complete_row_index(IndexDef *def, Relation rel)
 
 		for (int i = 0; fits && i < fact->layout.npk; i++)
 			fits = form->indkey.values[i] == def->layout.pk_attno[i] &&
-				orders_by_default(index, i, TupleDescAttr(RelationGetDescr(rel), def->layout.pk_attno[i] - 1)->atttypid);
+				orders_by_default(index, i,
+								  TupleDescAttr(RelationGetDescr(rel), def->layout.pk_attno[i] - 1)->atttypid);
 		if (fits)
 		{
 			def->layout.row_index = RelationGetRelid(index);
@@ -496,7 +501,8 @@ definition_complete_row_index(IndexDef *def, Relation rel)
 TupleDesc
 queue_columns(FactDef *def, Relation fact)
 {
-	TupleDesc	desc = CreateTemplateTupleDesc(QUEUE_KEY - 1 + def->layout.npk + (def->place->changes->next_number != NULL ? 1 : 0));
+	TupleDesc	desc = CreateTemplateTupleDesc(QUEUE_KEY - 1 + def->layout.npk +
+											   (def->place->changes->next_number != NULL ? 1 : 0));
 
 	TupleDescInitEntry(desc, QUEUE_AT, "changed_at", TIMESTAMPTZOID, -1, 0);
 	for (int i = 0; i < def->layout.npk; i++)
@@ -562,7 +568,8 @@ note_feed(FactDef *factdef, Relation fact, bool feed)
 	factdef->layout.max_attno = desc->natts;
 	for (int i = 0; i < desc->natts; i++)
 		if (!TupleDescAttr(desc, i)->attisdropped)
-			factdef->layout.queued = bms_add_member(factdef->layout.queued, i + 1 - FirstLowInvalidHeapAttributeNumber);
+			factdef->layout.queued = bms_add_member(factdef->layout.queued,
+													i + 1 - FirstLowInvalidHeapAttributeNumber);
 }
 
 /* require_kept: raises an error if an index table is not kept in step where its tables are */

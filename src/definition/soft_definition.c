@@ -271,7 +271,8 @@ read_definition(Reading *reading)
 	Oid			facts = catalog_relid("fact", true);
 	Relation	fact;
 
-	if (!OidIsValid(definitions) || !OidIsValid(facts) || !lock_now(reading, definitions) || !lock_now(reading, facts))
+	if (!OidIsValid(definitions) || !OidIsValid(facts) || !lock_now(reading, definitions) ||
+		!lock_now(reading, facts))
 		return;
 	reading->root = registered_root(reading->relid);
 	if (!lock_now(reading, reading->root))

@@ -134,8 +134,12 @@ totals_of_fields(DefinitionRow *row)
 	{
 		FieldSpec  *spec = parse_field_spec(field, true);
 
-		result = lappend(result, psprintf("%s(%s)", OidIsValid(spec->type) && OidIsValid(sum_type(spec->type, spec->typmod)) ?
-										  "sum" : "count", field));
+		result = lappend(result,
+						 psprintf("%s(%s)",
+								  OidIsValid(spec->type) && OidIsValid(sum_type(spec->type, spec->typmod)) ?
+								  "sum" :
+								  "count",
+								  field));
 	}
 	return result;
 }
@@ -185,7 +189,9 @@ void
 check_totals(IndexDef *def, FactDef *fact, List *summed)
 {
 	const char *why = fact->place->no_totals != NULL ? fact->place->no_totals :
-		!OidIsValid(fact->layout.pk_index) || elsewhere->leaves(fact->relid) != NIL ? "Some of its rows are on other servers." : NULL;
+		!OidIsValid(fact->layout.pk_index) || elsewhere->leaves(fact->relid) != NIL ?
+		"Some of its rows are on other servers." :
+		NULL;
 
 	if (why != NULL)
 		ereport(ERROR,
@@ -230,7 +236,8 @@ is_image_equal(Oid type, int32 typmod, Oid collation)
 	if (getBaseType(type) == NUMERICOID)
 		return typmod >= 0;
 	proc = OidIsValid(entry->btree_opf) ?
-		get_opfamily_proc(entry->btree_opf, entry->btree_opintype, entry->btree_opintype, BTEQUALIMAGE_PROC) : InvalidOid;
+		get_opfamily_proc(entry->btree_opf, entry->btree_opintype, entry->btree_opintype, BTEQUALIMAGE_PROC) :
+		InvalidOid;
 	return OidIsValid(proc) &&
 		DatumGetBool(OidFunctionCall1Coll(proc, collation, ObjectIdGetDatum(entry->btree_opintype)));
 }
@@ -309,14 +316,16 @@ complete_totals_index(IndexDef *def, Relation rel)
 		Relation	index = index_open(index_oid, AccessShareLock);
 		Form_pg_index form = index->rd_index;
 		bool		fits = form->indisvalid && !form->indisunique && form->indnatts == def->spec.nkeys &&
-			index->rd_rel->relam == BTREE_AM_OID && heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL);
+			index->rd_rel->relam == BTREE_AM_OID &&
+			heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL);
 
 		for (int i = 0; fits && i < def->spec.nkeys; i++)
 		{
 			Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), def->layout.ident[i] - 1);
 
-			fits = form->indkey.values[i] == def->layout.ident[i] && index->rd_indcollation[i] == att->attcollation &&
-				index->rd_indoption[i] == 0 && orders_by_default(index, i, att->atttypid);
+			fits = form->indkey.values[i] == def->layout.ident[i] &&
+				index->rd_indcollation[i] == att->attcollation && index->rd_indoption[i] == 0 &&
+				orders_by_default(index, i, att->atttypid);
 		}
 		if (fits)
 		{
@@ -333,5 +342,6 @@ void
 make_totals_index(IndexDef *def, const char *tablespace)
 {
 	if (def->spec.nkeys > 0)
-		(void) make_index(def->relid, NULL, column_names(def->relid, def->layout.ident, def->spec.nkeys), def->spec.nkeys, tablespace, NULL);
+		(void) make_index(def->relid, NULL, column_names(def->relid, def->layout.ident, def->spec.nkeys),
+						  def->spec.nkeys, tablespace, NULL);
 }

@@ -478,13 +478,16 @@ emptied_table(Oid relid, Snapshot snapshot, CommandId begun, bool locked)
 			((Form_pg_class) GETSTRUCT(current))->relkind == RELKIND_RELATION;
 		ReleaseSysCache(current);
 	}
-	if (!ours && (locked || !unknown || IsolationUsesXactSnapshot() || !TransactionIdIsNormal(xid) || !XidInMVCCSnapshot(xid, snapshot)))
+	if (!ours &&
+		(locked || !unknown || IsolationUsesXactSnapshot() || !TransactionIdIsNormal(xid) ||
+		 !XidInMVCCSnapshot(xid, snapshot)))
 		return NULL;
 	scan = catalog_scan_begin(RelationRelationId, ClassOidIndexId, Anum_pg_class_oid, relid, snapshot);
 	seen = catalog_scan_next(&scan);
 	if (HeapTupleIsValid(seen) &&
-		(!ours || (is_deleted(seen) && TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(seen->t_data)) &&
-				   HeapTupleHeaderGetCmax(seen->t_data) >= begun && has_other_file(relid, snapshot))))
+		(!ours ||
+		 (is_deleted(seen) && TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(seen->t_data)) &&
+		  HeapTupleHeaderGetCmax(seen->t_data) >= begun && has_other_file(relid, snapshot))))
 		result = pstrdup(NameStr(((Form_pg_class) GETSTRUCT(seen))->relname));
 	catalog_scan_end(&scan);
 	return result;

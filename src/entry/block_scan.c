@@ -53,7 +53,9 @@ block_scan_begin(BlockScan *scan, FactDef *def, Relation rel, Snapshot snapshot,
 	scan->percent = percent;
 	scan->seed = seed;
 	scan->def = def;
-	scan->row = def != NULL && def->run.leaves != NULL ? MakeSingleTupleTableSlot(def->layout.desc, &TTSOpsVirtual) : NULL;
+	scan->row = def != NULL && def->run.leaves != NULL ?
+		MakeSingleTupleTableSlot(def->layout.desc, &TTSOpsVirtual) :
+		NULL;
 }
 
 /* block_scan_begin_in: begins to read all blocks of these tables of an index table, which are locked */
@@ -130,7 +132,8 @@ block_scan_next(BlockScan *scan)
 	 * database for itself.  A parallel worker serves a session of users,
 	 * which does not.
 	 */
-	if (MyBgworkerEntry != NULL && !IsParallelWorker() && ++scan->nrows % 8192 == 0 && is_database_lock_awaited(MyDatabaseId))
+	if (MyBgworkerEntry != NULL && !IsParallelWorker() && ++scan->nrows % 8192 == 0 &&
+		is_database_lock_awaited(MyDatabaseId))
 		ereport(ERROR,
 				(errcode(ERRCODE_QUERY_CANCELED),
 				 errmsg("canceling check because another session needs the database for itself")));
@@ -196,8 +199,11 @@ next_table(BlockScan *scan)
 		if (scan->def == NULL)
 			stop_counting(scan->rel);
 		if (scan->shared != NULL)
-			scan->scan = table_beginscan_parallel_compat(scan->rel, (ParallelTableScanDesc)
-														 ((char *) scan->shared + scan->shared->tables[scan->ntable++].at));
+			scan->scan = table_beginscan_parallel_compat(scan->rel,
+														 (ParallelTableScanDesc) ((char *) scan->shared +
+																				  scan->shared
+																				  ->tables[scan->ntable++]
+																				  .at));
 		else
 			scan->scan = table_beginscan_compat(scan->rel, scan->snapshot);
 		if (scan->def == NULL)

@@ -189,7 +189,8 @@ add(Deltas *deltas, DeltaGroup *group, AttrNumber attno, Datum *values, int sign
 static bool
 is_zero(IndexDef *def, Datum *values, AttrNumber attno)
 {
-	return TupleDescAttr(def->layout.desc, attno - 1)->atttypid == INT8OID ? DatumGetInt64(values[attno - 1]) == 0 :
+	return TupleDescAttr(def->layout.desc, attno - 1)->atttypid == INT8OID ?
+		DatumGetInt64(values[attno - 1]) == 0 :
 		DatumGetBool(DirectFunctionCall2(numeric_eq, values[attno - 1], NumericGetDatum(int64_to_numeric(0))));
 }
 
@@ -467,7 +468,9 @@ static int64
 fold_entries(Deltas *deltas, Relation rel, Snapshot snapshot, int64 limit)
 {
 	IndexDef   *def = deltas->def;
-	Relation	index = OidIsValid(def->layout.primary_index) ? index_open(def->layout.primary_index, AccessShareLock) : NULL;
+	Relation	index = OidIsValid(def->layout.primary_index) ?
+		index_open(def->layout.primary_index, AccessShareLock) :
+		NULL;
 	IndexScanDesc in_order = index == NULL ? NULL : index_beginscan_compat(rel, index, snapshot, 0);
 	TableScanDesc scan = index != NULL ? NULL : table_beginscan_compat(rel, snapshot);
 	TupleTableSlot *slot = table_slot_create(rel, NULL);

@@ -61,7 +61,8 @@ is_straight(IndexDef *def, OpList *list)
 #ifdef INDEXTABLE_GENERAL_PATH
 	return false;
 #endif
-	if (list->n > MAX_OPS || def->spec.is_unique || def->spec.async || def->layout.parts != NULL || def->fact->run.stale)
+	if (list->n > MAX_OPS || def->spec.is_unique || def->spec.async || def->layout.parts != NULL ||
+		def->fact->run.stale)
 		return false;
 	for (int i = 0; i < list->n; i++)
 	{

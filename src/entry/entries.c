@@ -83,7 +83,8 @@ entries_grow(Entries *entries, int first)
 	Datum	   *values = entries->n == 0 ? NULL : entries->values;
 	bool	   *isnull = entries->n == 0 ? NULL : entries->isnull;
 
-	entries->values = grow_array(values, &entries->max, first, sizeof(Datum) * entries->natts, CurrentMemoryContext);
+	entries->values = grow_array(values, &entries->max, first, sizeof(Datum) * entries->natts,
+								 CurrentMemoryContext);
 	entries->isnull = grow_array(isnull, &rows, first, sizeof(bool) * entries->natts, CurrentMemoryContext);
 }
 
@@ -106,7 +107,8 @@ compare_identity(IndexDef *def, Datum *a, bool *anull, Datum *b, bool *bnull)
 	for (int i = 0; i < def->layout.nident; i++)
 	{
 		int			column = def->layout.ident[i] - 1;
-		int			c = ApplySortComparator(a[column], anull[column], b[column], bnull[column], &def->layout.ident_sort[i]);
+		int			c = ApplySortComparator(a[column], anull[column], b[column], bnull[column],
+											&def->layout.ident_sort[i]);
 
 		if (c != 0)
 			return c;
@@ -211,8 +213,10 @@ entries_merge(IndexDef *def, Entries *into, Entries *from)
 	merged.isnull = palloc(sizeof(bool) * merged.natts * merged.max);
 	while (a < into->n || b < from->n)
 	{
-		int			c = a == into->n ? 1 : b == from->n ? -1 :
-			compare_identity(def, ENTRY_VALUES(into, a), ENTRY_NULLS(into, a), ENTRY_VALUES(from, b), ENTRY_NULLS(from, b));
+		int			c = a == into->n ? 1 :
+			b == from->n ? -1 :
+			compare_identity(def, ENTRY_VALUES(into, a), ENTRY_NULLS(into, a),
+							 ENTRY_VALUES(from, b), ENTRY_NULLS(from, b));
 		Entries    *source = c <= 0 ? into : from;
 		int			i = c <= 0 ? a : b;
 
@@ -314,7 +318,8 @@ entries_unchanged(IndexDef *def, FactRow *old, FactRow *new)
 		if (a_there != b_there || (a_there && !same_json(&a, &b)))
 			return false;
 		/* What is NULL in both may be within an array now, which is recorded. */
-		if (i < def->spec.nkeys && (!b_there || b.type == jbvNull) && path_meets_array(field, new, def->spec.docno))
+		if (i < def->spec.nkeys && (!b_there || b.type == jbvNull) &&
+			path_meets_array(field, new, def->spec.docno))
 			return false;
 	}
 	return true;
@@ -346,8 +351,10 @@ diff_entries(IndexDef *def, Entries *old, Entries *new, OpList *ops, MemoryConte
 
 	while (o < old->n || n < new->n)
 	{
-		int			c = o == old->n ? 1 : n == new->n ? -1 :
-			compare_identity(def, ENTRY_VALUES(old, o), ENTRY_NULLS(old, o), ENTRY_VALUES(new, n), ENTRY_NULLS(new, n));
+		int			c = o == old->n ? 1 :
+			n == new->n ? -1 :
+			compare_identity(def, ENTRY_VALUES(old, o), ENTRY_NULLS(old, o), ENTRY_VALUES(new, n),
+							 ENTRY_NULLS(new, n));
 
 		if (c < 0)
 		{
@@ -488,7 +495,9 @@ prepare_to_sort(IndexDef *def, Op *op, Datum *values, bool *isnull)
 		op->abbreviated = def->layout.write_sort[0].abbrev_converter == NULL ? op->first :
 			def->layout.write_sort[0].abbrev_converter(op->first, &def->layout.write_sort[0]);
 	}
-	op->second = def->layout.nident > 1 && !op->second_null ? in_tuple(def, op->tuple, def->layout.ident[1], values) : 0;
+	op->second = def->layout.nident > 1 && !op->second_null ?
+		in_tuple(def, op->tuple, def->layout.ident[1], values) :
+		0;
 }
 
 /* leading_bytes: returns a number that compares as the first of len bytes of a text do, which has no zeros */

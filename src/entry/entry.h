@@ -120,8 +120,8 @@ typedef struct Op
 	Datum		second;			/* the second identity column, if there is one */
 	EntryPlace	place;			/* OP_DELETE: where the entry is, if known */
 	uint32		seq;			/* its number in the list */
-	bool		first_null;		/* the first identity column is NULL: first and
-								 * abbreviated are 0 */
+	bool		first_null;		/* the first identity column is NULL: first
+								 * and abbreviated are 0 */
 	bool		second_null;	/* the second one is: second is 0 */
 	bool		long_first;		/* the first column is text that has more
 								 * bytes than these */
@@ -196,8 +196,8 @@ extern char *excerpt(char *text);
 extern void report_mismatch(IndexDef *def, FactRow *row, RowMismatch *mismatch);
 extern char *format_row_key(FactRow *row);
 
-extern bool entries_fit(IndexDef *def, FactRow *row, Datum *values, bool *isnull, Datum *elements, int n, bool report,
-						int *skipped);
+extern bool entries_fit(IndexDef *def, FactRow *row, Datum *values, bool *isnull, Datum *elements, int n,
+						bool report, int *skipped);
 extern bool key_fits(IndexDef *def, FactRow *row, Datum *values, bool report, int *skipped);
 
 /* json_cast.c: casts JSON values to the types of fields, and writes primary keys as text, and rows as JSON */

@@ -497,6 +497,7 @@ compare_partition_scans(Datum a, Datum b, void *arg)
 
 	slot_getallattrs(x);
 	slot_getallattrs(y);
-	return scan->backward ? compare_identity(scan->def, x->tts_values, x->tts_isnull, y->tts_values, y->tts_isnull) :
+	return scan->backward ?
+		compare_identity(scan->def, x->tts_values, x->tts_isnull, y->tts_values, y->tts_isnull) :
 		compare_identity(scan->def, y->tts_values, y->tts_isnull, x->tts_values, x->tts_isnull);
 }

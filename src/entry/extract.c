@@ -400,12 +400,15 @@ column_value(Field *field, Datum value, Datum *result)
 static char *
 converted_text(Field *field, FactRow *row, int docno)
 {
-	AttrNumber	attno = field->fact_attno != EXPRESSION_ATTNO ? field->fact_attno : docno >= 0 ? row->fact->layout.doc_attno[docno] : 0;
+	AttrNumber	attno = field->fact_attno != EXPRESSION_ATTNO ? field->fact_attno :
+		docno >= 0 ? row->fact->layout.doc_attno[docno] :
+		0;
 	Relation	fact;
 	char	   *result;
 
 	if (attno > 0 && !row->slot->tts_isnull[attno - 1])
-		return value_text(TupleDescAttr(row->slot->tts_tupleDescriptor, attno - 1)->atttypid, row->slot->tts_values[attno - 1]);
+		return value_text(TupleDescAttr(row->slot->tts_tupleDescriptor, attno - 1)->atttypid,
+						  row->slot->tts_values[attno - 1]);
 	fact = relation_open(row->fact->relid, AccessShareLock);
 	result = expression_text(fact, field->convert);
 	relation_close(fact, NoLock);
@@ -429,7 +432,8 @@ collect_row_elements(IndexDef *def, FactRow *row, Elements *elements, RowMismatc
 		collect_elements(field, &value, field->plain_steps, false, elements, mismatch);
 	else if (path_meets_array(field, row, def->spec.docno))
 		mismatch->values |= PASSED_ARRAY_BIT;
-	return elements->n > 0 || elements->mismatches > 0 || (elements->null && !def->spec.sparse) ? VALUE_OK : VALUE_NULL;
+	return elements->n > 0 || elements->mismatches > 0 || (elements->null && !def->spec.sparse) ? VALUE_OK :
+		VALUE_NULL;
 }
 
 /*
@@ -466,7 +470,8 @@ collect_array(Field *field, FactRow *row, int docno, Elements *elements, RowMism
 		value = row->slot->tts_values[field->fact_attno - 1];
 
 	array = DatumGetArrayTypeP(value);
-	deconstruct_array(array, ARR_ELEMTYPE(array), field->typlen, field->typbyval, field->typalign, &values, &nulls, &n);
+	deconstruct_array(array, ARR_ELEMTYPE(array), field->typlen, field->typbyval, field->typalign, &values,
+					  &nulls, &n);
 	for (int i = 0; i < n; i++)
 	{
 		CHECK_FOR_INTERRUPTS();

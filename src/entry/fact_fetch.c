@@ -136,7 +136,9 @@ place_of_row(IndexDef *def, TupleTableSlot *entry)
 		return NULL;
 	place = slot_getattr(entry, def->layout.hint_attno, &isnull);
 	/* Whoever writes index tables by hand can write a place that is none. */
-	return isnull || !ItemPointerIsValid((ItemPointer) DatumGetPointer(place)) ? NULL : (ItemPointer) DatumGetPointer(place);
+	return isnull || !ItemPointerIsValid((ItemPointer) DatumGetPointer(place)) ?
+		NULL :
+		(ItemPointer) DatumGetPointer(place);
 }
 
 /*
@@ -259,7 +261,8 @@ row_at_place(LiveScan *scan, Datum *key, ItemPointer place)
 		bool		isnull;
 		Datum		value = slot_getattr(row, scan->def->layout.pk_attno[i], &isnull);
 
-		if (isnull || !DatumGetBool(FunctionCall2Coll(&scan->keys[i].sk_func, scan->keys[i].sk_collation, value, key[i])))
+		if (isnull ||
+			!DatumGetBool(FunctionCall2Coll(&scan->keys[i].sk_func, scan->keys[i].sk_collation, value, key[i])))
 			return NULL;
 	}
 	return row;
@@ -301,7 +304,8 @@ Relation
 live_scan_index(LiveScan *scan, LeafScan *leaf)
 {
 	if (leaf->search.index == NULL)
-		leaf->search.index = index_open(leaf->leaf != NULL ? leaf->leaf->pk_index : scan->def->layout.pk_index, AccessShareLock);
+		leaf->search.index = index_open(leaf->leaf != NULL ? leaf->leaf->pk_index : scan->def->layout.pk_index,
+										AccessShareLock);
 	return leaf->search.index;
 }
 
@@ -357,7 +361,8 @@ live_scan_end(LiveScan *scan)
 static bool
 choose_leaf(LiveScan *scan, Datum *key)
 {
-	Oid			relid = scan->leaf_of != NULL ? scan->leaf_of(scan->leaf_arg, key) : route_key(scan->def, scan->fact, key);
+	Oid			relid = scan->leaf_of != NULL ? scan->leaf_of(scan->leaf_arg, key) :
+		route_key(scan->def, scan->fact, key);
 	LeafScan   *leaf;
 	bool		found;
 

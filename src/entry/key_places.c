@@ -165,7 +165,10 @@ descend(LeafWalk *walk)
 	walk->buffer = bt_getroot_compat(walk->index);
 	if (!BufferIsValid(walk->buffer))
 	{
-		/* Nothing can be locked but all of it.  A root may have come before that. */
+		/*
+		 * Nothing can be locked but all of it.  A root may have come before
+		 * that.
+		 */
 		PredicateLockRelation(walk->index, walk->snapshot);
 		walk->buffer = bt_getroot_compat(walk->index);
 		if (!BufferIsValid(walk->buffer))
@@ -220,7 +223,11 @@ add_places(LeafWalk *walk, KeyPlaces *places, int row)
 		for (; item <= last && _bt_compare(walk->index, walk->key, page, item) == 0; item++)
 			add_tuple(walk, item, places, row);
 		walk->at = item <= last ? item : last;
-		/* There are more only if the key is equal to the last one that this page may have. */
+
+		/*
+		 * There are more only if the key is equal to the last one that this
+		 * page may have.
+		 */
 		if (item <= last || P_RIGHTMOST(opaque) || _bt_compare(walk->index, walk->key, page, P_HIKEY) != 0)
 			return;
 		do

@@ -71,10 +71,11 @@ put_off_ops(IndexDef *def, OpList *list)
 	cxt = AllocSetContextCreate(TopMemoryContext, "indextable put off", ALLOCSET_SMALL_SIZES);
 	old = MemoryContextSwitchTo(cxt);
 	p = palloc(sizeof(PutOff));
-	*p = (PutOff)
-	{
-		.def = def,.list = *list,.cxt = cxt,.owner = GetCurrentSubTransactionId(),.written_in = InvalidSubTransactionId
-	};
+	*p = (PutOff){.def = def,
+				  .list = *list,
+				  .cxt = cxt,
+				  .owner = GetCurrentSubTransactionId(),
+				  .written_in = InvalidSubTransactionId};
 	p->list.skipped = p->list.lacking = 0;	/* is noted at once */
 	p->list.max = list->n;
 	p->list.ops = palloc_extended(sizeof(Op) * Max(list->n, 1), MCXT_ALLOC_HUGE);

@@ -83,7 +83,8 @@ rethrow_duplicate(Writer *w, MemoryContext cxt)
 	FlushErrorState();
 	if (w->users_code && pg_class_aclcheck(w->def->relid, user_outside(), ACL_SELECT) != ACLCHECK_OK)
 		error->detail = NULL;
-	if (w->primary_index < 0 || strcmp(error->constraint_name, RelationGetRelationName(w->indexes[w->primary_index])) != 0)
+	if (w->primary_index < 0 ||
+		strcmp(error->constraint_name, RelationGetRelationName(w->indexes[w->primary_index])) != 0)
 		ReThrowError(error);
 	ereport(ERROR,
 			(errcode(ERRCODE_UNIQUE_VIOLATION),
@@ -139,13 +140,16 @@ hint_to_skip(IndexDef *def)
 	if (rel != NULL)
 		RelationClose(rel);
 	/* All elements of an array are cast together. */
-	if (def->spec.multi && def->spec.fields[def->spec.multi_field].fact_attno != 0 && def->spec.fields[def->spec.multi_field].convert != NULL)
+	if (def->spec.multi && def->spec.fields[def->spec.multi_field].fact_attno != 0 &&
+		def->spec.fields[def->spec.multi_field].convert != NULL)
 		return errhint("Correct the row.");
 	if (is_new)
 		return errhint("Correct the document, or create the %s with on_mismatch => 'skip'.", is_totals(def) ? "totals" : "index table");
 	if (def->ends_skipping)
-		return errhint("Correct the document, and try again. To have such rows listed in " IT_SCHEMA ".rejected, run %s and then %s",
-					   told_select("alter", def->relid, ", on_mismatch => 'error', populate => false"), told_call("rebuild", def->relid));
+		return errhint("Correct the document, and try again. To have such rows listed in " IT_SCHEMA
+					   ".rejected, run %s and then %s",
+					   told_select("alter", def->relid, ", on_mismatch => 'error', populate => false"),
+					   told_call("rebuild", def->relid));
 	return errhint("Correct the document, or leave %s: %s", is_totals(def) ? "it out of the totals" : "it without the entry",
 				   told_select("alter", def->relid, ", on_mismatch => 'skip'"));
 }
@@ -185,7 +189,9 @@ format_row_key(FactRow *row)
 		/* What is on another server may lack a value. */
 		appendStringInfo(&names, "%s%s", i ? ", " : "", NameStr(att->attname));
 		appendStringInfo(&values, "%s%s", i ? ", " : "",
-						 row->slot->tts_isnull[column] ? "null" : excerpt(value_text(att->atttypid, row->slot->tts_values[column])));
+						 row->slot->tts_isnull[column] ?
+						 "null" :
+						 excerpt(value_text(att->atttypid, row->slot->tts_values[column])));
 	}
 	return psprintf("(%s)=(%s)", names.data, values.data);
 }
@@ -220,7 +226,8 @@ value_bytes(IndexDef *def, AttrNumber attno, Datum value)
  * one row could make all other writers wait.
  */
 bool
-entries_fit(IndexDef *def, FactRow *row, Datum *values, bool *isnull, Datum *elements, int n, bool report, int *skipped)
+entries_fit(IndexDef *def, FactRow *row, Datum *values, bool *isnull, Datum *elements, int n, bool report,
+			int *skipped)
 {
 	AttrNumber	attno = def->spec.fields[def->spec.multi_field].attno;
 	Size		bytes = 0;
@@ -318,9 +325,9 @@ key_fits(IndexDef *def, FactRow *row, Datum *values, bool report, int *skipped)
 static void
 report_long_key(IndexDef *def, FactRow *row, Size bytes, Field *longest, Size longest_bytes)
 {
-	char	   *detail = psprintf("Key and primary key have %zu bytes, %zu of them in field \"%s\"; at most %d are allowed.",
-								  bytes, longest_bytes, excerpt(longest->spec->text),
-								  MAX_KEY_BYTES);
+	char	   *detail =
+		psprintf("Key and primary key have %zu bytes, %zu of them in field \"%s\"; at most %d are allowed.",
+				 bytes, longest_bytes, excerpt(longest->spec->text), MAX_KEY_BYTES);
 
 	if (row->rejection != NULL)
 	{

@@ -127,7 +127,11 @@ open_writer(Writer *w, IndexDef *def, Relation rel)
 			w->nindexes--;
 			continue;
 		}
-		/* What the definition was loaded with is not looked up again.  That of totals is not unique. */
+
+		/*
+		 * What the definition was loaded with is not looked up again.  That
+		 * of totals is not unique.
+		 */
 		if ((index_oid == primary_index && !is_totals(def)) || finds_entries(def, index))
 			w->primary_index = i;
 		else if (def->spec.async && RelationGetRelid(index) == row_index && !index->rd_index->indisunique)
@@ -148,7 +152,8 @@ open_writer(Writer *w, IndexDef *def, Relation rel)
 	}
 
 	/* The statement itself may have altered it, in a nested statement. */
-	if ((w->primary_index < 0 && !is_totals(def)) || (def->fact->run.stale && !same_columns(RelationGetDescr(w->rel), def->layout.desc)))
+	if ((w->primary_index < 0 && !is_totals(def)) ||
+		(def->fact->run.stale && !same_columns(RelationGetDescr(w->rel), def->layout.desc)))
 		report_altered(def);
 }
 

@@ -225,14 +225,17 @@ refuse_wide_entry(IndexDef *def, OpList *list, const char *constraint, bool used
 			field_size = size;
 		}
 	}
-	ereport(ERROR,
+	ereport(
+			ERROR,
 			(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 			 errmsg("an entry is too long for the primary key of index table \"%s\" with its included fields",
 					def->name),
 			 used_here ?
-			 errdetail("The entry has %zu bytes, %zu of them in field \"%s\"; at most %d are possible. The key cannot be rebuilt without the included fields while the statement or a cursor of this transaction uses the index table.",
+			 errdetail(
+					   "The entry has %zu bytes, %zu of them in field \"%s\"; at most %d are possible. The key cannot be rebuilt without the included fields while the statement or a cursor of this transaction uses the index table.",
 					   list->widest, field_size, field, MAX_INDEX_DATA) :
-			 errdetail("The entry has %zu bytes, %zu of them in field \"%s\"; at most %d are possible. The key cannot be rebuilt without the included fields while other transactions use the index table.",
+			 errdetail(
+					   "The entry has %zu bytes, %zu of them in field \"%s\"; at most %d are possible. The key cannot be rebuilt without the included fields while other transactions use the index table.",
 					   list->widest, field_size, field, MAX_INDEX_DATA),
 			 errhint("Before you repeat the transaction, run ALTER TABLE %s DROP CONSTRAINT %s, ADD %s;",
 					 quoted_relation(def->relid), quote_identifier(constraint), primary_key_constraint(def, false))));

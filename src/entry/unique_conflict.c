@@ -190,7 +190,8 @@ has_entry(IndexDef *def, TupleTableSlot *row, TupleTableSlot *entry)
 	entries_init(&entries, def);
 	extract_entries(def, &factrow, false, &entries);
 	for (int i = 0; i < entries.n; i++)
-		if (compare_identity(def, ENTRY_VALUES(&entries, i), ENTRY_NULLS(&entries, i), entry->tts_values, entry->tts_isnull) == 0)
+		if (compare_identity(def, ENTRY_VALUES(&entries, i), ENTRY_NULLS(&entries, i), entry->tts_values,
+							 entry->tts_isnull) == 0)
 			return true;
 	return false;
 }

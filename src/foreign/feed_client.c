@@ -216,7 +216,8 @@ take_group(FactDef *def, List *tables, FeedBatch *batch, MemoryContext cxt)
 		appendStringInfo(&items[number], "%s%s", items[number].len > 0 ? "," : "", item);
 		pfree(item);
 		if (key != (Datum) 0)
-			key_from_texts(def, DatumGetArrayTypeP(key), batch->keys + (Size) batch->nkeys++ * def->layout.npk, cxt);
+			key_from_texts(def, DatumGetArrayTypeP(key), batch->keys + (Size) batch->nkeys++ * def->layout.npk,
+						   cxt);
 		else
 		{
 			MemoryContext old = MemoryContextSwitchTo(cxt);

@@ -329,7 +329,8 @@ read_items(ArrayType *array, FactDef *def, FeedItem **items)
 		TransactionId xmin;
 		char		rest;
 
-		if (nulls[i] || sscanf(TextDatumGetCString(elems[i]), ITEM_FORMAT "%c", &queue, &block, &offset, &xmin, &rest) != 4 ||
+		if (nulls[i] ||
+			sscanf(TextDatumGetCString(elems[i]), ITEM_FORMAT "%c", &queue, &block, &offset, &xmin, &rest) != 4 ||
 			offset == 0 || offset > MaxOffsetNumber)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -433,7 +434,9 @@ indextable_feed_status(PG_FUNCTION_ARGS)
 		values[0] = Int64GetDatum(status.changes);
 		isnull[0] = isnull[1] = status.stop;
 		if (!status.stop)
-			values[1] = DirectFunctionCall2(timestamp_mi, TimestampTzGetDatum(status.changes == 0 ? now : Max(now, status.oldest)),
+			values[1] = DirectFunctionCall2(timestamp_mi,
+											TimestampTzGetDatum(status.changes == 0 ? now :
+																Max(now, status.oldest)),
 											TimestampTzGetDatum(status.changes == 0 ? now : status.oldest));
 		values[2] = BoolGetDatum(status.pending);
 		isnull[2] = isnull[3] = false;
@@ -476,7 +479,8 @@ visible_in(Status *status, TransactionId xmin)
 		if (xid > next)
 			xid -= UINT64CONST(0x100000000);
 		status->last = xmin;
-		status->last_visible = DatumGetBool(DirectFunctionCall2(pg_visible_in_snapshot, UInt64GetDatum(xid), status->as_of));
+		status->last_visible = DatumGetBool(
+											DirectFunctionCall2(pg_visible_in_snapshot, UInt64GetDatum(xid), status->as_of));
 	}
 	return status->last_visible;
 }

@@ -148,7 +148,8 @@ by_partition(FactDef *def, Oid *partitions, Datum *keys, int n, int *nparts)
 	*nparts = 0;
 	for (int i = 0; i < n; i++)
 	{
-		memcpy(sorted + (Size) i * def->layout.npk, keys + (Size) placed[i].at * def->layout.npk, sizeof(Datum) * def->layout.npk);
+		memcpy(sorted + (Size) i * def->layout.npk, keys + (Size) placed[i].at * def->layout.npk,
+			   sizeof(Datum) * def->layout.npk);
 		if (i == 0 || placed[i].relid != placed[i - 1].relid)
 		{
 			parts[*nparts].relid = placed[i].relid;
@@ -186,7 +187,8 @@ fetch_planned(RowRequest *request, Oid role, Datum *keys, int n,
 	 */
 	as_list = differing_columns(def, keys, n, differs) <= 1;
 	for (int k = 0; k < def->layout.npk; k++)
-		as_list &= !differs[k] || OidIsValid(get_array_type(TupleDescAttr(def->layout.desc, def->layout.pk_attno[k] - 1)->atttypid));
+		as_list &= !differs[k] ||
+			OidIsValid(get_array_type(TupleDescAttr(def->layout.desc, def->layout.pk_attno[k] - 1)->atttypid));
 	if (!as_list)
 		step = MAX_CONDITIONS;
 	for (int i = 0; i < n; i += step)
@@ -227,8 +229,8 @@ fetch_some(RowRequest *request, Oid role, Datum *keys, int n, bool as_list,
 			bool		list = as_list && differs[k];
 
 			appendStringInfo(&sql, "%s%s", k > 0 ? " AND " : "",
-							 equality_sql(psprintf("f.%s", quote_identifier(NameStr(att->attname))), psprintf("$%d", nargs + 1),
-										  att->atttypid, list));
+							 equality_sql(psprintf("f.%s", quote_identifier(NameStr(att->attname))),
+										  psprintf("$%d", nargs + 1), att->atttypid, list));
 			types[nargs] = list ? get_array_type(att->atttypid) : att->atttypid;
 			if (list)
 			{
@@ -282,7 +284,8 @@ differing_columns(FactDef *def, Datum *keys, int n, bool *differs)
 
 		differs[k] = false;
 		for (int i = 1; i < n && !differs[k]; i++)
-			differs[k] = !datum_image_eq(keys[k], keys[(Size) i * def->layout.npk + k], att->attbyval, att->attlen);
+			differs[k] = !datum_image_eq(keys[k], keys[(Size) i * def->layout.npk + k], att->attbyval,
+										 att->attlen);
 		count += differs[k];
 	}
 	return count;
@@ -307,7 +310,9 @@ foreign_batch_begin(RowRequest *request)
 	batch->cxt = CurrentMemoryContext;
 	batch->types = palloc(sizeof(TypeCacheEntry *) * request->def->layout.npk);
 	for (int i = 0; i < request->def->layout.npk; i++)
-		batch->types[i] = lookup_type_cache(TupleDescAttr(request->def->layout.desc, request->def->layout.pk_attno[i] - 1)->atttypid,
+		batch->types[i] = lookup_type_cache(TupleDescAttr(request->def->layout.desc,
+														  request->def->layout.pk_attno[i] - 1)
+											->atttypid,
 											TYPECACHE_EQ_OPR_FINFO | TYPECACHE_HASH_PROC_FINFO);
 	return batch;
 }

@@ -128,8 +128,8 @@ fetch_from(FactDef *def, Bitmapset *columns, PartitionKeys *parts, int nparts,
 	plan->uses++;
 	PG_TRY();
 	{
-		query = CreateQueryDesc(leave_out_others(plan, parts, nparts), plan->sql, GetActiveSnapshot(), InvalidSnapshot,
-								&receiver.pub, bind_keys(def, plan, parts, nparts), NULL, 0);
+		query = CreateQueryDesc(leave_out_others(plan, parts, nparts), plan->sql, GetActiveSnapshot(),
+								InvalidSnapshot, &receiver.pub, bind_keys(def, plan, parts, nparts), NULL, 0);
 		ExecutorStart(query, 0);
 		executor_run_compat(query);
 		ExecutorFinish(query);
@@ -305,7 +305,8 @@ lock_others(FactDef *def, ForeignPlan *plan, PartitionKeys *parts, int nparts)
 	used = find_used(plan, parts, nparts);
 	for (int i = 0; i < plan->n; i++)
 	{
-		if ((plan->append == NULL || used[plan->joins[i]]) && !ConditionalLockRelationOid(plan->relids[i], AccessShareLock))
+		if ((plan->append == NULL || used[plan->joins[i]]) &&
+			!ConditionalLockRelationOid(plan->relids[i], AccessShareLock))
 			return false;
 	}
 	return !def->run.stale && plan->changes == foreign_plan_changes();
@@ -365,8 +366,8 @@ bind_keys(FactDef *def, ForeignPlan *plan, PartitionKeys *parts, int nparts)
 				Datum	   *values = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(Datum) * parts[part].n);
 				int			n = distinct_values(def, k, &parts[part], values);
 
-				param->value = PointerGetDatum(construct_array(values, n, att->atttypid, att->attlen, att->attbyval,
-															   att->attalign));
+				param->value = PointerGetDatum(
+											   construct_array(values, n, att->atttypid, att->attlen, att->attbyval, att->attalign));
 				pfree(values);
 			}
 		}
@@ -412,7 +413,8 @@ distinct_values(FactDef *def, int column, PartitionKeys *part, Datum *values)
 	hashed = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(HashedValue) * part->n);
 	for (int i = 0; i < part->n; i++)
 	{
-		hashed[i].hash = datum_image_hash(part->keys[(Size) i * def->layout.npk + column], att->attbyval, att->attlen);
+		hashed[i].hash = datum_image_hash(part->keys[(Size) i * def->layout.npk + column], att->attbyval,
+										  att->attlen);
 		hashed[i].at = i;
 	}
 	qsort(hashed, part->n, sizeof(HashedValue), compare_hashes);

@@ -83,9 +83,11 @@ foreign_plan_make(FactDef *def, MemoryContext parent, Bitmapset *columns, bool j
 
 	types = palloc(sizeof(Oid) * n * def->layout.npk);
 	for (int i = 0; i < n * def->layout.npk; i++)
-		types[i] = get_array_type(TupleDescAttr(def->layout.desc, def->layout.pk_attno[i % def->layout.npk] - 1)->atttypid);
-	query = linitial_node(Query, pg_analyze_and_rewrite_fixedparams(linitial_node(RawStmt, pg_parse_query(plan->sql)),
-																	plan->sql, types, n * def->layout.npk, NULL));
+		types[i] = get_array_type(
+								  TupleDescAttr(def->layout.desc, def->layout.pk_attno[i % def->layout.npk] - 1)->atttypid);
+	query = linitial_node(Query,
+						  pg_analyze_and_rewrite_fixedparams(linitial_node(RawStmt, pg_parse_query(plan->sql)),
+															 plan->sql, types, n * def->layout.npk, NULL));
 	stmt = pg_plan_query_compat(query, plan->sql, 0, NULL);
 	check_tables(def, plan, stmt);
 	plan_without_checks(stmt);
@@ -178,18 +180,25 @@ plan_sql(FactDef *def, ForeignPlan *plan)
 
 			if (plan->joins[i] != join)
 				continue;
-			appendStringInfo(&from, "%s(%s WHERE ", size > 0 ? " FULL JOIN " : "", select_rows(&request, &plan->attnos, &plan->nattnos));
+			appendStringInfo(&from, "%s(%s WHERE ", size > 0 ? " FULL JOIN " : "",
+							 select_rows(&request, &plan->attnos, &plan->nattnos));
 			for (int k = 0; k < def->layout.npk; k++)
 				appendStringInfo(&from, "%s%s", k > 0 ? " AND " : "",
-								 equality_sql(psprintf("f.%s", key_column(def, k)), psprintf("$%d", i * def->layout.npk + k + 1),
-											  TupleDescAttr(def->layout.desc, def->layout.pk_attno[k] - 1)->atttypid, true));
+								 equality_sql(psprintf("f.%s", key_column(def, k)),
+											  psprintf("$%d", i * def->layout.npk + k + 1),
+											  TupleDescAttr(def->layout.desc, def->layout.pk_attno[k] - 1)
+											  ->atttypid,
+											  true));
 			appendStringInfo(&from, ") t%d", i);
 			if (first < 0)
 				first = i;
 			for (int k = 0; k < def->layout.npk && size > 0; k++)
 				appendStringInfo(&from, " %s %s", k > 0 ? "AND" : "ON",
-								 equality_sql(psprintf("t%d.%s", first, key_column(def, k)), psprintf("t%d.%s", i, key_column(def, k)),
-											  TupleDescAttr(def->layout.desc, def->layout.pk_attno[k] - 1)->atttypid, false));
+								 equality_sql(psprintf("t%d.%s", first, key_column(def, k)),
+											  psprintf("t%d.%s", i, key_column(def, k)),
+											  TupleDescAttr(def->layout.desc, def->layout.pk_attno[k] - 1)
+											  ->atttypid,
+											  false));
 			appendStringInfo(&list, "%st%d.*", size > 0 ? ", " : "", i);
 			size++;
 		}
@@ -199,8 +208,9 @@ plan_sql(FactDef *def, ForeignPlan *plan)
 			{
 				Form_pg_attribute att = TupleDescAttr(def->layout.desc, plan->attnos[k] - 1);
 
-				appendStringInfo(&list, ", NULL::%s", format_type_extended(att->atttypid, att->atttypmod,
-																		   FORMAT_TYPE_TYPEMOD_GIVEN | FORMAT_TYPE_FORCE_QUALIFY));
+				appendStringInfo(&list, ", NULL::%s",
+								 format_type_extended(att->atttypid, att->atttypmod,
+													  FORMAT_TYPE_TYPEMOD_GIVEN | FORMAT_TYPE_FORCE_QUALIFY));
 			}
 		appendStringInfo(&sql, "%sSELECT %s FROM %s", join > 0 ? " UNION ALL " : "", list.data, from.data);
 	}

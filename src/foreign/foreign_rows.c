@@ -125,7 +125,8 @@ begin_scan(FactDef *def, Relation leaf, const char *sql, AttrNumber *columns, in
 		 * have another collation.
 		 */
 		set_config_option("enable_sort", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
-		set_config_option("enable_incremental_sort", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+		set_config_option("enable_incremental_sort", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
+						  false);
 		scan->portal = SPI_cursor_open_with_args(NULL, sql, nargs, types, args, NULL, true, 0);
 		if (scan->portal == NULL)
 			elog(ERROR, "%s: %s", SPI_result_code_string(SPI_result), sql);
@@ -265,7 +266,8 @@ append_after(StringInfo sql, FactDef *def)
 	for (int i = 0; i < def->layout.npk; i++)
 	{
 		for (int k = 0; k < i; k++)
-			appendStringInfo(sql, "%sf.%s OPERATOR(pg_catalog.=) $%d AND ", k == 0 ? " OR " : "", key_column(def, k), k + 1);
+			appendStringInfo(sql, "%sf.%s OPERATOR(pg_catalog.=) $%d AND ", k == 0 ? " OR " : "",
+							 key_column(def, k), k + 1);
 		appendStringInfo(sql, "f.%s OPERATOR(pg_catalog.>) $%d", key_column(def, i), i + 1);
 	}
 	appendStringInfoChar(sql, ')');

@@ -164,7 +164,8 @@ foreign_leaves(Oid relid)
 static bool
 has_unique_index(Oid relid)
 {
-	CatalogScan scan = catalog_scan_begin(IndexRelationId, IndexIndrelidIndexId, Anum_pg_index_indrelid, relid, NULL);
+	CatalogScan scan = catalog_scan_begin(IndexRelationId, IndexIndrelidIndexId, Anum_pg_index_indrelid, relid,
+										  NULL);
 	bool		found = false;
 	HeapTuple	tuple;
 

@@ -218,12 +218,15 @@ scan_entries(Lookup *lookup)
 	TupleTableSlot *entry;
 
 	/* A row may have several entries: one for each element of an array. */
-	if ((lookup->ambiguous && !lookup->copies) || (def->spec.multi && (set->n > 1 || set->ncolumns <= def->spec.multi_field)))
+	if ((lookup->ambiguous && !lookup->copies) ||
+		(def->spec.multi && (set->n > 1 || set->ncolumns <= def->spec.multi_field)))
 		seen = seen_rows_begin(def, CurrentMemoryContext);
 	memcpy(keys, def->layout.search_keys, sizeof(ScanKeyData) * set->ncolumns);
 	entry_scan_begin(&scan, def, lookup->index_table, lookup->snapshot, false, set->ncolumns);
 	scan.counted = true;
-	entry_scan_want(&scan, lookup->copies ? bms_add_member(columns_to_fetch_by(def), def->layout.doc_attno) : columns_to_fetch_by(def));
+	entry_scan_want(&scan,
+					lookup->copies ? bms_add_member(columns_to_fetch_by(def), def->layout.doc_attno) :
+					columns_to_fetch_by(def));
 	for (int i = 0; i < set->n; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -346,7 +349,8 @@ are_of_fact_rows(Lookup *lookup)
 {
 	FactDef    *fact = lookup->factdef;
 
-	return !lookup->def->spec.async && (!fact->layout.partitioned || OidIsValid(fact->layout.pk_index) || elsewhere->leaves(fact->relid) == NIL);
+	return !lookup->def->spec.async &&
+		(!fact->layout.partitioned || OidIsValid(fact->layout.pk_index) || elsewhere->leaves(fact->relid) == NIL);
 }
 
 /* calls_forbidden_function: returns whether a node calls a function, also by an operator, that the current user may not call */

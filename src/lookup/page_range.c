@@ -225,9 +225,10 @@ set_prefix(IndexDef *def, int field, JsonbValue *value, KeyRange *range)
 	range->prefix = pnstrdup(value->val.string.val, value->val.string.len);
 	any_text = (Node *) makeVar(1, 1, TEXTOID, -1, att->attcollation, 0);
 	prefix = makeConst(TEXTOID, -1, att->attcollation, -1, CStringGetTextDatum(range->prefix), false, false);
-	foreach_node(OpExpr, op, bounds_of_pattern((Node *) makeFuncExpr(F_STARTS_WITH, BOOLOID, list_make2(any_text, prefix), InvalidOid,
-																	 att->attcollation, COERCE_EXPLICIT_CALL),
-											   F_STARTS_WITH, att->attcollation))
+	foreach_node(OpExpr, op,
+				 bounds_of_pattern((Node *) makeFuncExpr(F_STARTS_WITH, BOOLOID, list_make2(any_text, prefix),
+														 InvalidOid, att->attcollation, COERCE_EXPLICIT_CALL),
+								   F_STARTS_WITH, att->attcollation))
 	{
 		Bound	   *bound = op->opno == TextGreaterEqualOperator ? &range->lower : &range->upper;
 
@@ -280,7 +281,9 @@ cursor_identity(IndexDef *def, KeyRange *range, bool descending, CursorIdentity 
 	pq_sendbyte(&what, descending);
 	pq_sendbyte(&what, ncolumns);
 	for (int i = 0; i < range->keys.n * ncolumns; i++)
-		add_text(&what, column_text(TupleDescAttr(def->layout.desc, def->layout.ident[i % ncolumns] - 1), range->keys.values[i]));
+		add_text(&what,
+				 column_text(TupleDescAttr(def->layout.desc, def->layout.ident[i % ncolumns] - 1),
+							 range->keys.values[i]));
 	if (ncolumns < def->spec.nkeys)
 	{
 		Form_pg_attribute att = TupleDescAttr(def->layout.desc, def->layout.ident[ncolumns] - 1);
@@ -395,7 +398,8 @@ cursor_read(const char *cursor, CursorIdentity *identity, IndexDef *def, int fro
 		char	   *value;
 		int			len;
 
-		isnull[i] = version == CURSOR_VERSION_NULLS && bytes.data + bytes.cursor < end && pq_getmsgbyte(&bytes) != 0;
+		isnull[i] = version == CURSOR_VERSION_NULLS && bytes.data + bytes.cursor < end &&
+			pq_getmsgbyte(&bytes) != 0;
 		if (isnull[i])
 		{
 			/* Only key fields can be NULL, and none that Citus distributes. */

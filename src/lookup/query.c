@@ -158,7 +158,8 @@ read_arguments(FunctionCallInfo fcinfo, PageQuery *query)
 static void
 run_query(PageQuery *query, ReturnSetInfo *rsinfo)
 {
-	MemoryContext row_cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable entry", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext row_cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable entry",
+												  ALLOCSET_DEFAULT_SIZES);
 	bool		fetch = !query->lookup.entries_only && !query->lookup.copies;
 	PageRow    *rows = NULL;
 
@@ -230,7 +231,8 @@ static void
 return_rows(PageQuery *query, PageRow *rows, bool fetch, ReturnSetInfo *rsinfo)
 {
 	TupleTableSlot *entry = MakeSingleTupleTableSlot(query->def->layout.desc, &TTSOpsMinimalTuple);
-	MemoryContext row_cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable document", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext row_cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable document",
+												  ALLOCSET_DEFAULT_SIZES);
 
 	for (int i = 0; fetch && i < query->found; i++)
 	{
@@ -459,7 +461,8 @@ add_after(PageQuery *query, Relation index)
 							   SK_ISNULL | (query->level_null ? SK_SEARCHNULL : SK_SEARCHNOTNULL),
 							   level + 1, InvalidStrategy, InvalidOid, InvalidOid, InvalidOid, (Datum) 0);
 	else
-		add_comparison(query, index, level, query->stepwise && level < def->spec.nkeys ? 1 : def->layout.nsearch - level,
+		add_comparison(query, index, level,
+					   query->stepwise && level < def->spec.nkeys ? 1 : def->layout.nsearch - level,
 					   query->backward ? BTLessStrategyNumber : BTGreaterStrategyNumber, &query->after[level]);
 }
 
@@ -631,7 +634,8 @@ has_prefix(PageQuery *query, TupleTableSlot *entry)
 	 * The blanks at the end of a char(n) do not count, as if it were cast to
 	 * text.
 	 */
-	if (getBaseType(TupleDescAttr(query->def->layout.desc, query->def->layout.ident[column] - 1)->atttypid) == BPCHAROID)
+	if (getBaseType(TupleDescAttr(query->def->layout.desc, query->def->layout.ident[column] - 1)->atttypid) ==
+		BPCHAROID)
 		value_len = bpchartruelen(VARDATA_ANY(value), value_len);
 	return value_len >= len && memcmp(VARDATA_ANY(value), query->range.prefix, len) == 0;
 }

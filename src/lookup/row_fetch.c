@@ -240,7 +240,8 @@ matches(Lookup *lookup, TupleTableSlot *row)
 		bool	   *isnull = ENTRY_NULLS(&entries, i);
 
 		if (lookup->entry == NULL ? key_set_has(lookup->def, &lookup->keys, values, isnull) :
-			compare_identity(lookup->def, values, isnull, lookup->entry->tts_values, lookup->entry->tts_isnull) == 0)
+			compare_identity(lookup->def, values, isnull, lookup->entry->tts_values,
+							 lookup->entry->tts_isnull) == 0)
 			return true;
 	}
 	return false;
@@ -252,7 +253,8 @@ fetch_secured(Lookup *lookup, Datum *key)
 {
 	FactDef    *factdef = lookup->factdef;
 	TupleDesc	desc = RelationGetDescr(lookup->fact);
-	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable secured rows", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable secured rows",
+											  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(cxt);
 	Rows		rows;
 
@@ -283,7 +285,11 @@ fetch_secured(Lookup *lookup, Datum *key)
 		lookup->plan = keep_query(sql.data, factdef->layout.npk, types);
 	}
 	rows = query_by_plan(lookup->plan, key, lookup->snapshot);
-	/* The query is parsed again when something has changed, and policies may change anything. */
+
+	/*
+	 * The query is parsed again when something has changed, and policies may
+	 * change anything.
+	 */
 	if (TupleDescAttr(rows.desc, 0)->atttypid != lookup->fact->rd_rel->reltype)
 		report_renamed(factdef->name);
 	for (uint64 n = 0; n < rows.n; n++)
@@ -386,8 +392,10 @@ row_as_document(Lookup *lookup, TupleTableSlot *row)
 	{
 		lookup->row_cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable row", ALLOCSET_DEFAULT_SIZES);
 		fmgr_info(F_TO_JSONB, &lookup->to_jsonb);
-		fmgr_info_set_expr((Node *) makeFuncExpr(F_TO_JSONB, JSONBOID, list_make1(makeNullConst(desc->tdtypeid, -1, InvalidOid)),
-												 InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL), &lookup->to_jsonb);
+		fmgr_info_set_expr((Node *) makeFuncExpr(F_TO_JSONB, JSONBOID,
+												 list_make1(makeNullConst(desc->tdtypeid, -1, InvalidOid)),
+												 InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL),
+						   &lookup->to_jsonb);
 	}
 	MemoryContextReset(lookup->row_cxt);
 	old = MemoryContextSwitchTo(lookup->row_cxt);
@@ -399,7 +407,8 @@ row_as_document(Lookup *lookup, TupleTableSlot *row)
 	}
 	AS_OWNER_WITH(owner, false);
 	{
-		result = FunctionCall1(&lookup->to_jsonb, HeapTupleGetDatum(heap_form_tuple(desc, row->tts_values, row->tts_isnull)));
+		result = FunctionCall1(&lookup->to_jsonb,
+							   HeapTupleGetDatum(heap_form_tuple(desc, row->tts_values, row->tts_isnull)));
 	}
 	END_AS_OWNER();
 	MemoryContextSwitchTo(old);

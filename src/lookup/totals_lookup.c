@@ -87,7 +87,8 @@ make_query(IndexDef *def, Jsonb *key, TotalsQuery *query)
 	initStringInfo(sql);
 	initStringInfo(&group);
 	for (int i = 0; i < def->spec.nkeys; i++)
-		appendStringInfo(&group, "%st.%s", i > 0 ? ", " : "", quote_identifier(column_name(def, def->spec.fields[i].attno)));
+		appendStringInfo(&group, "%st.%s", i > 0 ? ", " : "",
+						 quote_identifier(column_name(def, def->spec.fields[i].attno)));
 	appendStringInfo(sql, "SELECT %s%s", group.data, def->spec.nkeys > 0 ? ", " : "");
 	appendStringInfo(sql, "coalesce(pg_catalog.sum(t.%1$s), 0)::bigint, pg_catalog.jsonb_build_object(",
 					 quote_identifier(column_name(def, def->layout.rows_attno)));
@@ -98,8 +99,11 @@ make_query(IndexDef *def, Jsonb *key, TotalsQuery *query)
 	appendStringInfoString(sql, "), pg_catalog.jsonb_build_object(");
 	for (int i = 0; i < def->spec.nincludes; i++)
 		if (SUM_ATTNO(def, i) != 0)
-			appendStringInfo(sql, "%s%s, CASE WHEN pg_catalog.sum(t.%s) OPERATOR(pg_catalog.>) 0 THEN pg_catalog.sum(t.%s) END",
-							 sql->data[sql->len - 1] == '(' ? "" : ", ", quote_literal_cstr(def->spec.fields[def->spec.nkeys + i].spec->name),
+			appendStringInfo(
+							 sql,
+							 "%s%s, CASE WHEN pg_catalog.sum(t.%s) OPERATOR(pg_catalog.>) 0 THEN pg_catalog.sum(t.%s) END",
+							 sql->data[sql->len - 1] == '(' ? "" : ", ",
+							 quote_literal_cstr(def->spec.fields[def->spec.nkeys + i].spec->name),
 							 quote_identifier(column_name(def, def->layout.count_attno[i])),
 							 quote_identifier(column_name(def, SUM_ATTNO(def, i))));
 	appendStringInfo(sql, ") FROM %s t WHERE true", quoted_relation(def->relid));
@@ -127,7 +131,8 @@ add_conditions(IndexDef *def, Jsonb *key, TotalsQuery *query)
 		JsonbValue	value;
 
 		appendStringInfo(&names, "%s%s", i > 0 ? ", " : "", name);
-		if (!JB_ROOT_IS_OBJECT(key) || getKeyJsonValueFromContainer(&key->root, name, strlen(name), &value) == NULL)
+		if (!JB_ROOT_IS_OBJECT(key) ||
+			getKeyJsonValueFromContainer(&key->root, name, strlen(name), &value) == NULL)
 			continue;
 		nmembers++;
 		appendStringInfoString(&query->sql, " AND ");
@@ -138,8 +143,8 @@ add_conditions(IndexDef *def, Jsonb *key, TotalsQuery *query)
 		else
 		{
 			query->types[query->nargs++] = type;
-			generate_operator_clause(&query->sql, as_base_type(column, field->type), type, get_equality_operator(type),
-									 psprintf("$%d", query->nargs), type);
+			generate_operator_clause(&query->sql, as_base_type(column, field->type), type,
+									 get_equality_operator(type), psprintf("$%d", query->nargs), type);
 		}
 	}
 	if (!JB_ROOT_IS_OBJECT(key) || nmembers < (int) JB_ROOT_COUNT(key))

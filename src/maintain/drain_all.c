@@ -134,7 +134,9 @@ tables_of_totals(Oid fact_table)
 {
 	List	   *result = NIL;
 
-	foreach_ptr(DefinitionRow, row, OidIsValid(fact_table) ? catalog_read_definitions(fact_table, InvalidOid) : catalog_definitions())
+	foreach_ptr(DefinitionRow, row,
+				OidIsValid(fact_table) ? catalog_read_definitions(fact_table, InvalidOid) :
+				catalog_definitions())
 	{
 		if (keeps_totals(row) && row->state == STATE_ACTIVE)
 			result = lappend_oid(result, row->index_table);

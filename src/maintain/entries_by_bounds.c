@@ -344,7 +344,8 @@ leaves_in_bounds(FactDef *def, int d, Relation partition)
 		Relation	leaf;
 
 		if (index->layout.parts != NULL &&
-			(relid == index->relid || is_out_of_bounds(rel, relid, bounds) || !lock_if_exists(relid, AccessShareLock)))
+			(relid == index->relid || is_out_of_bounds(rel, relid, bounds) ||
+			 !lock_if_exists(relid, AccessShareLock)))
 			continue;
 		leaf = relation_open(relid, NoLock);
 		if (RelationGetNumberOfBlocks(leaf) > 0)
@@ -372,7 +373,9 @@ is_out_of_bounds(Relation rel, Oid partition, List *bounds)
 		return true;
 	bound = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_relpartbound, &isnull);
 	if (!isnull)
-		result = predicate_refuted_by(bounds, get_qual_from_partbound(rel, stringToNode(TextDatumGetCString(bound))), false);
+		result = predicate_refuted_by(bounds,
+									  get_qual_from_partbound(rel, stringToNode(TextDatumGetCString(bound))),
+									  false);
 	ReleaseSysCache(tuple);
 	return result;
 }

@@ -224,7 +224,8 @@ maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held)
 			relation_close(root, NoLock);
 		}
 		/* Where a foreign row is, a feed has its key. */
-		if (def->layout.queued != NULL && !enqueued && (source == NULL || !def->queue.has_feeds || def->queue.queued_here))
+		if (def->layout.queued != NULL && !enqueued &&
+			(source == NULL || !def->queue.has_feeds || def->queue.queued_here))
 		{
 			enqueue(def, leaf, old, new, moved);
 			enqueued = true;
@@ -239,14 +240,20 @@ maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held)
 			factrow_init(&old_row, def, old);
 		if (new != NULL)
 			factrow_init(&new_row, def, new);
-		changed = def->nsync > 0 && extract_versions(def, old != NULL ? &old_row : NULL, new != NULL ? &new_row : NULL, moved,
-													 &before, &after);
+		changed = def->nsync > 0 &&
+			extract_versions(def, old != NULL ? &old_row : NULL, new != NULL ? &new_row : NULL, moved, &before,
+							 &after);
 		if (!changed && def->ntotals == 0)
 			return;
-		/* entry/deltas.c says why the live version does not matter for totals. */
+
+		/*
+		 * entry/deltas.c says why the live version does not matter for
+		 * totals.
+		 */
 		changes = def->ntotals > 0 ? palloc(sizeof(DeltaChange) * def->ntotals) : NULL;
 		for (int i = 0; i < def->ntotals; i++)
-			extract_change(def->totals[i], old != NULL ? &old_row : NULL, new != NULL ? &new_row : NULL, &changes[i]);
+			extract_change(def->totals[i], old != NULL ? &old_row : NULL, new != NULL ? &new_row : NULL,
+						   &changes[i]);
 	} while (!batch_lock(def));
 	if (def->ntotals > 0)
 	{

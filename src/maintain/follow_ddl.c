@@ -214,10 +214,12 @@ present_specs(Field *fields, int n, Relation fact, bool names_changed)
 	{
 		FieldSpec  *spec = fields[i].spec;
 
-		result = lappend(result, spec->column == NULL ? field_as_written(fact, spec, names_changed ? fields[i].convert : NULL) :
+		result = lappend(result,
+						 spec->column == NULL ?
+						 field_as_written(fact, spec, names_changed ? fields[i].convert : NULL) :
 						 psprintf("@%s%s%s",
-								  quote_identifier(get_attname(RelationGetRelid(fact),
-															   fields[i].fact_attno, false)),
+								  quote_identifier(
+												   get_attname(RelationGetRelid(fact), fields[i].fact_attno, false)),
 								  spec->multi ? "[*]" : "", spec->text +spec->tail));
 	}
 	return result;

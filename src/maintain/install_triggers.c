@@ -44,7 +44,8 @@ typedef enum RowTriggers
 static void drop_trigger(Oid relid, const char *name);
 static bool has_trigger(Oid relid, const char *name, char enabled, bool with_arguments);
 static bool is_own_trigger(Oid relid, const char *name);
-static bool needs_trigger(Oid relid, const FactTrigger *trigger, int kind, bool transactional, RowTriggers row_triggers);
+static bool needs_trigger(Oid relid, const FactTrigger *trigger, int kind, bool transactional,
+						  RowTriggers row_triggers);
 static RowTriggers place_of_row_triggers(Oid fact);
 static bool is_fed_only(Oid fact);
 static bool has_partitions_of_others(Oid table);
@@ -95,16 +96,20 @@ triggers_install_on(Oid relid, Oid fact)
 
 	for (Size i = 0; i < FACT_TRIGGERS; i++)
 	{
-		bool		cloned = fact_triggers[i].cloned && (kind & (ON_PARTITION | ON_FOREIGN)) != 0 && row_triggers == ON_ALL;
+		bool		cloned = fact_triggers[i].cloned && (kind & (ON_PARTITION | ON_FOREIGN)) != 0 &&
+			row_triggers == ON_ALL;
 
 		/* These are made anew each time: Citus copies them to the shards. */
 		if ((fact_triggers[i].on & kind & ON_DISTRIBUTED) != 0)
-			place_of(relid)->triggers->install(relid, fact_triggers[i].name, fact_triggers[i].event, fact_triggers[i].level);
-		if (kind == ON_DISTRIBUTED || !needs_trigger(relid, &fact_triggers[i], kind, transactional, row_triggers) ||
+			place_of(relid)->triggers->install(relid, fact_triggers[i].name, fact_triggers[i].event,
+											   fact_triggers[i].level);
+		if (kind == ON_DISTRIBUTED ||
+			!needs_trigger(relid, &fact_triggers[i], kind, transactional, row_triggers) ||
 			has_trigger(relid, fact_triggers[i].name, TRIGGER_FIRES_ALWAYS, false))
 			continue;
 		if (!cloned && !has_trigger(relid, fact_triggers[i].name, ANY_ENABLEMENT, false))
-			run_on(relid, "CREATE OR REPLACE TRIGGER %s %s ON t FOR EACH %s EXECUTE FUNCTION " IT_INTERNAL ".maintain()",
+			run_on(relid,
+				   "CREATE OR REPLACE TRIGGER %s %s ON t FOR EACH %s EXECUTE FUNCTION " IT_INTERNAL ".maintain()",
 				   fact_triggers[i].name, fact_triggers[i].event, fact_triggers[i].level);
 		run_on(relid, "ALTER TABLE %s t ENABLE ALWAYS TRIGGER %s", has_partitions_of_others(relid) ? "ONLY" : "",
 			   fact_triggers[i].name);
@@ -205,7 +210,8 @@ triggers_install_guard(Oid index_table)
 	}
 	foreach_oid(relid, list_with_partitions(index_table))
 	{
-		run_on_table(relid, "CREATE OR REPLACE TRIGGER " GUARD " BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON t"
+		run_on_table(relid,
+					 "CREATE OR REPLACE TRIGGER " GUARD " BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON t"
 					 " FOR EACH STATEMENT EXECUTE FUNCTION " IT_INTERNAL ".guard()");
 
 		/*
@@ -244,7 +250,8 @@ triggers_intact_on(List *tables, Oid fact)
 
 			if (needs_trigger(relid, &fact_triggers[i], kind, transactional, row_triggers) &&
 				!has_trigger(relid, fact_triggers[i].name,
-							 kind == ON_DISTRIBUTED ? TRIGGER_FIRES_ON_ORIGIN : TRIGGER_FIRES_ALWAYS, kind == ON_DISTRIBUTED))
+							 kind == ON_DISTRIBUTED ? TRIGGER_FIRES_ON_ORIGIN : TRIGGER_FIRES_ALWAYS,
+							 kind == ON_DISTRIBUTED))
 				return false;
 		}
 	}

@@ -214,7 +214,11 @@ create_bare_index_table(Oid creator, Oid schema, const char *name, const char *c
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("table %s was dropped or renamed while it was being created", quoted),
 				 errhint("Check the event triggers of the database.")));
-	/* By SQL this takes a superuser, unless the creator has the role of the owner. */
+
+	/*
+	 * By SQL this takes a superuser, unless the creator has the role of the
+	 * owner.
+	 */
 	if (owner != creator)
 	{
 		ATExecChangeOwner(relid, owner, true, AccessExclusiveLock);
@@ -268,7 +272,8 @@ make_partitions(Oid creator, Oid parent, Partitioning *p)
 		copy_dropped_column_layout(spec->relid, rel);
 		relation_close(rel, NoLock);	/* ATTACH PARTITION checks that it is
 										 * not open */
-		run_on(parent, "ALTER TABLE %s ATTACH PARTITION %s %s", quoted_relation(parent), held_name(spec->relid), spec->bound);
+		run_on(parent, "ALTER TABLE %s ATTACH PARTITION %s %s", quoted_relation(parent), held_name(spec->relid),
+			   spec->bound);
 		rel = relation_open(parent, NoLock);
 	}
 	end_uncounted(uncounted);

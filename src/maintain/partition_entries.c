@@ -71,7 +71,10 @@ update_entries_of_partition(Oid root, Oid partition, bool attached, List **whole
 	FactDef    *def = open_definition(root_rel);
 	List	   *left_alone = NIL;
 
-	/* A new partition, to which an event trigger has written rows, may have had no trigger for the end of that. */
+	/*
+	 * A new partition, to which an event trigger has written rows, may have
+	 * had no trigger for the end of that.
+	 */
 	batch_end_statement(root);
 	refuse_put_off_of_fact(root);
 	in_step_lost(root);
@@ -366,8 +369,9 @@ truncate_index_table(Oid relid)
 	 */
 	uncounted = begin_uncounted();
 	WHILE_SET(truncated_by_us, index_table_of(relid),
-			  run_sql(table_owner(relid), "TRUNCATE TABLE %s%s", get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ||
-					  place_has_parts(relid) ? "" : "ONLY ",
+			  run_sql(table_owner(relid), "TRUNCATE TABLE %s%s",
+					  get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE || place_has_parts(relid) ? "" :
+					  "ONLY ",
 					  held_name(relid)));
 	end_uncounted(uncounted);
 	foreach_oid(table, list_with_partitions(relid))

@@ -87,7 +87,8 @@ subplan_clauses(PlannerInfo *root, SubPlan *subplan, Node *compared)
 
 	/* A query that aggregates may return a row where it finds none. */
 	if (query == NULL || query->commandType != CMD_SELECT || query->hasAggs || query->groupClause != NIL ||
-		query->groupingSets != NIL || query->havingQual != NULL || query->setOperations != NULL || query->hasWindowFuncs)
+		query->groupingSets != NIL || query->havingQual != NULL || query->setOperations != NULL ||
+		query->hasWindowFuncs)
 		return NIL;
 	quals = quals_of_join((Node *) query->jointree, &joined);
 	foreach_ptr(Node, qual, quals)
@@ -106,7 +107,8 @@ subplan_clauses(PlannerInfo *root, SubPlan *subplan, Node *compared)
 		{
 			ScalarArrayOpExpr *op = (ScalarArrayOpExpr *) compared;
 
-			clause = (Node *) make_opclause(op->opno, BOOLOID, false, linitial(op->args), (Expr *) value, InvalidOid, op->inputcollid);
+			clause = (Node *) make_opclause(op->opno, BOOLOID, false, linitial(op->args), (Expr *) value,
+											InvalidOid, op->inputcollid);
 			result = lappend(result, clause);
 		}
 		else if (value != NULL && subplan->subLinkType == ARRAY_SUBLINK)
@@ -119,7 +121,8 @@ subplan_clauses(PlannerInfo *root, SubPlan *subplan, Node *compared)
 			{
 				Param	   *param = lfirst(cell);
 
-				if (IsA(param, Param) && param->paramkind == PARAM_EXEC && param->paramid == linitial_int(subplan->paramIds))
+				if (IsA(param, Param) && param->paramkind == PARAM_EXEC &&
+					param->paramid == linitial_int(subplan->paramIds))
 					lfirst(cell) = value;
 			}
 			result = lappend(result, op);
@@ -139,12 +142,15 @@ equal_to_joined(PlannerInfo *root, SubPlan *subplan, List *quals, Relids joined,
 	PlannerInfo *subroot = list_nth(root->glob->subroots, subplan->plan_id - 1);
 	OpExpr	   *op = (OpExpr *) qual;
 
-	if (!IsA(qual, OpExpr) || list_length(op->args) != 2 || !op_mergejoinable(op->opno, exprType(linitial(op->args))))
+	if (!IsA(qual, OpExpr) || list_length(op->args) != 2 ||
+		!op_mergejoinable(op->opno, exprType(linitial(op->args))))
 		return NULL;
 	for (int i = 0; i < 2; i++)
 	{
 		Node	   *element = outside(subroot->parse, subplan, list_nth(op->args, i));
-		SubLink    *values = element == NULL ? NULL : joined_values(root, subroot, quals, joined, list_nth(op->args, 1 - i));
+		SubLink    *values = element == NULL ?
+			NULL :
+			joined_values(root, subroot, quals, joined, list_nth(op->args, 1 - i));
 		ScalarArrayOpExpr *any;
 
 		if (values == NULL)
@@ -179,7 +185,9 @@ equal_to_member(Node *value, OpExpr *op)
 	if (get_opcode(op->opno) != F_ARRAYOVERLAP)
 	{
 		foreach_ptr(Expr, member, constant_values(array, INT_MAX))
-			result = lappend(result, make_opclause(cache->eq_opr, BOOLOID, false, (Expr *) value, member, InvalidOid, op->inputcollid));
+			result = lappend(result,
+							 make_opclause(cache->eq_opr, BOOLOID, false, (Expr *) value, member, InvalidOid,
+										   op->inputcollid));
 		return result;
 	}
 	any->opno = cache->eq_opr;
@@ -380,18 +388,19 @@ column_of_function(RangeTblEntry *rte, AttrNumber attno)
 	element = array_of(linitial(call->args));
 	if (call->funcid == F_JSONB_TO_RECORDSET)
 	{
-		element = (Node *) makeFuncExpr(F_JSONB_ARRAY_ELEMENTS, JSONBOID, list_make1(element), InvalidOid, InvalidOid,
-										COERCE_EXPLICIT_CALL);
+		element = (Node *) makeFuncExpr(F_JSONB_ARRAY_ELEMENTS, JSONBOID, list_make1(element), InvalidOid,
+										InvalidOid, COERCE_EXPLICIT_CALL);
 		((FuncExpr *) element)->funcretset = true;
 	}
 	member = (Node *) makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1,
-								CStringGetTextDatum(strVal(list_nth(function->funccolnames, attno - 1))), false, false);
+								CStringGetTextDatum(strVal(list_nth(function->funccolnames, attno - 1))), false,
+								false);
 	type = list_nth_oid(function->funccoltypes, attno - 1);
 	if (type == JSONBOID)
-		return (Node *) makeFuncExpr(F_JSONB_OBJECT_FIELD, JSONBOID, list_make2(element, member), InvalidOid, InvalidOid,
-									 COERCE_EXPLICIT_CALL);
-	member = (Node *) makeFuncExpr(F_JSONB_OBJECT_FIELD_TEXT, TEXTOID, list_make2(element, member), DEFAULT_COLLATION_OID,
-								   InvalidOid, COERCE_EXPLICIT_CALL);
+		return (Node *) makeFuncExpr(F_JSONB_OBJECT_FIELD, JSONBOID, list_make2(element, member), InvalidOid,
+									 InvalidOid, COERCE_EXPLICIT_CALL);
+	member = (Node *) makeFuncExpr(F_JSONB_OBJECT_FIELD_TEXT, TEXTOID, list_make2(element, member),
+								   DEFAULT_COLLATION_OID, InvalidOid, COERCE_EXPLICIT_CALL);
 	if (type != TEXTOID)
 	{
 		CoerceViaIO *cast = makeNode(CoerceViaIO);
@@ -415,7 +424,8 @@ choices_of(Node *node)
 	if (IsA(node, CoalesceExpr))
 		return ((CoalesceExpr *) node)->args;
 	if (IsA(node, NullIfExpr))
-		return list_make2(linitial(((NullIfExpr *) node)->args), makeNullConst(exprType(node), -1, exprCollation(node)));
+		return list_make2(linitial(((NullIfExpr *) node)->args),
+						  makeNullConst(exprType(node), -1, exprCollation(node)));
 	if (!IsA(node, CaseExpr))
 		return NIL;
 	foreach_node(CaseWhen, when, ((CaseExpr *) node)->args)
@@ -477,8 +487,10 @@ whole_array_of(Node *arg)
 	if (IsA(type, CaseTestExpr))
 		type = (Node *) expr->arg;
 	name = lsecond(((OpExpr *) when->expr)->args);
-	return function_of(type, &args) == F_JSONB_TYPEOF && equal(linitial(args), array) && IsA(name, Const) && !name->constisnull &&
-		strcmp(TextDatumGetCString(name->constvalue), "array") == 0 ? array : arg;
+	return function_of(type, &args) == F_JSONB_TYPEOF && equal(linitial(args), array) && IsA(name, Const) &&
+		!name->constisnull && strcmp(TextDatumGetCString(name->constvalue), "array") == 0 ?
+		array :
+		arg;
 }
 
 /* has_no_elements: returns whether an expression is NULL, or an array without elements */
@@ -487,11 +499,12 @@ has_no_elements(Node *node)
 {
 	Const	   *constant = (Const *) node;
 
-	return IsA(node, Const) && (constant->constisnull ||
-								(OidIsValid(get_base_element_type(constant->consttype)) &&
-								 ARR_NDIM(DatumGetArrayTypeP(constant->constvalue)) == 0) ||
-								(constant->consttype == JSONBOID && JB_ROOT_IS_ARRAY(DatumGetJsonbP(constant->constvalue)) &&
-								 JB_ROOT_COUNT(DatumGetJsonbP(constant->constvalue)) == 0));
+	return IsA(node, Const) &&
+		(constant->constisnull ||
+		 (OidIsValid(get_base_element_type(constant->consttype)) &&
+		  ARR_NDIM(DatumGetArrayTypeP(constant->constvalue)) == 0) ||
+		 (constant->consttype == JSONBOID && JB_ROOT_IS_ARRAY(DatumGetJsonbP(constant->constvalue)) &&
+		  JB_ROOT_COUNT(DatumGetJsonbP(constant->constvalue)) == 0));
 }
 
 /*
@@ -535,13 +548,15 @@ any_element(Node *node, void *context)
 	as_text = function == F_JSONB_ARRAY_ELEMENT_TEXT || function == F_JSONB_EXTRACT_PATH_TEXT;
 	if (function == F_JSONB_ARRAY_ELEMENT || function == F_JSONB_ARRAY_ELEMENT_TEXT)
 		array = linitial(args);
-	else if ((function == F_JSONB_EXTRACT_PATH || function == F_JSONB_EXTRACT_PATH_TEXT) && IsA(lsecond(args), Const))
+	else if ((function == F_JSONB_EXTRACT_PATH || function == F_JSONB_EXTRACT_PATH_TEXT) &&
+			 IsA(lsecond(args), Const))
 	{
 		array = without_last_name(linitial(args), lsecond(args));
 		any->may_be_member = any->may_be_member || array != NULL;
 	}
 	else if (IsA(node, SubscriptingRef) && ((SubscriptingRef *) node)->refcontainertype == JSONBOID &&
-			 ((SubscriptingRef *) node)->refassgnexpr == NULL && ((SubscriptingRef *) node)->reflowerindexpr == NIL &&
+			 ((SubscriptingRef *) node)->refassgnexpr == NULL &&
+			 ((SubscriptingRef *) node)->reflowerindexpr == NIL &&
 			 exprType(llast(((SubscriptingRef *) node)->refupperindexpr)) == INT4OID)
 	{
 		SubscriptingRef *ref = copyObject((SubscriptingRef *) node);
@@ -553,9 +568,9 @@ any_element(Node *node, void *context)
 	if (array == NULL)
 		return expression_tree_mutator(node, any_element, context);
 	any->n++;
-	return (Node *) makeFuncExpr(as_text ? F_JSONB_ARRAY_ELEMENTS_TEXT : F_JSONB_ARRAY_ELEMENTS, as_text ? TEXTOID : JSONBOID,
-								 list_make1(array), as_text ? DEFAULT_COLLATION_OID : InvalidOid, InvalidOid,
-								 COERCE_EXPLICIT_CALL);
+	return (Node *) makeFuncExpr(as_text ? F_JSONB_ARRAY_ELEMENTS_TEXT : F_JSONB_ARRAY_ELEMENTS,
+								 as_text ? TEXTOID : JSONBOID, list_make1(array),
+								 as_text ? DEFAULT_COLLATION_OID : InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
 }
 
 /* without_last_name: returns what a path leads to before its last name, if that may be the number of an element; else NULL */
@@ -568,13 +583,15 @@ without_last_name(Node *doc, Const *names)
 
 	if (names->constisnull || array_contains_nulls(DatumGetArrayTypeP(names->constvalue)))
 		return NULL;
-	deconstruct_array(DatumGetArrayTypeP(names->constvalue), TEXTOID, -1, false, TYPALIGN_INT, &elements, &nulls, &n);
+	deconstruct_array(DatumGetArrayTypeP(names->constvalue), TEXTOID, -1, false, TYPALIGN_INT, &elements, &nulls,
+					  &n);
 	if (n == 0 || !is_subscript(TextDatumGetCString(elements[n - 1])))
 		return NULL;
 	if (n == 1)
 		return doc;
 	names = makeConst(TEXTARRAYOID, -1, InvalidOid, -1,
-					  PointerGetDatum(construct_array(elements, n - 1, TEXTOID, -1, false, TYPALIGN_INT)), false, false);
+					  PointerGetDatum(construct_array(elements, n - 1, TEXTOID, -1, false, TYPALIGN_INT)), false,
+					  false);
 	return (Node *) makeFuncExpr(F_JSONB_EXTRACT_PATH, JSONBOID, list_make2(doc, names), InvalidOid, InvalidOid,
 								 COERCE_EXPLICIT_CALL);
 }

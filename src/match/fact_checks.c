@@ -200,7 +200,8 @@ add_column(struct FactChecks *checks, Relation rel, AttrNumber attno, Transactio
 	Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), attno - 1);
 
 	checks->not_null = add_checked(checks->not_null,
-								   (Node *) makeVar(VARNO, attno, att->atttypid, att->atttypmod, att->attcollation, 0),
+								   (Node *) makeVar(VARNO, attno, att->atttypid, att->atttypmod,
+													att->attcollation, 0),
 								   xmin);
 }
 
@@ -217,7 +218,8 @@ read_condition(struct FactChecks *checks, Node *node, TransactionId xmin)
 		foreach_ptr(Node, arg, ((BoolExpr *) node)->args)
 			read_condition(checks, arg, xmin);
 	}
-	else if (IsA(node, NullTest) && ((NullTest *) node)->nulltesttype == IS_NOT_NULL && !((NullTest *) node)->argisrow)
+	else if (IsA(node, NullTest) && ((NullTest *) node)->nulltesttype == IS_NOT_NULL &&
+			 !((NullTest *) node)->argisrow)
 		checks->not_null = add_checked(checks->not_null, without_casts((Node *) ((NullTest *) node)->arg), xmin);
 	else if (IsA(node, OpExpr) && ((OpExpr *) node)->opno == TextEqualOperator)
 	{

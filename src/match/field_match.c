@@ -132,7 +132,8 @@ column_of_expression(IndexDef *def, Node *expr, Index varno)
 		if (is_column(expr, def->fact->layout.pk_attno[i], varno))
 			return def->layout.pk_attno[i];
 	}
-	return def->layout.doc_attno != 0 && is_column(expr, def->spec.fact_document, varno) ? def->layout.doc_attno : 0;
+	return def->layout.doc_attno != 0 && is_column(expr, def->spec.fact_document, varno) ? def->layout.doc_attno :
+		0;
 }
 
 /* values_read_otherwise: returns which values a column has otherwise than a query, if documents have them: ZONELESS_BIT or 0 */
@@ -189,7 +190,8 @@ has_value(IndexDef *def, Field *field, Node *expr, Index varno, bool exactly)
 	{
 		List	   *args;
 
-		return function_of(bare_value(expr), &args) == F_UNNEST_ANYARRAY && is_array_of_field(field, linitial(args), varno);
+		return function_of(bare_value(expr), &args) == F_UNNEST_ANYARRAY &&
+			is_array_of_field(field, linitial(args), varno);
 	}
 	/* Most expressions of most queries are told by this. */
 	switch (nodeTag(expr))
@@ -225,7 +227,8 @@ has_value(IndexDef *def, Field *field, Node *expr, Index varno, bool exactly)
 bool
 is_value_after(IndexDef *def, Field *field, int nsteps, Node *expr, Index varno)
 {
-	return field->fact_attno == 0 && expression_is_path(def->spec.fact_document, field->spec->steps, nsteps, expr, varno, false);
+	return field->fact_attno == 0 &&
+		expression_is_path(def->spec.fact_document, field->spec->steps, nsteps, expr, varno, false);
 }
 
 /* is_text_of_field: returns whether an expression is the text at a field's path */
@@ -381,8 +384,8 @@ cast_of(IndexDef *def, Field *field)
 		{
 			assign_expr_collations(pstate, chain);
 			chain = bare_value(eval_const_expressions(NULL, chain));
-			cast->fixed = !contain_mutable_functions(chain) || field->type == DATEOID || field->type == TIMESTAMPOID ||
-				field->type == TIMESTAMPTZOID;
+			cast->fixed = !contain_mutable_functions(chain) || field->type == DATEOID ||
+				field->type == TIMESTAMPOID || field->type == TIMESTAMPTZOID;
 			old = MemoryContextSwitchTo(def->fact->run.cxt);
 			cast->chain = copyObject(chain);
 			MemoryContextSwitchTo(old);

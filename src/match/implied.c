@@ -116,7 +116,8 @@ implied_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Index varno, 
 				result = subplan_clauses(root, (SubPlan *) clause, ((SubPlan *) clause)->testexpr);
 			return implied_by_elements(root, def, result, varno, unknown);
 		case T_AlternativeSubPlan:
-			return implied_conditions(root, def, linitial(((AlternativeSubPlan *) clause)->subplans), varno, unknown);
+			return implied_conditions(root, def, linitial(((AlternativeSubPlan *) clause)->subplans), varno,
+									  unknown);
 		case T_OpExpr:
 		case T_FuncExpr:
 		case T_CaseExpr:
@@ -129,7 +130,8 @@ implied_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Index varno, 
 			if (IsA(clause, ScalarArrayOpExpr) && (result = contains_one((ScalarArrayOpExpr *) clause)) != NIL)
 				return implied_by_or(root, def, result, varno, unknown);
 			if (array_subplan(clause) != NULL)
-				return implied_by_elements(root, def, subplan_clauses(root, array_subplan(clause), clause), varno, unknown);
+				return implied_by_elements(root, def, subplan_clauses(root, array_subplan(clause), clause), varno,
+										   unknown);
 			result = json_path_conditions(def, clause, false, varno);
 			if (result == NIL)
 				result = compared_conditions(root, def, clause, varno, unknown);
@@ -203,7 +205,9 @@ implied_by_numbered_element(PlannerInfo *root, IndexDef *def, Node *clause, Inde
 		return NIL;
 	of_some = with_any_element(clause, &def->spec.fields[def->spec.multi_field], varno, &may_be_member);
 	if (of_some == NULL ||
-		(may_be_member && def->spec.fields[def->spec.multi_field].spec->nsteps > def->spec.fields[def->spec.multi_field].plain_steps + 1))
+		(may_be_member &&
+		 def->spec.fields[def->spec.multi_field].spec->nsteps >
+			 def->spec.fields[def->spec.multi_field].plain_steps + 1))
 		return NIL;
 	result = implied_by_elements(root, def, list_make1(of_some), varno, unknown);
 	foreach_ptr(Condition, condition, result)
@@ -254,7 +258,9 @@ contains_one(ScalarArrayOpExpr *clause)
 	if (IsA(array, ArrayExpr) && !array->multidims && list_length(array->elements) <= MAX_CONTAINED)
 		documents = array->elements;
 	foreach_ptr(Expr, document, documents)
-		result = lappend(result, make_opclause(clause->opno, BOOLOID, false, linitial(clause->args), document, InvalidOid, InvalidOid));
+		result = lappend(result,
+						 make_opclause(clause->opno, BOOLOID, false, linitial(clause->args), document, InvalidOid,
+									   InvalidOid));
 	return result;
 }
 
@@ -317,7 +323,8 @@ implied_by_choice(PlannerInfo *root, IndexDef *def, Node *clause, Index varno, b
 		}
 		if (only == NULL)
 			continue;
-		result = implied_conditions(root, def, replace_node(clause, list_make2(choice, only)), varno, &any_unknown);
+		result = implied_conditions(root, def, replace_node(clause, list_make2(choice, only)), varno,
+									&any_unknown);
 		if (result == NIL && !any_unknown)
 			return NIL;
 		foreach_ptr(Node, one, choices)

@@ -65,7 +65,8 @@ quals_of_join(Node *node, Relids *joined)
 	{
 		JoinExpr   *join = (JoinExpr *) node;
 
-		if (join->jointype == JOIN_INNER || join->jointype == JOIN_SEMI || join->jointype == JOIN_LEFT || join->jointype == JOIN_ANTI)
+		if (join->jointype == JOIN_INNER || join->jointype == JOIN_SEMI || join->jointype == JOIN_LEFT ||
+			join->jointype == JOIN_ANTI)
 			result = quals_of_join(join->larg, joined);
 		if (join->jointype == JOIN_INNER || join->jointype == JOIN_SEMI)
 			result = list_concat(list_concat(result, quals_of_join(join->rarg, joined)), (List *) join->quals);
@@ -92,7 +93,8 @@ joined_values(PlannerInfo *root, PlannerInfo *subroot, List *quals, Relids joine
 		Query	   *query = simple_query(inner);
 		Relids		from = NULL;
 
-		if (subplan->subLinkType != EXPR_SUBLINK || linitial_int(subplan->setParam) != param->paramid || query == NULL)
+		if (subplan->subLinkType != EXPR_SUBLINK || linitial_int(subplan->setParam) != param->paramid ||
+			query == NULL)
 			continue;
 		quals = quals_of_join((Node *) query->jointree, &from);
 		return array_of_values(inner, quals, from, (Node *) linitial_node(TargetEntry, query->targetList)->expr);
@@ -106,9 +108,12 @@ simple_query(PlannerInfo *subroot)
 {
 	Query	   *query = subroot == NULL ? NULL : subroot->parse;
 
-	return query == NULL || query->commandType != CMD_SELECT || query->hasAggs || query->hasWindowFuncs || query->hasTargetSRFs ||
-		query->groupClause != NIL || query->groupingSets != NIL || query->havingQual != NULL || query->setOperations != NULL ||
-		query->rowMarks != NIL || query->targetList == NIL || subroot->append_rel_list != NIL ? NULL : query;
+	return query == NULL || query->commandType != CMD_SELECT || query->hasAggs || query->hasWindowFuncs ||
+		query->hasTargetSRFs || query->groupClause != NIL || query->groupingSets != NIL ||
+		query->havingQual != NULL || query->setOperations != NULL || query->rowMarks != NIL ||
+		query->targetList == NIL || subroot->append_rel_list != NIL ?
+		NULL :
+		query;
 }
 
 /* array_of_values: returns ARRAY(SELECT expr FROM relation WHERE …), with all conditions on the only relation in expr; or NULL */
@@ -124,13 +129,13 @@ array_of_values(PlannerInfo *subroot, List *quals, Relids joined, Node *expr)
 	RangeTblRef *ref;
 	int			relid;
 
-	if (!bms_get_singleton_member(varnos, &relid) || !bms_is_member(relid, joined) || may_raise_error(expr, NULL) ||
-		!OidIsValid(get_array_type(exprType(expr))))
+	if (!bms_get_singleton_member(varnos, &relid) || !bms_is_member(relid, joined) ||
+		may_raise_error(expr, NULL) || !OidIsValid(get_array_type(exprType(expr))))
 		return NULL;
 	rte = rt_fetch(relid, subroot->parse->rtable);
 	rel = subroot->simple_rel_array[relid];
-	if (rte->rtekind != RTE_RELATION || rte->relkind == RELKIND_FOREIGN_TABLE || rte->securityQuals != NIL || rte->tablesample != NULL ||
-		rel == NULL || rel->rows > MAX_JOINED_VALUES)
+	if (rte->rtekind != RTE_RELATION || rte->relkind == RELKIND_FOREIGN_TABLE || rte->securityQuals != NIL ||
+		rte->tablesample != NULL || rel == NULL || rel->rows > MAX_JOINED_VALUES)
 		return NULL;
 	foreach_ptr(Node, qual, quals)
 	{
@@ -228,7 +233,8 @@ is_safe_operator(Oid operator)
 	if (IsPolymorphicType(left) || IsPolymorphicType(right) || left == RECORDOID)
 		return false;
 	family = lookup_type_cache(left, TYPECACHE_BTREE_OPFAMILY)->btree_opf;
-	return OidIsValid(family) && (op_in_opfamily(operator, family) || op_in_opfamily(get_negator(operator), family));
+	return OidIsValid(family) &&
+		(op_in_opfamily(operator, family) || op_in_opfamily(get_negator(operator), family));
 }
 
 static bool

@@ -70,7 +70,8 @@ static bool yields_nothing(JsonBehavior *behavior);
 static bool is_simple_after_wildcards(Field *field);
 static int	follow(Sought *sought, JsonPathItem *item, int current, bool filters);
 static void seek_predicate(Sought *sought, JsonPathItem *item, int current);
-static void seek_comparison(Sought *sought, JsonPathItem *path, JsonPathItem *value, StrategyNumber strategy, int current);
+static void seek_comparison(Sought *sought, JsonPathItem *path, JsonPathItem *value, StrategyNumber strategy,
+							int current);
 static void seek_any(Sought *sought, JsonPathItem *item, int current);
 static void seek_absence(Sought *sought, JsonPathItem *path, int current);
 static bool leads_to_field(Sought *sought, JsonPathItem *path, int current);
@@ -118,22 +119,33 @@ as_jsonb_function(JsonExpr *json, Node *clause)
 	Node	   *result;
 	CoerceViaIO *cast;
 
-	if (json->passing_values != NIL || exprType(json->formatted_expr) != JSONBOID || json->returning->typmod != -1 ||
-		!yields_nothing(json->on_error) || (!exists && !yields_nothing(json->on_empty)))
+	if (json->passing_values != NIL || exprType(json->formatted_expr) != JSONBOID ||
+		json->returning->typmod != -1 || !yields_nothing(json->on_error) ||
+		(!exists && !yields_nothing(json->on_empty)))
 		return (Node *) json;
-	result = (Node *) makeFuncExpr(exists ? F_JSONB_PATH_EXISTS : F_JSONB_PATH_QUERY_FIRST, exists ? BOOLOID : JSONBOID,
+	result = (Node *) makeFuncExpr(exists ? F_JSONB_PATH_EXISTS : F_JSONB_PATH_QUERY_FIRST,
+								   exists ? BOOLOID : JSONBOID,
 								   list_make4(json->formatted_expr, json->path_spec,
-											  makeConst(JSONBOID, -1, InvalidOid, -1, DirectFunctionCall1(jsonb_in, CStringGetDatum("{}")), false, false),
+											  makeConst(JSONBOID, -1, InvalidOid, -1,
+														DirectFunctionCall1(jsonb_in, CStringGetDatum("{}")),
+														false, false),
 											  makeBoolConst(true, false)),
 								   InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
 	if (exists)
 		return type == BOOLOID ? result : (Node *) json;
 	if (json->op == JSON_QUERY_OP)
-		return type == JSONBOID && !json->omit_quotes && (json->wrapper == JSW_UNSPEC || json->wrapper == JSW_NONE) ? result : (Node *) json;
-	if (json->op != JSON_VALUE_OP || json->use_json_coercion || !(type == TEXTOID ? is_equal_to_other_text(clause) : is_read_from_text(type)))
+		return type == JSONBOID && !json->omit_quotes &&
+			(json->wrapper == JSW_UNSPEC || json->wrapper == JSW_NONE) ?
+			result :
+			(Node *) json;
+	if (json->op != JSON_VALUE_OP || json->use_json_coercion ||
+		!(type == TEXTOID ? is_equal_to_other_text(clause) : is_read_from_text(type)))
 		return (Node *) json;
 	result = (Node *) makeFuncExpr(F_JSONB_EXTRACT_PATH_TEXT, TEXTOID,
-								   list_make2(result, makeConst(TEXTARRAYOID, -1, InvalidOid, -1, PointerGetDatum(construct_empty_array(TEXTOID)), false, false)),
+								   list_make2(result,
+											  makeConst(TEXTARRAYOID, -1, InvalidOid, -1,
+														PointerGetDatum(construct_empty_array(TEXTOID)), false,
+														false)),
 								   DEFAULT_COLLATION_OID, DEFAULT_COLLATION_OID, COERCE_EXPLICIT_CALL);
 	if (type == TEXTOID)
 		return result;
@@ -440,7 +452,8 @@ seek_comparison(Sought *sought, JsonPathItem *path, JsonPathItem *value, Strateg
 		return;
 	if (get_scalar(sought, value, &scalar))
 		condition = json_comparison(sought->def, sought->position, strategy, &scalar);
-	else if (value->type == jpiVariable && !jspHasNext(value) && sought->variables != NULL && !IsA(sought->variables, Const))
+	else if (value->type == jpiVariable && !jspHasNext(value) && sought->variables != NULL &&
+			 !IsA(sought->variables, Const))
 		condition = variable_comparison(sought, strategy, value);
 	/* null may be an element of an array at the end of the path. */
 	if (condition != NULL && condition->taking == TAKE_NULL)
@@ -455,12 +468,14 @@ variable_comparison(Sought *sought, StrategyNumber strategy, JsonPathItem *varia
 {
 	int			len;
 	char	   *name = jspGetString(variable, &len);
-	Node	   *key = (Node *) makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1, PointerGetDatum(cstring_to_text_with_len(name, len)),
-										 false, false);
+	Node	   *key = (Node *) makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1,
+										 PointerGetDatum(cstring_to_text_with_len(name, len)), false, false);
 
 	return json_value_comparison(sought->def, sought->position, strategy,
-								 (Node *) makeFuncExpr(F_JSONB_OBJECT_FIELD, JSONBOID, list_make2(sought->variables, key),
-													   InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL), sought->varno);
+								 (Node *) makeFuncExpr(F_JSONB_OBJECT_FIELD, JSONBOID,
+													   list_make2(sought->variables, key), InvalidOid, InvalidOid,
+													   COERCE_EXPLICIT_CALL),
+								 sought->varno);
 }
 
 /*
@@ -487,16 +502,23 @@ seek_prefix(Sought *sought, JsonPathItem *path, JsonPathItem *prefix, int curren
 		names[nnames++] = PointerGetDatum(cstring_to_text_with_len(sought->steps[i].name, sought->steps[i].len));
 	}
 	text = (Node *) makeFuncExpr(F_JSONB_EXTRACT_PATH_TEXT, TEXTOID,
-								 list_make2(sought->document, makeConst(TEXTARRAYOID, -1, InvalidOid, -1,
-																		PointerGetDatum(construct_array(names, nnames, TEXTOID, -1, false, TYPALIGN_INT)),
-																		false, false)),
+								 list_make2(sought->document,
+											makeConst(TEXTARRAYOID, -1, InvalidOid, -1,
+													  PointerGetDatum(construct_array(names, nnames, TEXTOID, -1,
+																					  false, TYPALIGN_INT)),
+													  false, false)),
 								 DEFAULT_COLLATION_OID, InvalidOid, COERCE_EXPLICIT_CALL);
+
 	value = (Node *) makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1,
-							   PointerGetDatum(cstring_to_text_with_len(scalar.val.string.val, scalar.val.string.len)), false, false);
-	foreach_ptr(Condition, condition, compared_conditions(NULL, sought->def,
-														  (Node *) makeFuncExpr(F_STARTS_WITH, BOOLOID, list_make2(text, value), InvalidOid,
-																				DEFAULT_COLLATION_OID, COERCE_EXPLICIT_CALL),
-														  sought->varno, &unknown))
+							   PointerGetDatum(
+											   cstring_to_text_with_len(scalar.val.string.val, scalar.val.string.len)),
+							   false, false);
+	foreach_ptr(Condition, condition,
+				compared_conditions(NULL, sought->def,
+									(Node *) makeFuncExpr(F_STARTS_WITH, BOOLOID, list_make2(text, value),
+														  InvalidOid, DEFAULT_COLLATION_OID,
+														  COERCE_EXPLICIT_CALL),
+									sought->varno, &unknown))
 	{
 		if (condition->position == sought->position)
 			sought->found = lappend(sought->found, condition);

@@ -60,8 +60,9 @@ typedef struct Condition
 	bool		implied;		/* the condition is spelled otherwise */
 	uint32		unless;			/* VALUE_BITS: entries tell which rows satisfy
 								 * it, unless rows have such values */
-	int			together;		/* number of comparisons that are exact together
-								 * although each is lossy; 0 if there are none */
+	int			together;		/* number of comparisons that are exact
+								 * together although each is lossy; 0 if there
+								 * are none */
 	int			nth;			/* which of these, from 0 */
 	RestrictInfo *rinfo;		/* NULL: the clause was not one yet */
 } Condition;
@@ -97,7 +98,8 @@ extern List *compared_conditions(PlannerInfo *root, IndexDef *def, Node *clause,
 extern bool is_searchable(IndexDef *def, Oid operator, Oid collation, Node *expr, Index varno);
 extern Expr *json_constant(JsonbValue *scalar);
 extern Condition *json_comparison(IndexDef *def, int position, StrategyNumber strategy, JsonbValue *scalar);
-extern Condition *json_value_comparison(IndexDef *def, int position, StrategyNumber strategy, Node *json, Index varno);
+extern Condition *json_value_comparison(IndexDef *def, int position, StrategyNumber strategy, Node *json,
+										Index varno);
 extern List *operands(Node *clause);
 extern List *bounds_of_pattern(Node *clause, Oid function, Oid collation);
 extern Condition *boolean_condition(IndexDef *def, Node *expr, bool value, Index varno);

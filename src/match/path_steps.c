@@ -203,16 +203,20 @@ with_plain_paths(Node *node, void *context)
 	if (!IsA(node, OpExpr) && !IsA(node, FuncExpr) && !IsA(node, SubscriptingRef))
 		return expression_tree_mutator(node, with_plain_paths, context);
 	type = exprType(node);
-	column = (type != TEXTOID && type != JSONBOID) || depends_on_json_path(node, NULL) ? NULL : follow_path(node, note_name, &names);
+	column = (type != TEXTOID && type != JSONBOID) || depends_on_json_path(node, NULL) ?
+		NULL :
+		follow_path(node, note_name, &names);
 	if (column == NULL || names == NIL || column->vartype != JSONBOID)
 		return expression_tree_mutator(node, with_plain_paths, context);
 	values = palloc(list_length(names) * sizeof(Datum));
 	foreach_ptr(text, name, names)
 		values[n++] = PointerGetDatum(name);
 	return (Node *) makeFuncExpr(type == TEXTOID ? F_JSONB_EXTRACT_PATH_TEXT : F_JSONB_EXTRACT_PATH, type,
-								 list_make2(copyObject(column), makeConst(TEXTARRAYOID, -1, InvalidOid, -1,
-																		  PointerGetDatum(construct_array(values, n, TEXTOID, -1, false, TYPALIGN_INT)),
-																		  false, false)),
+								 list_make2(copyObject(column),
+											makeConst(TEXTARRAYOID, -1, InvalidOid, -1,
+													  PointerGetDatum(construct_array(values, n, TEXTOID, -1,
+																					  false, TYPALIGN_INT)),
+													  false, false)),
 								 InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
 }
 

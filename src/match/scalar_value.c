@@ -124,7 +124,8 @@ take_float(Field *field, int bits, StrategyNumber strategy, double value, Datum 
 	/* NaN is greater than all other values. */
 	if (isnan(value))
 		return beyond(field, strategy, true, result);
-	integer = strategy == BTGreaterStrategyNumber || strategy == BTLessEqualStrategyNumber ? floor(value) : ceil(value);
+	integer = strategy == BTGreaterStrategyNumber || strategy == BTLessEqualStrategyNumber ? floor(value) :
+		ceil(value);
 	if (strategy == BTEqualStrategyNumber && integer != value)
 		return TAKEN_NONE;
 	if (integer >= ldexp(1, 63) || integer < -ldexp(1, 63))
@@ -160,11 +161,14 @@ take_numeric(Field *field, StrategyNumber strategy, Numeric value, Datum *result
 	if (numeric_is_nan(value))
 		return beyond(field, strategy, true, result);
 	if (numeric_is_inf(value))
-		return beyond(field, strategy, DatumGetBool(DirectFunctionCall2(numeric_gt, NumericGetDatum(value),
-																		NumericGetDatum(int64_to_numeric(0)))), result);
+		return beyond(field, strategy,
+					  DatumGetBool(DirectFunctionCall2(numeric_gt, NumericGetDatum(value),
+													   NumericGetDatum(int64_to_numeric(0)))),
+					  result);
 	integer = DirectFunctionCall1(strategy == BTGreaterStrategyNumber || strategy == BTLessEqualStrategyNumber ?
 								  numeric_floor : numeric_ceil, NumericGetDatum(value));
-	if (strategy == BTEqualStrategyNumber && !DatumGetBool(DirectFunctionCall2(numeric_eq, integer, NumericGetDatum(value))))
+	if (strategy == BTEqualStrategyNumber &&
+		!DatumGetBool(DirectFunctionCall2(numeric_eq, integer, NumericGetDatum(value))))
 		return TAKEN_NONE;
 	if (DatumGetBool(DirectFunctionCall2(numeric_gt, integer, NumericGetDatum(int64_to_numeric(PG_INT64_MAX)))))
 		return beyond(field, strategy, true, result);
@@ -249,7 +253,8 @@ number_of_field(IndexDef *def, Field *field, Node *expr, Index varno, int *bits,
 	else if (from == JSONBOID)
 	{
 		*lossy = true;
-		if (!accepts(type, field->type) || !is_value_after(def, field, field->spec->nsteps, linitial(call->args), varno))
+		if (!accepts(type, field->type) ||
+			!is_value_after(def, field, field->spec->nsteps, linitial(call->args), varno))
 			return false;
 	}
 	else if (!is_number_type(from) || !number_of_field(def, field, linitial(call->args), varno, bits, lossy) ||
@@ -273,20 +278,23 @@ double_of_field(IndexDef *def, Field *field, Node *expr, Index varno, bool *loss
 	FuncExpr   *call = (FuncExpr *) expr;
 
 	*lossy = IsA(expr, FuncExpr) && call->funcid == F_FLOAT8_JSONB;
-	if (field->type != NUMERICOID || field->typmod >= 0 || !is_castable_field(field) || exprType(expr) != FLOAT8OID)
+	if (field->type != NUMERICOID || field->typmod >= 0 || !is_castable_field(field) ||
+		exprType(expr) != FLOAT8OID)
 		return false;
 	if (IsA(expr, CoerceViaIO))
 		return is_text_of_field(def, field, bare_value((Node *) ((CoerceViaIO *) expr)->arg), varno);
 	return *lossy ? is_value_after(def, field, field->spec->nsteps, linitial(call->args), varno) :
-		IsA(expr, FuncExpr) && call->funcid == F_FLOAT8_NUMERIC && expression_is_field(def, field, linitial(call->args), varno);
+		IsA(expr, FuncExpr) && call->funcid == F_FLOAT8_NUMERIC &&
+		expression_is_field(def, field, linitial(call->args), varno);
 }
 
 /* is_json_cast: returns whether an expression is what a scalar in JSON becomes in the type of a field, as its text does, if that is no error */
 bool
 is_json_cast(IndexDef *def, Field *field, Node *expr, Index varno)
 {
-	return exprType(expr) == field->type && !is_integer_type(field->type) && field->typmod < 0 && is_castable_field(field) &&
-		cast_from(expr) == JSONBOID && is_value_after(def, field, field->spec->nsteps, linitial(((FuncExpr *) expr)->args), varno);
+	return exprType(expr) == field->type && !is_integer_type(field->type) && field->typmod < 0 &&
+		is_castable_field(field) && cast_from(expr) == JSONBOID &&
+		is_value_after(def, field, field->spec->nsteps, linitial(((FuncExpr *) expr)->args), varno);
 }
 
 /* is_number_cast: returns whether one of these is true; sets *rounded if several numbers may become one */
@@ -294,7 +302,8 @@ bool
 is_number_cast(IndexDef *def, Field *field, Node *expr, Index varno, bool *rounded, bool *lossy)
 {
 	int			bits;
-	bool		result = number_of_field(def, field, expr, varno, &bits, lossy) || double_of_field(def, field, expr, varno, lossy);
+	bool		result = number_of_field(def, field, expr, varno, &bits, lossy) ||
+		double_of_field(def, field, expr, varno, lossy);
 
 	*rounded = bits > 0 || (result && field->type == NUMERICOID);
 	*lossy = *lossy || !result;

@@ -34,8 +34,8 @@ static List *implied_by_operator(IndexDef *def, Oid operator, Oid collation, Nod
 static List *implied_by_epoch(IndexDef *def, Oid operator, Node *number, Node *value, Index varno);
 static Node *seconds_of_time(Node *value, double more);
 static Condition *comparison(IndexDef *def, int position, Oid operator, Oid collation, Node *value, bool array);
-static Condition *conversion(IndexDef *def, int position, StrategyNumber strategy, Taking taking, int detail, Node *value,
-							 bool array);
+static Condition *conversion(IndexDef *def, int position, StrategyNumber strategy, Taking taking, int detail,
+							 Node *value, bool array);
 static bool convert_constant(Field *field, Condition *condition);
 static Condition *contained_json(IndexDef *def, int position, int nsteps, Node *json);
 static List *presence_conditions(IndexDef *def, Oid function, List *args, Index varno);
@@ -84,14 +84,17 @@ compared_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Index varno,
 			if (is_value(right, varno))
 				result = implied_by_operator(def, op->opno, op->inputcollid, left, right, false, varno);
 			else if (is_value(left, varno))
-				result = implied_by_operator(def, get_commutator(op->opno), op->inputcollid, right, left, false, varno);
+				result = implied_by_operator(def, get_commutator(op->opno), op->inputcollid, right, left, false,
+											 varno);
 			/* What is equal contains each other. */
 			if (result == NIL && function == F_JSONB_EQ)
 				result = is_value(right, varno) ? contained_values(root, def, left, right, false, varno, unknown) :
 					contained_values(root, def, right, left, false, varno, unknown);
-			if (result == NIL && (function == F_ARRAYCONTAINS || function == F_ARRAYOVERLAP || function == F_ARRAY_EQ))
+			if (result == NIL &&
+				(function == F_ARRAYCONTAINS || function == F_ARRAYOVERLAP || function == F_ARRAY_EQ))
 				result = array_members(def, function, op->inputcollid, left, right, varno);
-			if (result == NIL && (function == F_ARRAYCONTAINED || function == F_ARRAYOVERLAP || function == F_ARRAY_EQ))
+			if (result == NIL &&
+				(function == F_ARRAYCONTAINED || function == F_ARRAYOVERLAP || function == F_ARRAY_EQ))
 				result = array_members(def, function, op->inputcollid, right, left, varno);
 		}
 		return result != NIL ? result : pattern_range(def, clause, function, args, varno);
@@ -105,11 +108,14 @@ compared_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Index varno,
 
 		if (element != NULL)
 			return is_value(linitial(op->args), varno) ?
-				implied_by_operator(def, get_commutator(op->opno), op->inputcollid, element, linitial(op->args), false, varno) : NIL;
+				implied_by_operator(def, get_commutator(op->opno), op->inputcollid, element, linitial(op->args),
+									false, varno) :
+				NIL;
 		if (get_opcode(op->opno) == F_JSONB_CONTAINS)
 			return contained_values(root, def, linitial(op->args), lsecond(op->args), true, varno, unknown);
 		if (is_value(lsecond(op->args), varno))
-			return implied_by_operator(def, op->opno, op->inputcollid, linitial(op->args), lsecond(op->args), true, varno);
+			return implied_by_operator(def, op->opno, op->inputcollid, linitial(op->args), lsecond(op->args),
+									   true, varno);
 	}
 	return condition != NULL ? list_make1(condition) : NIL;
 }
@@ -175,7 +181,8 @@ implied_by_operator(IndexDef *def, Oid operator, Oid collation, Node *expr, Node
 		if (condition != NULL)
 			result = list_make1(condition);
 		/* Where a time may have no zone, its entry is near it. */
-		if (condition != NULL && (condition->unless != ZONELESS_BIT || index_table_has_none(def, ZONELESS_BIT, NULL)))
+		if (condition != NULL &&
+			(condition->unless != ZONELESS_BIT || index_table_has_none(def, ZONELESS_BIT, NULL)))
 			return result;
 	}
 	function = get_opcode(operator);
@@ -190,8 +197,10 @@ implied_by_operator(IndexDef *def, Oid operator, Oid collation, Node *expr, Node
 									   is_number_type(field->type)))
 		{
 			if (is_castable_field(field) && is_value_after(def, field, field->spec->nsteps, expr, varno))
-				condition = conversion(def, i, function == F_JSONB_EQ ? BTEqualStrategyNumber :
-									   function == F_JSONB_GT ? BTGreaterStrategyNumber : BTGreaterEqualStrategyNumber,
+				condition = conversion(def, i,
+									   function == F_JSONB_EQ ? BTEqualStrategyNumber :
+									   function == F_JSONB_GT ? BTGreaterStrategyNumber :
+									   BTGreaterEqualStrategyNumber,
 									   TAKE_JSON, 0, value, array);
 		}
 		else if (operator == TextEqualOperator)
@@ -206,14 +215,19 @@ implied_by_operator(IndexDef *def, Oid operator, Oid collation, Node *expr, Node
 		else if (strategy != InvalidStrategy && number_of_field(def, field, expr, varno, &bits, &lossy) &&
 				 (!array || number_strategy(operator) == BTEqualStrategyNumber))
 			condition = conversion(def, i, strategy, TAKE_NUMBER, bits, value, array);
-		else if (strategy != InvalidStrategy && !array && exprType(value) == FLOAT8OID && double_of_field(def, field, expr, varno, &lossy))
+		else if (strategy != InvalidStrategy && !array && exprType(value) == FLOAT8OID &&
+				 double_of_field(def, field, expr, varno, &lossy))
 		{
-			condition = conversion(def, i, strategy < BTEqualStrategyNumber ? BTLessEqualStrategyNumber : BTGreaterEqualStrategyNumber,
+			condition = conversion(def, i,
+								   strategy < BTEqualStrategyNumber ? BTLessEqualStrategyNumber :
+								   BTGreaterEqualStrategyNumber,
 								   TAKE_NUMBER, 0, value, false);
 			if (strategy == BTEqualStrategyNumber && condition != NULL)
-				result = lappend(result, conversion(def, i, BTLessEqualStrategyNumber, TAKE_NUMBER, 0, value, false));
+				result = lappend(result,
+								 conversion(def, i, BTLessEqualStrategyNumber, TAKE_NUMBER, 0, value, false));
 		}
-		else if (!array && is_time_type(exprType(value)) && (of_times = time_strategy(operator)) != InvalidStrategy &&
+		else if (!array && is_time_type(exprType(value)) &&
+				 (of_times = time_strategy(operator)) != InvalidStrategy &&
 				 time_of_field(def, field, expr, varno, &bits))
 		{
 			if (of_times >= BTEqualStrategyNumber)
@@ -314,13 +328,13 @@ null_conditions(IndexDef *def, NullTest *test, Index varno)
 	for (int i = 0; i < def->spec.nkeys && i < def->layout.nsearch && !def->spec.sparse && !test->argisrow; i++)
 	{
 		Field	   *field = &def->spec.fields[i];
-		bool		text = field->fact_attno == 0 && !field->is_jsonb;
+		bool text = field->fact_attno == 0 && !field->is_jsonb;
 		bool		rounded;
 		bool		lossy = false;
 		bool		exact = expression_is_field(def, field, expr, varno) ||
-			(text && (is_text_of_field(def, field, bare_value(expr), varno) ||
-					  is_number_cast(def, field, expr, varno, &rounded, &lossy)));
-		bool		implied = is_null ? text && is_value_after(def, field, field->spec->nsteps, expr, varno) :
+			(text &&(is_text_of_field(def, field, bare_value(expr), varno) ||
+					 is_number_cast(def, field, expr, varno, &rounded, &lossy)));
+		bool		implied = is_null ? text &&is_value_after(def, field, field->spec->nsteps, expr, varno) :
 			field->fact_attno == 0 && field->is_jsonb && is_text_of_field(def, field, bare_value(expr), varno);
 		Condition  *condition = exact || implied ? null_comparison(def, i) : NULL;
 
@@ -482,7 +496,8 @@ json_comparison(IndexDef *def, int position, StrategyNumber strategy, JsonbValue
 Expr *
 json_constant(JsonbValue *scalar)
 {
-	return (Expr *) makeConst(JSONBOID, -1, InvalidOid, -1, JsonbPGetDatum(JsonbValueToJsonb(scalar)), false, false);
+	return (Expr *) makeConst(JSONBOID, -1, InvalidOid, -1, JsonbPGetDatum(JsonbValueToJsonb(scalar)), false,
+							  false);
 }
 
 /* json_value_comparison: returns the same with jsonb that is evaluated before the fact table is read */
@@ -560,7 +575,8 @@ comparison(IndexDef *def, int position, Oid operator, Oid collation, Node *value
  *		several, or with NULL, if the value is JSON null; NULL if there is none.
  */
 static Condition *
-conversion(IndexDef *def, int position, StrategyNumber strategy, Taking taking, int detail, Node *value, bool array)
+conversion(IndexDef *def, int position, StrategyNumber strategy, Taking taking, int detail, Node *value,
+		   bool array)
 {
 	Field	   *field = &def->spec.fields[position];
 	TypeCacheEntry *cache = lookup_type_cache(field->type, TYPECACHE_BTREE_OPFAMILY);
@@ -573,7 +589,8 @@ conversion(IndexDef *def, int position, StrategyNumber strategy, Taking taking, 
 	condition->attno = def->layout.ident[position];
 	condition->strategy = strategy;
 	condition->subtype = is_integer_type(field->type) ? INT8OID : cache->btree_opintype;
-	condition->operator = get_opfamily_member(cache->btree_opf, cache->btree_opintype, condition->subtype, strategy);
+	condition->operator = get_opfamily_member(cache->btree_opf, cache->btree_opintype, condition->subtype,
+											  strategy);
 	condition->value = (Expr *) value;
 	condition->array = array;
 	condition->taking = taking;
@@ -583,7 +600,9 @@ conversion(IndexDef *def, int position, StrategyNumber strategy, Taking taking, 
 		condition->from = get_base_element_type(condition->from);
 	condition->implied = true;
 	condition->lossy = taking == TAKE_NUMBER && field->type == NUMERICOID;
-	return OidIsValid(condition->operator) && OidIsValid(condition->from) && convert_constant(field, condition) ? condition : NULL;
+	return OidIsValid(condition->operator) && OidIsValid(condition->from) && convert_constant(field, condition) ?
+		condition :
+		NULL;
 }
 
 /*
@@ -656,11 +675,13 @@ row_comparison_start(IndexDef *def, RowCompareExpr *clause, Index varno)
 		operator = get_commutator(operator);
 	}
 	strategy = OidIsValid(operator) ? get_op_opfamily_strategy(operator, family) : InvalidStrategy;
-	if (position < 0 || strategy == InvalidStrategy || strategy == BTEqualStrategyNumber || !is_value(value, varno))
+	if (position < 0 || strategy == InvalidStrategy || strategy == BTEqualStrategyNumber ||
+		!is_value(value, varno))
 		return NULL;
 	op_input_types(operator, &left, &right);
 	operator = get_opfamily_member(family, left, right,
-								   strategy < BTEqualStrategyNumber ? BTLessEqualStrategyNumber : BTGreaterEqualStrategyNumber);
+								   strategy < BTEqualStrategyNumber ? BTLessEqualStrategyNumber :
+								   BTGreaterEqualStrategyNumber);
 	condition = comparison(def, position, operator, linitial_oid(clause->inputcollids), value, false);
 	if (condition != NULL)
 		condition->lossy = true;
@@ -677,11 +698,15 @@ pattern_range(IndexDef *def, Node *clause, Oid function, List *args, Index varno
 
 	if (position < 0 || function >= FirstNormalObjectId || !IsA(lsecond(args), Const))
 		return NIL;
-	foreach_node(OpExpr, op, bounds_of_pattern(clause, function, TupleDescAttr(def->layout.desc, def->layout.ident[position] - 1)->attcollation))
+	foreach_node(OpExpr, op,
+				 bounds_of_pattern(clause, function,
+								   TupleDescAttr(def->layout.desc, def->layout.ident[position] - 1)
+								   ->attcollation))
 	{
 		Condition  *condition = comparison(def, position, op->opno, op->inputcollid, lsecond(op->args), false);
 
-		if (condition != NULL && (expr == linitial(args) || expr == without_length(linitial(args), lsecond(op->args))))
+		if (condition != NULL &&
+			(expr == linitial(args) || expr == without_length(linitial(args), lsecond(op->args))))
 		{
 			condition->lossy = true;
 			result = lappend(result, condition);
@@ -699,7 +724,9 @@ pattern_range(IndexDef *def, Node *clause, Oid function, List *args, Index varno
 List *
 bounds_of_pattern(Node *clause, Oid function, Oid collation)
 {
-	SupportRequestIndexCondition request = {.type = T_SupportRequestIndexCondition,.funcid = function,.node = clause};
+	SupportRequestIndexCondition request = {.type = T_SupportRequestIndexCondition,
+		.funcid = function,
+	.node = clause};
 	Oid			support = get_func_support(function);
 
 	if (support != F_TEXTLIKE_SUPPORT && support != F_TEXTREGEXEQ_SUPPORT && support != F_TEXTICREGEXEQ_SUPPORT &&
@@ -783,7 +810,8 @@ contained_values(PlannerInfo *root, IndexDef *def, Node *whole, Node *json, bool
 				condition->nth = nth - 1;
 				result = lappend(result, condition);
 				condition = nth < MAX_ELEMENTS && i == def->spec.multi_field && IsA(json, Const) && !array ?
-					conversion(def, i, BTEqualStrategyNumber, TAKE_CONTAINED, nsteps | nth << 16, json, false) : NULL;
+					conversion(def, i, BTEqualStrategyNumber, TAKE_CONTAINED, nsteps | nth << 16, json, false) :
+					NULL;
 			}
 			break;
 		}
@@ -798,9 +826,11 @@ contained_json(IndexDef *def, int position, int nsteps, Node *json)
 	JsonbValue	scalar;
 
 	if (!IsA(json, Const) ||
-		!contained_scalar(&def->spec.fields[position], nsteps, DatumGetJsonbP(((Const *) json)->constvalue), &scalar))
+		!contained_scalar(&def->spec.fields[position], nsteps, DatumGetJsonbP(((Const *) json)->constvalue),
+						  &scalar))
 		return NULL;
-	return comparison(def, position, get_equality_operator(JSONBOID), InvalidOid, (Node *) json_constant(&scalar), false);
+	return comparison(def, position, get_equality_operator(JSONBOID), InvalidOid, (Node *) json_constant(&scalar),
+					  false);
 }
 
 /*
@@ -824,7 +854,9 @@ element_exists(IndexDef *def, Oid function, List *args, Index varno)
 	if (!is_castable_field(field) || field->spec->nsteps != field->plain_steps + 1 ||
 		!is_value_after(def, field, field->plain_steps, linitial(args), varno))
 		return NIL;
-	foreach_ptr(Node, one, function == F_JSONB_EXISTS_ALL ? list_truncate(constant_values(value, INT_MAX), MAX_ELEMENTS) : list_make1(value))
+	foreach_ptr(Node, one,
+				function == F_JSONB_EXISTS_ALL ? list_truncate(constant_values(value, INT_MAX), MAX_ELEMENTS) :
+				list_make1(value))
 	{
 		Condition  *condition = conversion(def, def->spec.multi_field, BTEqualStrategyNumber, TAKE_TEXT, 0, one,
 										   function == F_JSONB_EXISTS_ANY);

@@ -29,7 +29,8 @@ static bool becomes_value(Field *field, Node *value, PathStep *steps, int nsteps
 static bool suits(Field *field, Oid type);
 static int	count_strings(Node *value, bool *in_array);
 static List *add_values(List *values, Condition *condition);
-static bool find_contained(Field *field, JsonbContainer *container, PathStep *steps, int nsteps, int *before, Datum *result);
+static bool find_contained(Field *field, JsonbContainer *container, PathStep *steps, int nsteps, int *before,
+						   Datum *result);
 static bool contained_value(Field *field, int nsteps, int nth, Jsonb *json, Datum *result);
 
 /*
@@ -91,7 +92,9 @@ take_value(Field *field, Condition *condition, Datum value, Datum *result)
 		case TAKE_DAY:
 			return take_day(field, strategy, condition->from, detail, value, result);
 		case TAKE_CONTAINED:
-			return contained_value(field, detail & 0xffff, detail >> 16, DatumGetJsonbP(value), result) ? TAKEN : TAKEN_UNKNOWN;
+			return contained_value(field, detail & 0xffff, detail >> 16, DatumGetJsonbP(value), result) ?
+				TAKEN :
+				TAKEN_UNKNOWN;
 		case TAKE_MEMBER:
 			return first_member(DatumGetArrayTypeP(value), detail != 0, result);
 		case TAKE_NULL:
@@ -200,7 +203,8 @@ contains_value(PlannerInfo *root, Field *field, int nsteps, Node *json)
 	{
 		if (!IsA(json, FuncExpr))
 			return true;
-		if (((FuncExpr *) json)->funcid == F_TO_JSONB && suits(field, exprType(linitial(((FuncExpr *) json)->args))))
+		if (((FuncExpr *) json)->funcid == F_TO_JSONB &&
+			suits(field, exprType(linitial(((FuncExpr *) json)->args))))
 			return true;
 	}
 	return leads_to_value(field, json, steps, left);
@@ -266,7 +270,8 @@ becomes_value(Field *field, Node *value, PathStep *steps, int nsteps)
 		return leads_to_value(field, value, steps, nsteps);
 	if (nsteps == 0)
 		return suits(field, type);
-	return nsteps == 1 && steps[0].wildcard && OidIsValid(get_element_type(type)) && suits(field, get_element_type(type));
+	return nsteps == 1 && steps[0].wildcard && OidIsValid(get_element_type(type)) &&
+		suits(field, get_element_type(type));
 }
 
 /* suits: returns whether values of an SQL type, turned into JSON, are such as a field has: numbers, booleans, or strings */
@@ -299,7 +304,8 @@ contained_value(Field *field, int nsteps, int nth, Jsonb *json, Datum *result)
 	JsonbValue	scalar;
 
 	if (!JB_ROOT_IS_SCALAR(json))
-		return find_contained(field, &json->root, field->spec->steps + nsteps, field->spec->nsteps - nsteps, &nth, result);
+		return find_contained(field, &json->root, field->spec->steps + nsteps, field->spec->nsteps - nsteps, &nth,
+							  result);
 
 	/*
 	 * An array contains the scalars that are its elements, and a scalar
@@ -329,8 +335,10 @@ find_contained(Field *field, JsonbContainer *container, PathStep *steps, int nst
 		for (int i = 0; i < (int) JsonContainerSize(container); i++)
 		{
 			value = getIthJsonbValueFromContainer(container, i);
-			if (value->type == jbvBinary ? find_contained(field, value->val.binary.data, steps + 1, nsteps - 1, before, result) :
-				nsteps == 1 && take_scalar(field, BTEqualStrategyNumber, value, result) == TAKEN && (*before)-- == 0)
+			if (value->type == jbvBinary ?
+				find_contained(field, value->val.binary.data, steps + 1, nsteps - 1, before, result) :
+				nsteps == 1 && take_scalar(field, BTEqualStrategyNumber, value, result) == TAKEN &&
+				(*before)-- == 0)
 				return true;
 		}
 		return false;
@@ -410,7 +418,8 @@ constant_values(Node *array, int max)
 	List	   *result;
 
 	if (!IsA(array, Const) || constant->constisnull ||
-		ArrayGetNItems(ARR_NDIM(DatumGetArrayTypeP(constant->constvalue)), ARR_DIMS(DatumGetArrayTypeP(constant->constvalue))) > max)
+		ArrayGetNItems(ARR_NDIM(DatumGetArrayTypeP(constant->constvalue)),
+					   ARR_DIMS(DatumGetArrayTypeP(constant->constvalue))) > max)
 		return NIL;
 	result = array_constants(constant);
 	foreach_node(Const, element, result)
@@ -441,7 +450,10 @@ without_length(Node *expr, Node *value)
 	length = DatumGetInt32(((Const *) lsecond(cast->args))->constvalue) - (int) VARHDRSZ;
 	if (value == NULL && length < 100)
 		return expr;
-	foreach_node(Const, text, value == NULL ? NIL : type_is_array(exprType(value)) ? constant_values(value, INT_MAX) : list_make1(value))
+	foreach_node(Const, text,
+				 value == NULL ? NIL :
+				 type_is_array(exprType(value)) ? constant_values(value, INT_MAX) :
+				 list_make1(value))
 	{
 		if ((text->consttype != TEXTOID && text->consttype != VARCHAROID) ||
 			DatumGetInt32(DirectFunctionCall1(textlen, text->constvalue)) >= length)
@@ -477,8 +489,8 @@ any_of(List *arms, int position)
 			result = palloc(sizeof(Condition));
 			*result = *best;
 		}
-		else if (best->operator != result->operator || best->subtype != result->subtype || best->taking != result->taking ||
-				 best->detail != result->detail || best->from != result->from)
+		else if (best->operator != result->operator || best->subtype != result->subtype ||
+				 best->taking != result->taking || best->detail != result->detail || best->from != result->from)
 			return NULL;
 		result->lossy = result->lossy || best->lossy || list_length(arm) > 1;
 		result->unless |= best->unless;
@@ -534,7 +546,8 @@ index_position_of(IndexDef *def, Node *operand, Index varno)
 	if (attno == 0 && def->spec.multi_field >= 0 && def->spec.multi_field < def->layout.nsearch &&
 		(expression_is_element(def, &def->spec.fields[def->spec.multi_field], operand, varno) ||
 		 (IsA(operand, RelabelType) &&
-		  expression_is_element(def, &def->spec.fields[def->spec.multi_field], (Node *) ((RelabelType *) operand)->arg, varno))))
+		  expression_is_element(def, &def->spec.fields[def->spec.multi_field],
+								(Node *) ((RelabelType *) operand)->arg, varno))))
 		return def->spec.multi_field;
 	if (attno == 0)
 		return -1;
@@ -614,7 +627,8 @@ count_strings(Node *value, bool *in_array)
 	if (!IsA(value, Const) || constant->constisnull)
 		return 0;
 	if (constant->consttype == TEXTOID)
-		return only_string(VARDATA_ANY(DatumGetPointer(constant->constvalue)), VARSIZE_ANY_EXHDR(DatumGetPointer(constant->constvalue)));
+		return only_string(VARDATA_ANY(DatumGetPointer(constant->constvalue)),
+						   VARSIZE_ANY_EXHDR(DatumGetPointer(constant->constvalue)));
 	if (constant->consttype == TEXTARRAYOID)
 	{
 		foreach_ptr(Node, element, constant_values(value, INT_MAX))

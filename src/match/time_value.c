@@ -48,7 +48,8 @@ is_time_type(Oid type)
 StrategyNumber
 time_strategy(Oid operator)
 {
-	return get_op_opfamily_strategy(operator, lookup_type_cache(TIMESTAMPOID, TYPECACHE_BTREE_OPFAMILY)->btree_opf);
+	return get_op_opfamily_strategy(operator,
+									lookup_type_cache(TIMESTAMPOID, TYPECACHE_BTREE_OPFAMILY)->btree_opf);
 }
 
 /*
@@ -76,7 +77,8 @@ time_of_field(IndexDef *def, Field *field, Node *expr, Index varno, int *days)
 		if (IsA(expr, CoerceViaIO))
 		{
 			*days = apart | (unit + 1) << 8;
-			return is_time_type(exprType(expr)) && is_text_of_field(def, field, bare_value((Node *) ((CoerceViaIO *) expr)->arg), varno);
+			return is_time_type(exprType(expr)) &&
+				is_text_of_field(def, field, bare_value((Node *) ((CoerceViaIO *) expr)->arg), varno);
 		}
 		switch (function_of(expr, &args))
 		{
@@ -176,7 +178,8 @@ is_near_utc(const char *zone)
 {
 	for (const char *at = zone; *at != '\0'; at++)
 	{
-		if (isdigit((unsigned char) *at) && (at == zone || (!isdigit((unsigned char) at[-1]) && at[-1] != ':')) && atoi(at) > 15)
+		if (isdigit((unsigned char) *at) && (at == zone || (!isdigit((unsigned char) at[-1]) && at[-1] != ':')) &&
+			atoi(at) > 15)
 			return false;
 	}
 	return true;

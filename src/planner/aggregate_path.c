@@ -57,8 +57,8 @@ static void add_aggregate_paths(PlannerInfo *root, UpperRelationKind stage, RelO
 								RelOptInfo *output_rel, void *extra);
 static void add_paths_of_index_table(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped, Served *served,
 									 IndexDef *def, GroupPathExtraData *extra);
-static void add_aggregate(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped, Candidate *c, PathTarget *target,
-						  GroupPathExtraData *extra);
+static void add_aggregate(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped, Candidate *c,
+						  PathTarget *target, GroupPathExtraData *extra);
 static void add_partial_aggregate(PlannerInfo *root, Path *scan, RelOptInfo *grouped, GroupPathExtraData *extra,
 								  List *keys, double groups);
 static bool read_loosely(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *groups);
@@ -93,9 +93,9 @@ add_aggregate_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *inpu
 		add_totals_paths(root, input_rel, output_rel, stage);
 	if (stage == UPPERREL_DISTINCT && parse->distinctClause != NIL)
 		add_distinct_paths(root, input_rel, output_rel);
-	if (stage != UPPERREL_GROUP_AGG || input_rel->reloptkind != RELOPT_BASEREL || (!parse->hasAggs && parse->groupClause == NIL) ||
-		parse->groupingSets != NIL || parse->hasTargetSRFs || parse->hasWindowFuncs ||
-		(parse->groupClause != NIL && !grouping_is_sortable(parse->groupClause)))
+	if (stage != UPPERREL_GROUP_AGG || input_rel->reloptkind != RELOPT_BASEREL ||
+		(!parse->hasAggs && parse->groupClause == NIL) || parse->groupingSets != NIL || parse->hasTargetSRFs ||
+		parse->hasWindowFuncs || (parse->groupClause != NIL && !grouping_is_sortable(parse->groupClause)))
 		return;
 	if (unfit_clauses(input_rel->baserestrictinfo) == NULL && find_served(root, input_rel->relid, false, &served))
 	{
@@ -139,7 +139,8 @@ add_paths_of_index_table(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped
 
 /* add_aggregate: adds paths that group the entries of a scan, or all of them; with extra, workers may do a part of it */
 static void
-add_aggregate(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped, Candidate *c, PathTarget *target, GroupPathExtraData *extra)
+add_aggregate(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped, Candidate *c, PathTarget *target,
+			  GroupPathExtraData *extra)
 {
 	Query	   *parse = root->parse;
 	AggClauseCosts costs = {0};
@@ -155,20 +156,23 @@ add_aggregate(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped, Candidate
 	finish_path(root, rel, c, rel->baserestrictinfo, 1, &scan->path);
 	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
 	if (keys != NIL)
-		groups = estimate_num_groups(root, get_sortgrouplist_exprs(keys, root->processed_tlist), input->rows, NULL, NULL);
+		groups = estimate_num_groups(root, get_sortgrouplist_exprs(keys, root->processed_tlist), input->rows,
+									 NULL, NULL);
 	if (!pathkeys_contained_in(root->group_pathkeys, input->pathkeys))
 	{
 		/* The planner may have chosen an order for their arguments, too. */
 		if (root->numOrderedAggs > 0)
 			return;
 		if (grouping_is_hashable(parse->groupClause))
-			add_path(grouped, (Path *) create_agg_path(root, grouped, input, grouped->reltarget, AGG_HASHED,
-													   AGGSPLIT_SIMPLE, keys, (List *) parse->havingQual, &costs, groups));
+			add_path(grouped,
+					 (Path *) create_agg_path(root, grouped, input, grouped->reltarget, AGG_HASHED,
+											  AGGSPLIT_SIMPLE, keys, (List *) parse->havingQual, &costs, groups));
 		input = (Path *) create_sort_path(root, rel, input, root->group_pathkeys, -1.0);
 	}
-	add_path(grouped, (Path *) create_agg_path(root, grouped, input, grouped->reltarget,
-											   parse->groupClause != NIL ? AGG_SORTED : AGG_PLAIN, AGGSPLIT_SIMPLE, keys,
-											   (List *) parse->havingQual, &costs, groups));
+	add_path(grouped,
+			 (Path *) create_agg_path(root, grouped, input, grouped->reltarget,
+									  parse->groupClause != NIL ? AGG_SORTED : AGG_PLAIN, AGGSPLIT_SIMPLE, keys,
+									  (List *) parse->havingQual, &costs, groups));
 	partial = extra == NULL ? NULL : partial_path(root, rel, c, rel->baserestrictinfo, &scan->path);
 	if (partial != NULL && grouped->consider_parallel && extra->partial_costs_set)
 		add_partial_aggregate(root, partial, grouped, extra, keys, groups);
@@ -204,17 +208,20 @@ add_partial_aggregate(PlannerInfo *root, Path *scan, RelOptInfo *grouped, GroupP
 			return;
 	}
 	if (keys != NIL)
-		partial_groups = estimate_num_groups(root, get_sortgrouplist_exprs(keys, root->processed_tlist), scan->rows, NULL, NULL);
-	path = (Path *) create_agg_path(root, partial, scan, partial->reltarget, strategy, AGGSPLIT_INITIAL_SERIAL, keys, NIL,
-									&extra->agg_partial_costs, partial_groups);
+		partial_groups = estimate_num_groups(root, get_sortgrouplist_exprs(keys, root->processed_tlist),
+											 scan->rows, NULL, NULL);
+	path = (Path *) create_agg_path(root, partial, scan, partial->reltarget, strategy, AGGSPLIT_INITIAL_SERIAL,
+									keys, NIL, &extra->agg_partial_costs, partial_groups);
 	rows = partial_groups * path->parallel_workers;
 	/* Rows of one group, which conditions leave, are in any order. */
 	if (strategy == AGG_SORTED && root->group_pathkeys != NIL)
-		path = (Path *) create_gather_merge_path(root, partial, path, partial->reltarget, root->group_pathkeys, NULL, &rows);
+		path = (Path *) create_gather_merge_path(root, partial, path, partial->reltarget, root->group_pathkeys,
+												 NULL, &rows);
 	else
 		path = (Path *) create_gather_path(root, partial, path, partial->reltarget, NULL, &rows);
-	add_path(grouped, (Path *) create_agg_path(root, grouped, path, grouped->reltarget, strategy, AGGSPLIT_FINAL_DESERIAL, keys,
-											   (List *) parse->havingQual, &extra->agg_final_costs, groups));
+	add_path(grouped,
+			 (Path *) create_agg_path(root, grouped, path, grouped->reltarget, strategy, AGGSPLIT_FINAL_DESERIAL,
+									  keys, (List *) parse->havingQual, &extra->agg_final_costs, groups));
 }
 
 /*
@@ -231,7 +238,8 @@ read_loosely(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *groups)
 	int			end;
 
 	if (!may_be_loose(c) || !add_groups(&loose, groups, root->processed_tlist) ||
-		unserved_aggregates((Node *) root->processed_tlist, &loose) || unserved_aggregates(root->parse->havingQual, &loose))
+		unserved_aggregates((Node *) root->processed_tlist, &loose) ||
+		unserved_aggregates(root->parse->havingQual, &loose))
 		return false;
 	end = c->nequal + bms_num_members(loose.columns);
 	if (end == c->nequal || bms_prev_member(loose.columns, -1) != end - 1)
@@ -277,8 +285,9 @@ read_loosely(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *groups)
 static bool
 may_be_loose(Candidate *c)
 {
-	return are_of_query(c->conditions) && c->def->layout.parts == NULL && c->def->fact->place->entries->search == NULL && !c->distinct && !c->partial_rows &&
-		!c->secured && !c->tested_again;
+	return are_of_query(c->conditions) && c->def->layout.parts == NULL &&
+		c->def->fact->place->entries->search == NULL && !c->distinct && !c->partial_rows && !c->secured &&
+		!c->tested_again;
 }
 
 /*
@@ -294,8 +303,11 @@ position_of(Candidate *c, Node *expr, Oid operator, StrategyNumber strategy, Oid
 		Form_pg_attribute att = TupleDescAttr(c->def->layout.desc, c->def->layout.ident[i] - 1);
 
 		if (has_column_value(c, expr, att->attnum))
-			return get_op_opfamily_strategy(operator, lookup_type_cache(att->atttypid, TYPECACHE_BTREE_OPFAMILY)->btree_opf) == strategy &&
-				(!OidIsValid(att->attcollation) || att->attcollation == collation) ? i : -1;
+			return get_op_opfamily_strategy(operator, lookup_type_cache(att->atttypid, TYPECACHE_BTREE_OPFAMILY)
+											->btree_opf) == strategy &&
+				(!OidIsValid(att->attcollation) || att->attcollation == collation) ?
+				i :
+				-1;
 	}
 	return -1;
 }
@@ -307,7 +319,9 @@ add_groups(Loose *loose, List *clauses, List *tlist)
 	foreach_ptr(SortGroupClause, clause, clauses)
 	{
 		Node	   *expr = get_sortgroupclause_expr(clause, tlist);
-		int			position = IsA(expr, Const) ? 0 : position_of(loose->c, expr, clause->eqop, BTEqualStrategyNumber, exprCollation(expr));
+		int			position = IsA(expr, Const) ?
+			0 :
+			position_of(loose->c, expr, clause->eqop, BTEqualStrategyNumber, exprCollation(expr));
 
 		if (position < 0)
 			return false;
@@ -388,7 +402,8 @@ is_same_in_group(Candidate *c, int position)
 {
 	Form_pg_attribute att = TupleDescAttr(c->def->layout.desc, c->def->layout.ident[position] - 1);
 	TypeCacheEntry *type = lookup_type_cache(att->atttypid, TYPECACHE_BTREE_OPFAMILY);
-	Oid			function = get_opfamily_proc(type->btree_opf, type->btree_opintype, type->btree_opintype, BTEQUALIMAGE_PROC);
+	Oid			function = get_opfamily_proc(type->btree_opf, type->btree_opintype, type->btree_opintype,
+											 BTEQUALIMAGE_PROC);
 
 	return OidIsValid(function) &&
 		DatumGetBool(OidFunctionCall1Coll(function, att->attcollation, ObjectIdGetDatum(type->btree_opintype)));
@@ -401,9 +416,9 @@ add_distinct_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *distinct)
 	Query	   *parse = root->parse;
 	Served		served;
 
-	if (rel->reloptkind != RELOPT_BASEREL || parse->hasAggs || parse->groupClause != NIL || parse->havingQual != NULL ||
-		parse->hasWindowFuncs || parse->hasTargetSRFs || unfit_clauses(rel->baserestrictinfo) != NULL ||
-		!find_served(root, rel->relid, false, &served))
+	if (rel->reloptkind != RELOPT_BASEREL || parse->hasAggs || parse->groupClause != NIL ||
+		parse->havingQual != NULL || parse->hasWindowFuncs || parse->hasTargetSRFs ||
+		unfit_clauses(rel->baserestrictinfo) != NULL || !find_served(root, rel->relid, false, &served))
 		return;
 	foreach_ptr(IndexDef, def, served.defs)
 	{
@@ -420,7 +435,8 @@ add_distinct_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *distinct)
 			/* Of a group, one row is fetched. */
 			c->partial_rows = false;
 			c->exprs = c->attnos = NIL;
-			if (!parse->hasDistinctOn || def->spec.async || def->fact->layout.pk_deferrable || scan_wants_system_columns(rel, rel->baserestrictinfo))
+			if (!parse->hasDistinctOn || def->spec.async || def->fact->layout.pk_deferrable ||
+				scan_wants_system_columns(rel, rel->baserestrictinfo))
 				continue;
 		}
 		estimate_entries(root, rel, c);
@@ -451,8 +467,8 @@ has_distinct_order(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
 	{
 		PathKey    *key = list_nth(root->query_pathkeys, i);
 
-		if (last || position >= c->def->layout.nsearch || pathkey_descends(key) == c->backward || key->pk_eclass->ec_has_volatile ||
-			sort_expression(c, rel, key, position, &last) == NULL ||
+		if (last || position >= c->def->layout.nsearch || pathkey_descends(key) == c->backward ||
+			key->pk_eclass->ec_has_volatile || sort_expression(c, rel, key, position, &last) == NULL ||
 			(key->pk_nulls_first != pathkey_descends(key) && may_be_null(c, position)))
 			return false;
 		pathkeys = lappend(pathkeys, key);
@@ -481,7 +497,8 @@ add_distinct_path(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *distinct, Cand
 	finish_path(root, rel, c, rel->baserestrictinfo, 1, &scan->path);
 	path = apply_projection_to_path(root, rel, &scan->path, root->upper_targets[UPPERREL_DISTINCT]);
 	if (on || pathkeys_contained_in(root->distinct_pathkeys, c->pathkeys))
-		path = (Path *) create_upper_unique_path(root, distinct, path, list_length(root->distinct_pathkeys), groups);
+		path = (Path *) create_upper_unique_path(root, distinct, path, list_length(root->distinct_pathkeys),
+												 groups);
 	else if (grouping_is_hashable(root->parse->distinctClause))
 		path = (Path *) create_agg_path(root, distinct, path, path->pathtarget, AGG_HASHED, AGGSPLIT_SIMPLE,
 										distinct_keys_of(root), NIL, NULL, groups);

@@ -74,7 +74,8 @@ add_and_path(PlannerInfo *root, RelOptInfo *rel, Served *served, List *candidate
 		entries *= share;
 		best = path;
 	}
-	if (best != NULL && (!served->sorted_natively || pathkeys_contained_in(root->sort_pathkeys, best->path.pathkeys)))
+	if (best != NULL &&
+		(!served->sorted_natively || pathkeys_contained_in(root->sort_pathkeys, best->path.pathkeys)))
 		add_scan_path(root, rel, &best->path);
 }
 
@@ -150,7 +151,8 @@ in_one_order(PlannerInfo *root, RelOptInfo *rel, Served *served, List *searches)
 static bool
 is_in_one_order(Candidate *c)
 {
-	return are_of_query(c->conditions) && c->nequal > 0 && c->nequal <= c->def->spec.nkeys && !c->distinct && !c->def->spec.async && !c->def->spec.is_unique;
+	return are_of_query(c->conditions) && c->nequal > 0 && c->nequal <= c->def->spec.nkeys && !c->distinct &&
+		!c->def->spec.async && !c->def->spec.is_unique;
 }
 
 /*
@@ -175,8 +177,11 @@ same_order(Candidate *a, Candidate *b)
 		int			key = key_column(a->def, x);
 
 		if (key != key_column(b->def, y) ||
-			(key < 0 && (i >= list_length(a->pathkeys) || i >= list_length(b->pathkeys) || list_nth(a->pathkeys, i) != list_nth(b->pathkeys, i) ||
-						 TupleDescAttr(a->def->layout.desc, x - 1)->atttypid != TupleDescAttr(b->def->layout.desc, y - 1)->atttypid)))
+			(key < 0 &&
+			 (i >= list_length(a->pathkeys) || i >= list_length(b->pathkeys) ||
+			  list_nth(a->pathkeys, i) != list_nth(b->pathkeys, i) ||
+			  TupleDescAttr(a->def->layout.desc, x - 1)->atttypid !=
+			  TupleDescAttr(b->def->layout.desc, y - 1)->atttypid)))
 			return false;
 	}
 	return true;

@@ -70,7 +70,8 @@ is_used(Condition *condition, List *used)
 {
 	foreach_ptr(Condition, other, used)
 	{
-		if (condition->rinfo == other->rinfo && condition->operator == other->operator && condition->taking == other->taking &&
+		if (condition->rinfo == other->rinfo &&
+			condition->operator == other->operator && condition->taking == other->taking &&
 			condition->detail == other->detail && equal(condition->value, other->value))
 			return true;
 	}
@@ -195,7 +196,8 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Index varn
 	foreach_ptr(Condition, condition, c->conditions)
 	{
 		c->unless |= condition->unless;
-		if (condition->position == def->spec.multi_field && (condition->array || condition->strategy != BTEqualStrategyNumber))
+		if (condition->position == def->spec.multi_field &&
+			(condition->array || condition->strategy != BTEqualStrategyNumber))
 			c->distinct = true;
 	}
 	/* A row would come once for each of its elements. */
@@ -253,7 +255,8 @@ contains_name(Const *constant, IndexDef *def)
 
 		if (field->fact_attno > 0)
 			continue;
-		if (field->fact_attno != 0 || field->spec->nsteps == 0 || step->wildcard || step->is_index || constant->consttype == JSONOID)
+		if (field->fact_attno != 0 || field->spec->nsteps == 0 || step->wildcard || step->is_index ||
+			constant->consttype == JSONOID)
 			return true;
 		if (constant->constisnull || constant->constlen > 0)
 			continue;
@@ -499,7 +502,8 @@ rejects_null(Node *clause, Column *column)
 		return ((NullTest *) clause)->nulltesttype == IS_NOT_NULL && !((NullTest *) clause)->argisrow &&
 			null_if_null((Node *) ((NullTest *) clause)->arg, column);
 	if (IsA(clause, BooleanTest))
-		return (((BooleanTest *) clause)->booltesttype == IS_TRUE || ((BooleanTest *) clause)->booltesttype == IS_FALSE) &&
+		return (((BooleanTest *) clause)->booltesttype == IS_TRUE ||
+				((BooleanTest *) clause)->booltesttype == IS_FALSE) &&
 			null_if_null((Node *) ((BooleanTest *) clause)->arg, column);
 	/* Without any element it is false. */
 	if (IsA(clause, ScalarArrayOpExpr))
@@ -584,7 +588,8 @@ skip_to_order(RelOptInfo *rel, Candidate *c, List *pathkeys)
 
 	for (int position = c->order_from; pathkeys != NIL; position--)
 	{
-		if (position < c->def->layout.nsearch && sort_expression(c, rel, linitial(pathkeys), position, &last) != NULL)
+		if (position < c->def->layout.nsearch &&
+			sort_expression(c, rel, linitial(pathkeys), position, &last) != NULL)
 		{
 			c->order_from = position;
 			break;

@@ -173,6 +173,7 @@ is_plain_pattern(OpExpr *match)
 		!get_collation_isdeterministic(match->inputcollid))
 		return false;
 	text = PG_DETOAST_DATUM_PACKED(pattern->constvalue);
+
 	len = VARSIZE_ANY_EXHDR(text);
 	return len == 0 || VARDATA_ANY(text)[len - 1] != '\\';
 }

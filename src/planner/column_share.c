@@ -21,7 +21,9 @@
 static double
 null_share(VariableStatData *column)
 {
-	return HeapTupleIsValid(column->statsTuple) ? ((Form_pg_statistic) GETSTRUCT(column->statsTuple))->stanullfrac : DEFAULT_UNK_SEL;
+	return HeapTupleIsValid(column->statsTuple) ?
+		((Form_pg_statistic) GETSTRUCT(column->statsTuple))->stanullfrac :
+		DEFAULT_UNK_SEL;
 }
 
 /* column_share: returns the share of the entries with which a comparison for equality is true, by the column's statistics */
@@ -59,7 +61,8 @@ range_share(PlannerInfo *root, Candidate *c, Condition *condition)
 	Form_pg_attribute att = TupleDescAttr(c->def->layout.desc, condition->attno - 1);
 	Const	   *value = (Const *) estimate_expression_value(root, (Node *) condition->value);
 	bool		greater = condition->strategy > BTEqualStrategyNumber;
-	bool		equal = condition->strategy == BTGreaterEqualStrategyNumber || condition->strategy == BTLessEqualStrategyNumber;
+	bool		equal = condition->strategy == BTGreaterEqualStrategyNumber ||
+		condition->strategy == BTLessEqualStrategyNumber;
 	VariableStatData column;
 	FmgrInfo	function;
 	double		common = 0;
@@ -75,15 +78,18 @@ range_share(PlannerInfo *root, Candidate *c, Condition *condition)
 		ReleaseVariableStats(column);
 		return 1 - nulls;
 	}
-	if ((condition->taking != TAKE_AS_IS && condition->taking != TAKE_DAY) || !IsA(value, Const) || value->constisnull ||
+	if ((condition->taking != TAKE_AS_IS && condition->taking != TAKE_DAY) || !IsA(value, Const) ||
+		value->constisnull ||
 		take_value(field_of_column(c->def, condition->attno), condition, value->constvalue, &bound) != TAKEN)
 		return DEFAULT_INEQ_SEL;
 	column_statistics(c->def->relid, att, c->def->layout.parts != NULL, c->tuples, &column);
 	column.acl_ok = !c->secured;
 	fmgr_info(get_opcode(condition->operator), &function);
 	in_common = mcv_selectivity(&column, &function, att->attcollation, bound, true, &common);
-	in_others = ineq_histogram_selectivity(root, &column, condition->operator, &function, greater, equal, att->attcollation,
-										   bound, condition->taking == TAKE_AS_IS ? value->consttype : condition->subtype);
+	in_others = ineq_histogram_selectivity(root, &column, condition->operator, &function, greater, equal,
+										   att->attcollation, bound,
+										   condition->taking == TAKE_AS_IS ? value->consttype :
+										   condition->subtype);
 	nulls = null_share(&column);
 	ReleaseVariableStats(column);
 	return Max(in_common + (in_others < 0 ? DEFAULT_INEQ_SEL : in_others) * (1 - nulls - common), 0);
@@ -91,7 +97,8 @@ range_share(PlannerInfo *root, Candidate *c, Condition *condition)
 
 /* column_statistics: sets *column to the statistics of a column of an index table with "tuples" entries; the caller releases them */
 void
-column_statistics(Oid index_table, Form_pg_attribute att, bool partitioned, double tuples, VariableStatData *column)
+column_statistics(Oid index_table, Form_pg_attribute att, bool partitioned, double tuples,
+				  VariableStatData *column)
 {
 	memset(column, 0, sizeof(VariableStatData));
 	column->rel = makeNode(RelOptInfo);

@@ -184,11 +184,13 @@ over_entry(Node *node, void *context)
 	if (attno != 0)
 	{
 		Form_pg_attribute att = TupleDescAttr(c->def->layout.desc, attno - 1);
-		Node	   *column = (Node *) makeVar(INDEX_VAR, attno, att->atttypid, exprTypmod(node), exprCollation(node), 0);
+		Node	   *column = (Node *) makeVar(INDEX_VAR, attno, att->atttypid, exprTypmod(node), exprCollation(node),
+											  0);
 
 		if (exprType(node) == att->atttypid)
 			return column;
-		return (Node *) makeRelabelType((Expr *) column, exprType(node), exprTypmod(node), exprCollation(node), COERCE_IMPLICIT_CAST);
+		return (Node *) makeRelabelType((Expr *) column, exprType(node), exprTypmod(node), exprCollation(node),
+										COERCE_IMPLICIT_CAST);
 	}
 	over->failed = IsA(node, PlaceHolderVar) || (IsA(node, Var) && ((Var *) node)->varno == (int) c->varno);
 	return over->failed ? NULL : expression_tree_mutator(node, over_entry, over);
@@ -209,7 +211,8 @@ is_key_not_null(Candidate *c, Node *clause)
 	bool		rounded;
 	bool		lossy;
 
-	if (!IsA(clause, NullTest) || ((NullTest *) clause)->nulltesttype != IS_NOT_NULL || ((NullTest *) clause)->argisrow)
+	if (!IsA(clause, NullTest) || ((NullTest *) clause)->nulltesttype != IS_NOT_NULL ||
+		((NullTest *) clause)->argisrow)
 		return false;
 	arg = (Node *) ((NullTest *) clause)->arg;
 	for (int i = 0; i < def->spec.nkeys; i++)
@@ -218,10 +221,15 @@ is_key_not_null(Candidate *c, Node *clause)
 
 		if (!def->spec.sparse && !is_searched(c, i))
 			continue;
-		/* Only where JSON null has no entry, a field of type jsonb says that there is a text. */
+
+		/*
+		 * Only where JSON null has no entry, a field of type jsonb says that
+		 * there is a text.
+		 */
 		if (expression_is_field(def, field, arg, c->varno) ||
 			(field->fact_attno == 0 && !field->spec->multi && !field->is_jsonb &&
-			 (is_text_of_field(def, field, arg, c->varno) || is_number_cast(def, field, arg, c->varno, &rounded, &lossy))))
+			 (is_text_of_field(def, field, arg, c->varno) ||
+			  is_number_cast(def, field, arg, c->varno, &rounded, &lossy))))
 			return true;
 	}
 	return false;
@@ -245,7 +253,8 @@ cover_scan(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses)
 	 */
 	if (!not_covered((Node *) rel->reltarget->exprs, c))
 		return true;
-	if (rel->reloptkind == RELOPT_BASEREL && bms_membership(root->all_baserels) == BMS_SINGLETON && target_covered(root, c))
+	if (rel->reloptkind == RELOPT_BASEREL && bms_membership(root->all_baserels) == BMS_SINGLETON &&
+		target_covered(root, c))
 		return true;
 	c->exprs = c->attnos = c->sources = NIL;
 	c->partial_rows = true;
@@ -352,7 +361,8 @@ cover_aggregates(PlannerInfo *root, Candidate *c, List *clauses, PathTarget *tar
 	c->attnos = NIL;
 	foreach_ptr(TargetEntry, tle, root->processed_tlist)
 	{
-		if (tle->ressortgroupref != 0 && get_sortgroupref_clause_noerr(tle->ressortgroupref, parse->groupClause) != NULL)
+		if (tle->ressortgroupref != 0 &&
+			get_sortgroupref_clause_noerr(tle->ressortgroupref, parse->groupClause) != NULL)
 		{
 			AttrNumber	attno = column_of_candidate(c, (Node *) tle->expr);
 
@@ -501,8 +511,8 @@ target_covered(PlannerInfo *root, Candidate *c)
 	Query	   *parse = root->parse;
 	bool		grouping = parse->groupClause != NIL || parse->hasAggs || root->hasHavingQual;
 
-	if (parse->hasTargetSRFs || parse->hasWindowFuncs || parse->groupingSets != NIL || parse->setOperations != NULL ||
-		parse->rowMarks != NIL)
+	if (parse->hasTargetSRFs || parse->hasWindowFuncs || parse->groupingSets != NIL ||
+		parse->setOperations != NULL || parse->rowMarks != NIL)
 		return false;
 	foreach_ptr(TargetEntry, tle, root->processed_tlist)
 	{
@@ -525,7 +535,8 @@ is_postponed(PlannerInfo *root, TargetEntry *tle)
 {
 	QualCost	cost;
 
-	if (root->parse->sortClause == NIL || tle->ressortgroupref != 0 || IsA(tle->expr, Var) || IsA(tle->expr, Const))
+	if (root->parse->sortClause == NIL || tle->ressortgroupref != 0 || IsA(tle->expr, Var) ||
+		IsA(tle->expr, Const))
 		return false;
 	cost_qual_eval_node(&cost, (Node *) tle->expr, root);
 	return contain_volatile_functions((Node *) tle->expr) || cost.per_tuple > 10 * cpu_operator_cost;

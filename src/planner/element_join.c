@@ -39,9 +39,10 @@ static void add_element_joins(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo
 							  JoinType jointype, JoinPathExtraData *extra);
 static NestPath *join_with_elements(RelOptInfo *joined);
 static List *clauses_of_elements(PlannerInfo *root, List *clauses, Index elements, Relids outer, Relids *used);
-static CustomPath *search_path(PlannerInfo *root, RelOptInfo *rel, IndexDef *def, List *of_elements, Relids required, double loops);
-static NestPath *elements_of_search(PlannerInfo *root, RelOptInfo *joined, NestPath *all, CustomPath *search, Relids required,
-									JoinPathExtraData extra);
+static CustomPath *search_path(PlannerInfo *root, RelOptInfo *rel, IndexDef *def, List *of_elements,
+							   Relids required, double loops);
+static NestPath *elements_of_search(PlannerInfo *root, RelOptInfo *joined, NestPath *all, CustomPath *search,
+									Relids required, JoinPathExtraData extra);
 
 void
 element_join_init(void)
@@ -64,13 +65,16 @@ add_element_joins(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel, 
 
 	if (previous_hook)
 		previous_hook(root, joinrel, outerrel, innerrel, jointype, extra);
-	if ((jointype != JOIN_INNER && jointype != JOIN_SEMI) || bms_num_members(innerrel->relids) != 2 || outer == NULL ||
-		outer->param_info != NULL || !bms_is_empty(joinrel->lateral_relids) || (all = join_with_elements(innerrel)) == NULL)
+	if ((jointype != JOIN_INNER && jointype != JOIN_SEMI) || bms_num_members(innerrel->relids) != 2 ||
+		outer == NULL || outer->param_info != NULL || !bms_is_empty(joinrel->lateral_relids) ||
+		(all = join_with_elements(innerrel)) == NULL)
 		return;
 	rel = all->jpath.outerjoinpath->parent;
-	of_elements = clauses_of_elements(root, extra->restrictlist, all->jpath.innerjoinpath->parent->relid, outerrel->relids, &required);
-	if (of_elements == NIL || unfit_clauses(rel->baserestrictinfo) != NULL || !find_served(root, rel->relid, false, &served) ||
-		served.tested_again || served.fact->layout.pk_deferrable || scan_wants_system_columns(rel, rel->baserestrictinfo))
+	of_elements = clauses_of_elements(root, extra->restrictlist, all->jpath.innerjoinpath->parent->relid,
+									  outerrel->relids, &required);
+	if (of_elements == NIL || unfit_clauses(rel->baserestrictinfo) != NULL ||
+		!find_served(root, rel->relid, false, &served) || served.tested_again ||
+		served.fact->layout.pk_deferrable || scan_wants_system_columns(rel, rel->baserestrictinfo))
 		return;
 	foreach_ptr(IndexDef, def, served.defs)
 	{
@@ -82,9 +86,11 @@ add_element_joins(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel, 
 			continue;
 		inner = elements_of_search(root, innerrel, all, search, required, *extra);
 		initial_cost_nestloop_compat(root, &workspace, jointype, outer, &inner->jpath.path, extra);
-		add_path(joinrel, (Path *) create_nestloop_path(root, joinrel, jointype, &workspace, extra, outer, &inner->jpath.path,
-														extra->restrictlist,
-														build_join_pathkeys(root, joinrel, jointype, outer->pathkeys), NULL));
+		add_path(joinrel,
+				 (Path *) create_nestloop_path(root, joinrel, jointype, &workspace, extra, outer,
+											   &inner->jpath.path, extra->restrictlist,
+											   build_join_pathkeys(root, joinrel, jointype, outer->pathkeys),
+											   NULL));
 		give_reason(served.fact->relid, def->relid, REASON_COST);
 	}
 }
@@ -102,8 +108,9 @@ join_with_elements(RelOptInfo *joined)
 			continue;
 		outer = path->jpath.outerjoinpath->parent;
 		inner = path->jpath.innerjoinpath->parent;
-		if (outer->reloptkind == RELOPT_BASEREL && outer->rtekind == RTE_RELATION && bms_is_empty(outer->lateral_relids) &&
-			inner->reloptkind == RELOPT_BASEREL && inner->rtekind == RTE_FUNCTION && bms_equal(inner->lateral_relids, outer->relids))
+		if (outer->reloptkind == RELOPT_BASEREL && outer->rtekind == RTE_RELATION &&
+			bms_is_empty(outer->lateral_relids) && inner->reloptkind == RELOPT_BASEREL &&
+			inner->rtekind == RTE_FUNCTION && bms_equal(inner->lateral_relids, outer->relids))
 			return path;
 	}
 	return NULL;
@@ -151,11 +158,13 @@ search_path(PlannerInfo *root, RelOptInfo *rel, IndexDef *def, List *of_elements
 	Candidate  *c;
 	CustomPath *path;
 
-	if (def->spec.multi_field < 0 || unfit_clauses(param->ppi_clauses) != NULL || scan_wants_system_columns(rel, param->ppi_clauses))
+	if (def->spec.multi_field < 0 || unfit_clauses(param->ppi_clauses) != NULL ||
+		scan_wants_system_columns(rel, param->ppi_clauses))
 		return NULL;
 	c = consider_index_table(root, def, list_concat_copy(clauses, of_elements), rel->relid, NIL, &why);
 	foreach_ptr(Condition, condition, c == NULL ? NIL : c->conditions)
-		searched |= condition->position == def->spec.multi_field && bms_overlap(pull_varnos(root, (Node *) condition->value), required);
+		searched |= condition->position == def->spec.multi_field &&
+		bms_overlap(pull_varnos(root, (Node *) condition->value), required);
 	if (!searched || !is_complete_enough(c, &why))
 		return NULL;
 	estimate_entries(root, rel, c);

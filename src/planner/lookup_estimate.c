@@ -114,7 +114,8 @@ indextable_read_support(PG_FUNCTION_ARGS)
 			estimate_call(cost->root, cost->node, &e))
 		{
 			cost->startup = 0;
-			cost->per_tuple = estimate_searches(cost->root, e.tuples, e.searches, clamp_row_est(e.rows), e.entries_only);
+			cost->per_tuple = estimate_searches(cost->root, e.tuples, e.searches, clamp_row_est(e.rows),
+												e.entries_only);
 			PG_RETURN_POINTER(cost);
 		}
 	}
@@ -193,8 +194,8 @@ may_know_statistics(Oid relid)
 {
 	bool		missing = false;
 
-	return OidIsValid(relid) && pg_class_aclcheck_ext(relid, GetUserId(), ACL_SELECT, &missing) == ACLCHECK_OK && !missing &&
-		check_enable_rls(relid, InvalidOid, true) != RLS_ENABLED;
+	return OidIsValid(relid) && pg_class_aclcheck_ext(relid, GetUserId(), ACL_SELECT, &missing) == ACLCHECK_OK &&
+		!missing && check_enable_rls(relid, InvalidOid, true) != RLS_ENABLED;
 }
 
 /* constant_argument: returns the value of an argument if that is known and not null, or NULL */
@@ -278,7 +279,8 @@ share_of_built_object(Estimate *e, FuncExpr *call)
 		Const	   *name = list_nth(call->args, i);
 		double		share = -1;
 
-		if (IsA(name, Const) && !name->constisnull && (name->consttype == TEXTOID || name->consttype == UNKNOWNOID))
+		if (IsA(name, Const) && !name->constisnull &&
+			(name->consttype == TEXTOID || name->consttype == UNKNOWNOID))
 			share = average_share(e, name->consttype == TEXTOID ? TextDatumGetCString(name->constvalue) :
 								  DatumGetCString(name->constvalue));
 		if (share < 0)
@@ -434,10 +436,12 @@ share_beyond(Estimate *e, Column *column, JsonbValue *value, StrategyNumber stra
 	fmgr_info(get_opcode(operator), &compare);
 	result = mcv_selectivity(&column->statistics, &compare, column->collation, datum, true, &common);
 	others = ineq_histogram_selectivity(e->root, &column->statistics, operator, &compare,
-										strategy == BTGreaterStrategyNumber, false, column->collation, datum, column->type);
+										strategy == BTGreaterStrategyNumber, false, column->collation, datum,
+										column->type);
 	if (others < 0)
 		others = 0.5;
-	return result + Max(1 - common - ((Form_pg_statistic) GETSTRUCT(column->statistics.statsTuple))->stanullfrac, 0) * others;
+	return result +
+		Max(1 - common - ((Form_pg_statistic) GETSTRUCT(column->statistics.statsTuple))->stanullfrac, 0) * others;
 }
 
 /*
@@ -469,5 +473,6 @@ is_readable(Oid type)
 static Oid
 operator_of(Column *column, StrategyNumber strategy)
 {
-	return get_opfamily_member(column->cache->btree_opf, column->cache->btree_opintype, column->cache->btree_opintype, strategy);
+	return get_opfamily_member(column->cache->btree_opf, column->cache->btree_opintype,
+							   column->cache->btree_opintype, strategy);
 }

@@ -72,7 +72,8 @@ typedef struct Arms
 								 * that the query asks for */
 	bool		in_turn;		/* which those of the second one come after
 								 * those of the first one in */
-	bool		ranges;			/* some may be ranges, which a <> is split into */
+	bool		ranges;			/* some may be ranges, which a <> is split
+								 * into */
 	Expr	   *native;			/* one more, whose rows ... */
 	Path	   *native_path;	/* ... this finds, or NULL */
 } Arms;
@@ -84,7 +85,8 @@ static List *common_order(List *candidates);
 static bool take_native_arm(PlannerInfo *root, RelOptInfo *rel, Served *served, Arms *arms);
 static Path *path_of_index(PlannerInfo *root, IndexOptInfo *index, List *comparisons);
 static bool is_on_column(IndexOptInfo *index, int column, Node *comparison);
-static List *candidates_of_arms(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses, Node *clause, Arms *arms);
+static List *candidates_of_arms(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses, Node *clause,
+								Arms *arms);
 static Expr *is_not_true(Expr *expr);
 static Candidate *best_of_arm(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses, Arms *arms);
 static List *conjuncts(PlannerInfo *root, Node *like, Expr *expr);
@@ -115,7 +117,8 @@ add_or_paths(PlannerInfo *root, RelOptInfo *rel, Served *served)
 {
 	Arms		of_order = {0};
 
-	if (served->tested_again || served->fact->layout.pk_deferrable || is_positionable(root, served->fact->layout.partitioned) ||
+	if (served->tested_again || served->fact->layout.pk_deferrable ||
+		is_positionable(root, served->fact->layout.partitioned) ||
 		(served->fact->layout.partitioned && served->system_columns))
 		return;
 	foreach_ptr(Node, clause, rel->baserestrictinfo)
@@ -461,7 +464,8 @@ is_comparison(Node *expr)
 	Const	   *value;
 	TypeCacheEntry *cache;
 
-	if (!IsA(expr, OpExpr) || list_length(op->args) != 2 || !IsA(lsecond(op->args), Const) || op->opno >= FirstNormalObjectId)
+	if (!IsA(expr, OpExpr) || list_length(op->args) != 2 || !IsA(lsecond(op->args), Const) ||
+		op->opno >= FirstNormalObjectId)
 		return false;
 	value = lsecond(op->args);
 	if (value->constisnull || value->consttype >= FirstNormalObjectId || IsA(linitial(op->args), Const))
@@ -560,7 +564,8 @@ static bool
 split_values(Node *clause, Arms *arms)
 {
 	Node	   *expr = expr_to_split(clause);
-	bool		elements = expr != NULL && IsA(expr, OpExpr) && get_opcode(((OpExpr *) expr)->opno) == F_JSONB_EXISTS_ANY;
+	bool		elements = expr != NULL && IsA(expr, OpExpr) &&
+		get_opcode(((OpExpr *) expr)->opno) == F_JSONB_EXISTS_ANY;
 	Oid			operator;
 	Node	   *array;
 	List	   *values;
@@ -585,8 +590,9 @@ split_values(Node *clause, Arms *arms)
 		if (value == NULL)
 			return false;
 		if (!IsA(value, Const) || !((Const *) value)->constisnull)
-			arms->exprs = lappend(arms->exprs, make_opclause(operator, BOOLOID, false, linitial(operands(expr)), value,
-															 InvalidOid, exprInputCollation(expr)));
+			arms->exprs = lappend(arms->exprs,
+								  make_opclause(operator, BOOLOID, false, linitial(operands(expr)), value,
+												InvalidOid, exprInputCollation(expr)));
 	}
 	arms->disjoint = !elements;
 	return list_length(arms->exprs) > (IsA(array, Const) && !elements ? 1 : 0);
@@ -600,7 +606,8 @@ split_values(Node *clause, Arms *arms)
 static Expr *
 unless_equal(Expr *value, Expr *other, Oid operator, Oid collation)
 {
-	TypeCacheEntry *cache = lookup_type_cache(exprType((Node *) other), TYPECACHE_BTREE_OPFAMILY | TYPECACHE_CMP_PROC_FINFO);
+	TypeCacheEntry *cache = lookup_type_cache(exprType((Node *) other),
+											  TYPECACHE_BTREE_OPFAMILY | TYPECACHE_CMP_PROC_FINFO);
 	bool		known = IsA(value, Const) && IsA(other, Const);
 	NullIfExpr *result;
 
@@ -619,7 +626,8 @@ unless_equal(Expr *value, Expr *other, Oid operator, Oid collation)
 											((Const *) other)->constvalue)) != 0 ? value :
 			(Expr *) makeNullConst(((Const *) value)->consttype, -1, ((Const *) value)->constcollid);
 	result = makeNode(NullIfExpr);
-	result->opno = get_opfamily_member(cache->btree_opf, cache->btree_opintype, cache->btree_opintype, BTEqualStrategyNumber);
+	result->opno = get_opfamily_member(cache->btree_opf, cache->btree_opintype, cache->btree_opintype,
+									   BTEqualStrategyNumber);
 	result->opfuncid = get_opcode(result->opno);
 	result->opresulttype = exprType((Node *) value);
 	result->opcollid = exprCollation((Node *) value);
@@ -683,8 +691,10 @@ path_of_index(PlannerInfo *root, IndexOptInfo *index, List *comparisons)
 			found = lappend(found, comparison);
 		}
 	}
-	return list_length(found) < list_length(comparisons) ? NULL :
-		(Path *) create_index_path(root, index, clauses, NIL, NIL, NIL, ForwardScanDirection, false, NULL, 1, false);
+	return list_length(found) < list_length(comparisons) ?
+		NULL :
+		(Path *) create_index_path(root, index, clauses, NIL, NIL, NIL, ForwardScanDirection, false, NULL, 1,
+								   false);
 }
 
 /* is_on_column: returns whether an expression compares a column of a btree with a value, or for equality with one of several */
@@ -692,7 +702,9 @@ static bool
 is_on_column(IndexOptInfo *index, int column, Node *comparison)
 {
 	ScalarArrayOpExpr *any = (ScalarArrayOpExpr *) comparison;
-	Oid			operator = IsA(comparison, OpExpr) ? ((OpExpr *) comparison)->opno : IsA(comparison, ScalarArrayOpExpr) && any->useOr ? any->opno : InvalidOid;
+	Oid			operator = IsA(comparison, OpExpr) ? ((OpExpr *) comparison)->opno :
+		IsA(comparison, ScalarArrayOpExpr) && any->useOr ? any->opno :
+		InvalidOid;
 	List	   *args = operands(comparison);
 	int			strategy;
 
@@ -701,7 +713,8 @@ is_on_column(IndexOptInfo *index, int column, Node *comparison)
 	strategy = get_op_opfamily_strategy(operator, index->opfamily[column]);
 	return strategy != InvalidStrategy && (IsA(comparison, OpExpr) || strategy == BTEqualStrategyNumber) &&
 		match_index_to_operand(linitial(args), column, index) && !contain_var_clause(lsecond(args)) &&
-		(!OidIsValid(index->indexcollations[column]) || index->indexcollations[column] == exprInputCollation(comparison));
+		(!OidIsValid(index->indexcollations[column]) ||
+		 index->indexcollations[column] == exprInputCollation(comparison));
 }
 
 /*
@@ -837,7 +850,8 @@ conjuncts(PlannerInfo *root, Node *like, Expr *expr)
 		{
 			RestrictInfo *rinfo = make_simple_restrictinfo(root, (Expr *) clause);
 
-			rinfo->security_level = like == NULL ? root->qual_security_level : ((RestrictInfo *) like)->security_level;
+			rinfo->security_level = like == NULL ? root->qual_security_level :
+				((RestrictInfo *) like)->security_level;
 			rinfo->leakproof = like != NULL && ((RestrictInfo *) like)->leakproof;
 			clause = (Node *) rinfo;
 		}

@@ -38,12 +38,14 @@ static bool is_union_member(PlannerInfo *root, RelOptInfo *rel);
 static bool add_paths_of_table(PlannerInfo *root, RelOptInfo *rel, Served *served, bool one_row);
 static bool is_sorted_natively(PlannerInfo *root, RelOptInfo *rel);
 static bool has_placeholder(Node *node, void *context);
-static bool add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, Relids outer, List **searches);
+static bool add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, Relids outer,
+						List **searches);
 static bool has_lateral_condition(Candidate *c);
 static List *outer_sets(PlannerInfo *root, RelOptInfo *rel, IndexDef *def);
 static List *add_outer_set(List *sets, RelOptInfo *rel, RestrictInfo *rinfo);
 static List *add_set(List *sets, Relids set);
-static bool is_key_member(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, EquivalenceMember *em, void *arg);
+static bool is_key_member(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, EquivalenceMember *em,
+						  void *arg);
 static bool uses_join_clause(Candidate *c, List *clauses);
 static double outer_rows(PlannerInfo *root, Relids outer);
 
@@ -156,7 +158,9 @@ is_sorted_natively(PlannerInfo *root, RelOptInfo *rel)
 			sorted = path;
 	}
 	return sorted != NULL &&
-		compare_fractional_path_costs(sorted, (Path *) create_sort_path(root, rel, cheapest, root->sort_pathkeys, root->limit_tuples),
+		compare_fractional_path_costs(sorted,
+									  (Path *) create_sort_path(root, rel, cheapest, root->sort_pathkeys,
+																root->limit_tuples),
 									  fraction) <= 0;
 }
 
@@ -216,7 +220,8 @@ add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, R
 		return false;
 	set_order(root, rel, c);
 	c->tested_again = served->tested_again;
-	c->stored_rows = served->system_columns || (param != NULL && scan_wants_system_columns(rel, param->ppi_clauses)) ||
+	c->stored_rows = served->system_columns ||
+		(param != NULL && scan_wants_system_columns(rel, param->ppi_clauses)) ||
 		is_positionable(root, served->fact->layout.partitioned);
 	c->entries_only = !c->stored_rows && cover_scan(root, rel, c, clauses);
 
@@ -279,8 +284,9 @@ partial_path(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, Pa
 	bool		searches = false;	/* for several values, which comes in no
 									 * order */
 
-	if (!rel->consider_parallel || !c->entries_only || c->partial_rows || c->distinct || c->def->layout.parts != NULL ||
-		c->def->fact->place->entries->search != NULL || !is_parallel_safe(root, (Node *) whole->pathtarget->exprs))
+	if (!rel->consider_parallel || !c->entries_only || c->partial_rows || c->distinct ||
+		c->def->layout.parts != NULL || c->def->fact->place->entries->search != NULL ||
+		!is_parallel_safe(root, (Node *) whole->pathtarget->exprs))
 		return NULL;
 	foreach_ptr(Condition, condition, c->conditions)
 	{
@@ -288,7 +294,8 @@ partial_path(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, Pa
 		if (!is_parallel_safe(root, (Node *) condition->value))
 			return NULL;
 	}
-	workers = compute_parallel_worker(rel, -1, ceil(c->entries * c->pages / Max(c->tuples, 1)), max_parallel_workers_per_gather);
+	workers = compute_parallel_worker(rel, -1, ceil(c->entries * c->pages / Max(c->tuples, 1)),
+									  max_parallel_workers_per_gather);
 	if (workers == 0)
 		return NULL;
 	path = &make_scan_path(rel, c)->path;
@@ -334,7 +341,8 @@ outer_sets(PlannerInfo *root, RelOptInfo *rel, IndexDef *def)
 	}
 	if (rel->has_eclass_joins)
 	{
-		foreach_ptr(RestrictInfo, rinfo, generate_implied_equalities_for_column(root, rel, is_key_member, def, NULL))
+		foreach_ptr(RestrictInfo, rinfo,
+					generate_implied_equalities_for_column(root, rel, is_key_member, def, NULL))
 			sets = add_outer_set(sets, rel, rinfo);
 	}
 	if (list_length(sets) > 1)
@@ -369,7 +377,8 @@ add_set(List *sets, Relids set)
 static bool
 is_key_member(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, EquivalenceMember *em, void *arg)
 {
-	Oid			operator = get_opfamily_member(linitial_oid(ec->ec_opfamilies), em->em_datatype, em->em_datatype, BTEqualStrategyNumber);
+	Oid			operator = get_opfamily_member(linitial_oid(ec->ec_opfamilies), em->em_datatype, em->em_datatype,
+											   BTEqualStrategyNumber);
 
 	return is_searchable(arg, operator, ec->ec_collation, (Node *) em->em_expr, rel->relid);
 }

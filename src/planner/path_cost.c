@@ -60,9 +60,11 @@ typedef struct Documents
 
 static double index_pages(Oid index);
 static double height(double pages);
-static double fetched_rows(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *checks, List *clauses, Path *path);
+static double fetched_rows(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *checks, List *clauses,
+						   Path *path);
 static Cost fetched_page_cost(RelOptInfo *rel, double loops);
-static Cost pages_cost(PlannerInfo *root, Candidate *c, double rows, double searches, double loops, double fact_pages, Cost page_cost);
+static Cost pages_cost(PlannerInfo *root, Candidate *c, double rows, double searches, double loops,
+					   double fact_pages, Cost page_cost);
 static double distinct_keys(Candidate *c);
 static Cost document_cost(RelOptInfo *rel, Candidate *c, List *clauses, double *seen);
 static bool uses_document(RelOptInfo *rel, FactDef *fact, List *clauses, bool asked_for);
@@ -167,7 +169,8 @@ height(double pages)
  *		have costs nothing to compute.
  */
 void
-estimate_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *checks, List *clauses, double loops, Path *path)
+estimate_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *checks, List *clauses, double loops,
+			  Path *path)
 {
 	double		searches = c->groups != NIL ? c->entries : 1;
 	double		pages;
@@ -396,8 +399,8 @@ has_document(Node *node, void *context)
 	{
 		for (int i = 0; i < documents->fact->layout.ndocs; i++)
 		{
-			if (((Var *) node)->varattno == documents->fact->layout.doc_attno[i] && ((Var *) node)->varno == (int) documents->varno &&
-				((Var *) node)->varlevelsup == 0)
+			if (((Var *) node)->varattno == documents->fact->layout.doc_attno[i] &&
+				((Var *) node)->varno == (int) documents->varno && ((Var *) node)->varlevelsup == 0)
 				return true;
 		}
 		return false;
@@ -417,7 +420,8 @@ has_document(Node *node, void *context)
 static Cost
 fetched_page_cost(RelOptInfo *rel, double loops)
 {
-	bool		in_memory = rel->pages > 0 && rel->fdw_private != NULL && loops <= 1 && rel->pages < (BlockNumber) NBuffers / 4;
+	bool		in_memory = rel->pages > 0 && rel->fdw_private != NULL && loops <= 1 &&
+		rel->pages < (BlockNumber) NBuffers / 4;
 
 	return in_memory ? Min(seq_page_cost, random_page_cost) : random_page_cost;
 }
@@ -433,9 +437,11 @@ fetched_page_cost(RelOptInfo *rel, double loops)
  * is the one in which rows are stored, the rows of a range of keys are beside each other.
  */
 static Cost
-pages_cost(PlannerInfo *root, Candidate *c, double rows, double searches, double loops, double fact_pages, Cost page_cost)
+pages_cost(PlannerInfo *root, Candidate *c, double rows, double searches, double loops, double fact_pages,
+		   Cost page_cost)
 {
-	double		fetched = index_pages_fetched(rows * Max(loops, 1), fact_pages, Max(c->pages, fact_pages), root) / Max(loops, 1);
+	double		fetched = index_pages_fetched(rows * Max(loops, 1), fact_pages, Max(c->pages, fact_pages), root) /
+		Max(loops, 1);
 	double		order_of_rows = 0;
 	double		order_of_keys = 0;
 	double		run;			/* entries of one key */
@@ -447,15 +453,17 @@ pages_cost(PlannerInfo *root, Candidate *c, double rows, double searches, double
 		FactDef    *fact = c->def->fact;
 
 		order_of_rows = fabs(stored_order(fact->relid, fact->layout.pk_attno[0], fact->layout.partitioned));
-		order_of_keys = order_of_rows * fabs(stored_order(c->def->relid, c->def->layout.ident[0], c->def->layout.parts != NULL) *
-											 stored_order(c->def->relid, c->def->layout.pk_attno[0], c->def->layout.parts != NULL));
+		order_of_keys = order_of_rows *
+			fabs(stored_order(c->def->relid, c->def->layout.ident[0], c->def->layout.parts != NULL) *
+				 stored_order(c->def->relid, c->def->layout.pk_attno[0], c->def->layout.parts != NULL));
 		if (fact->layout.npk > 1)
 			order_of_rows *= 0.75;	/* as the server does for an index */
 	}
 	run = rows / Max(searches, distinct_keys(c));
 	run_pages = 2 * fact_pages * run / (2 * fact_pages + run);
 	together = page_cost + seq_page_cost * Max(ceil(rows * fact_pages / Max(c->tuples, 1)) - 1, 0);
-	page_cost -= (page_cost - seq_page_cost) * sqrt(Min(run_pages / fact_pages, 1)) * order_of_rows * order_of_rows;
+	page_cost -= (page_cost - seq_page_cost) * sqrt(Min(run_pages / fact_pages, 1)) * order_of_rows *
+		order_of_rows;
 	return fetched * page_cost + order_of_keys * order_of_keys * Min(together - fetched * page_cost, 0);
 }
 
@@ -484,7 +492,8 @@ distinct_keys(Candidate *c)
 static double
 stored_order(Oid relid, AttrNumber attno, bool partitioned)
 {
-	HeapTuple	tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(relid), Int16GetDatum(attno), BoolGetDatum(partitioned));
+	HeapTuple	tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(relid), Int16GetDatum(attno),
+										BoolGetDatum(partitioned));
 	AttStatsSlot slot;
 	double		result = 0;
 

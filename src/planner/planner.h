@@ -76,7 +76,8 @@ typedef struct Candidate
 	bool		first;			/* of each group the first entry is returned */
 	bool		last;			/* and, or only, the last one */
 	bool		null_groups;	/* these columns may be NULL */
-	bool		null_ends;		/* the column after them may be NULL, of which the greatest value is read */
+	bool		null_ends;		/* the column after them may be NULL, of which
+								 * the greatest value is read */
 	bool		is_part;		/* rows are those that others find, too; see
 								 * and_path.c */
 	List	   *parts;			/* these others, Candidate * */
@@ -93,7 +94,8 @@ typedef struct Candidate
 	double		pages;			/* of its index */
 } Candidate;
 
-extern Candidate *consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Index varno, List *used, const char **why);
+extern Candidate *consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Index varno, List *used,
+									   const char **why);
 extern bool is_used(Condition *condition, List *used);
 extern bool are_of_query(List *conditions);
 extern Candidate *consider_totals(IndexDef *def, List *clauses, Index varno);
@@ -127,14 +129,17 @@ extern bool cannot_raise_error(Node *clause, bool secured);
 extern void estimate_index_size(Candidate *c);
 extern double estimate_share(PlannerInfo *root, Candidate *c, List *used);
 extern void estimate_entries(PlannerInfo *root, RelOptInfo *rel, Candidate *c);
-extern void estimate_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *checks, List *clauses, double loops, Path *path);
+extern void estimate_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *checks, List *clauses,
+						  double loops, Path *path);
 extern double parallel_divisor(int workers);
 extern void finish_path(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, double loops, Path *path);
 extern void prefer_if_forced(Path *path);
 extern void show_real_costs(Path *path);
 extern void note_sequential_scan(RelOptInfo *rel, Oid relid);
-extern Cost estimate_searches(PlannerInfo *root, double tuples, double searches, double entries, bool entries_only);
-extern void estimate_and(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *reading, double entries, Path *path);
+extern Cost estimate_searches(PlannerInfo *root, double tuples, double searches, double entries,
+							  bool entries_only);
+extern void estimate_and(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *reading, double entries,
+						 Path *path);
 
 /* column_share.c: shares of entries, by the statistics of a column */
 extern double column_share(PlannerInfo *root, Candidate *c, Condition *condition);

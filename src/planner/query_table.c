@@ -56,7 +56,8 @@ plan_with_options(PLANNER_HOOK_PARAMETERS)
 	PlannedStmt *result;
 
 	WHILE_SET(cursor_options, cursorOptions,
-			  result = previous_planner ? previous_planner(PLANNER_HOOK_ARGUMENTS) : standard_planner(PLANNER_HOOK_ARGUMENTS));
+			  result = previous_planner ? previous_planner(PLANNER_HOOK_ARGUMENTS) :
+			  standard_planner(PLANNER_HOOK_ARGUMENTS));
 	return result;
 }
 
@@ -106,8 +107,9 @@ is_positionable(PlannerInfo *root, bool partitioned)
 	Query	   *parse = root->parse;
 
 	return (cursor_options & CURSOR_OPT_FAST_PLAN) && bms_membership(root->all_baserels) != BMS_MULTIPLE &&
-		!parse->hasAggs && !parse->hasWindowFuncs && !parse->hasTargetSRFs && parse->groupClause == NIL && parse->groupingSets == NIL &&
-		parse->distinctClause == NIL && parse->setOperations == NULL && !(partitioned && parse->sortClause != NIL);
+		!parse->hasAggs && !parse->hasWindowFuncs && !parse->hasTargetSRFs && parse->groupClause == NIL &&
+		parse->groupingSets == NIL && parse->distinctClause == NIL && parse->setOperations == NULL &&
+		!(partitioned && parse->sortClause != NIL);
 }
 
 /* conjuncts: returns conditions that are joined by AND, as the parser or the planner has them, as a list */

@@ -155,7 +155,8 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 		(void) checks_of_part(c, others, clauses, &checks);
 	foreach_ptr(RestrictInfo, rinfo, clauses)
 	{
-		if (!c->is_part && !c->any_part && !is_checked_by_search(c, rinfo) && (c->tested_again || !list_member_ptr(checked, rinfo)))
+		if (!c->is_part && !c->any_part && !is_checked_by_search(c, rinfo) &&
+			(c->tested_again || !list_member_ptr(checked, rinfo)))
 			quals = lappend(quals, rinfo->clause);
 	}
 	columns = c->stored_rows || c->is_part ? NIL : needed_columns(rel, clauses);
@@ -192,7 +193,8 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	if (c->def != NULL)
 	{
 		root->parse->rtable = lappend(root->parse->rtable, relation_of_index_table(c->def));
-		give_reason(c->def->fact->relid, c->def->relid, c->conditions != NIL || c->any_part ? REASON_SEARCHED : REASON_WHOLE);
+		give_reason(c->def->fact->relid, c->def->relid,
+					c->conditions != NIL || c->any_part ? REASON_SEARCHED : REASON_WHOLE);
 	}
 	show_real_costs(&path->path);
 	return &scan->scan.plan;
@@ -206,7 +208,8 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 static Expr *
 plan_joined_values(PlannerInfo *root, SubLink *values)
 {
-	Param	   *param = SS_make_initplan_output_param(root, exprType((Node *) values), -1, exprCollation((Node *) values));
+	Param	   *param = SS_make_initplan_output_param(root, exprType((Node *) values), -1,
+													  exprCollation((Node *) values));
 	PlannerInfo *subroot = subquery_planner_compat(root, copyObject((Query *) values->subselect), "indextable");
 	RelOptInfo *final = fetch_upper_rel(subroot, UPPERREL_FINAL, NULL);
 
@@ -278,8 +281,10 @@ fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, 
 	if (c->entries_only && !c->partial_rows)
 		query->targetList = add_to_flat_tlist(NIL, c->exprs);
 	else if (c->stored_rows)
-		query->targetList = list_make1(makeTargetEntry((Expr *) makeVar(rel->relid, SelfItemPointerAttributeNumber, TIDOID, -1,
-																		InvalidOid, 0), 1, "ctid", false));
+		query->targetList = list_make1(
+									   makeTargetEntry((Expr *) makeVar(rel->relid, SelfItemPointerAttributeNumber, TIDOID, -1, InvalidOid,
+																		0),
+													   1, "ctid", false));
 	else
 		query->targetList = fallback_columns(rte, rel->relid, columns);
 	foreach_ptr(RestrictInfo, rinfo, clauses)
@@ -295,9 +300,11 @@ fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, 
 	rte->securityQuals = NIL;
 	for (int i = 0; i < nlevels; i++)
 		rte->securityQuals = lappend(rte->securityQuals,
-									 replace_by_parameters((Node *) make_ands_explicit(quals[i]), rel->relid, 0, values));
+									 replace_by_parameters((Node *) make_ands_explicit(quals[i]), rel->relid, 0,
+														   values));
 	add_sort(query, c, rel);
-	query->jointree->quals = replace_by_parameters((Node *) make_ands_explicit(quals[nlevels]), rel->relid, 0, values);
+	query->jointree->quals = replace_by_parameters((Node *) make_ands_explicit(quals[nlevels]), rel->relid, 0,
+												   values);
 	query->targetList = (List *) replace_by_parameters((Node *) query->targetList, rel->relid, 0, values);
 	return query;
 }
@@ -382,7 +389,8 @@ replace_values(Node *node, void *context)
 
 	if (node == NULL)
 		return NULL;
-	if (IsA(node, Var) && (((Var *) node)->varno == (int) replacing->varno || ((Var *) node)->varno == (int) replacing->second))
+	if (IsA(node, Var) &&
+		(((Var *) node)->varno == (int) replacing->varno || ((Var *) node)->varno == (int) replacing->second))
 	{
 		Var		   *var = copyObject((Var *) node);
 

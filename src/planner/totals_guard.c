@@ -46,7 +46,8 @@ shows_groups(Node *node, void *context)
 			shows_groups((Node *) query->targetList, NULL) || shows_groups(query->havingQual, NULL);
 	}
 	if (IsA(node, Aggref))
-		return may_raise((Node *) ((Aggref *) node)->args, NULL) || may_raise((Node *) ((Aggref *) node)->aggfilter, NULL);
+		return may_raise((Node *) ((Aggref *) node)->args, NULL) ||
+			may_raise((Node *) ((Aggref *) node)->aggfilter, NULL);
 	return expression_tree_walker(node, shows_groups, context);
 }
 

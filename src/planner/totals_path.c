@@ -53,7 +53,8 @@ static Query *query_of(Asked *asked, RangeTblEntry *rte, List *filter);
 static bool forget_plan(Node *node, void *context);
 static void add_unnesting(Query *query, RangeTblEntry *rte);
 static void take_parameters(Query *query, Asked *asked, List **values);
-static Plan *make_plan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses, List *children);
+static Plan *make_plan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
+					   List *children);
 
 static const CustomPathMethods path_methods = {.CustomName = TOTALS_NAME,.PlanCustomPath = make_plan};
 
@@ -74,7 +75,8 @@ add_totals_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped, UpperR
 	asked.groups = parse->groupClause;
 	if (stage == UPPERREL_DISTINCT)
 	{
-		if (parse->hasDistinctOn || parse->hasAggs || parse->groupClause != NIL || parse->havingQual != NULL || parse->hasWindowFuncs)
+		if (parse->hasDistinctOn || parse->hasAggs || parse->groupClause != NIL || parse->havingQual != NULL ||
+			parse->hasWindowFuncs)
 			return;
 		asked.target = root->upper_targets[UPPERREL_DISTINCT];
 		asked.groups = parse->distinctClause;
@@ -223,7 +225,8 @@ replace_rows(Asked *asked, Query *query, Replaced *replaced)
 	query->havingQual = replace_by_totals(query->havingQual, replaced);
 	query->jointree->quals = (Node *) list_concat((List *) query->jointree->quals, replaced->equal);
 	if (replaced->failed)
-		return replaced->by_entry ? "entries lack something that is asked for" : "the query needs more than its totals";
+		return replaced->by_entry ? "entries lack something that is asked for" :
+			"the query needs more than its totals";
 	return NULL;
 }
 
@@ -250,7 +253,8 @@ replace_elements(Asked *asked, Query *query, Replaced *replaced)
 		query->jointree->quals = with_elements(query->jointree->quals, rtable, varno, &replaced->failed);
 		query->havingQual = with_elements(query->havingQual, rtable, varno, &replaced->failed);
 	}
-	replaced->by_element = c->def->spec.multi && (asked->elements != NULL || expression_returns_set((Node *) query->targetList));
+	replaced->by_element = c->def->spec.multi &&
+		(asked->elements != NULL || expression_returns_set((Node *) query->targetList));
 	if (replaced->by_element)
 		c->unless |= UNEVEN_BIT;
 	foreach_ptr(Node, qual, (List *) query->jointree->quals)
@@ -277,7 +281,9 @@ replace_elements(Asked *asked, Query *query, Replaced *replaced)
 		return "a row counts for each of its elements";
 	if (replaced->by_entry && !replaced->by_element)
 		return REASON_NO_ELEMENTS;
-	return c->unless == 0 || index_table_has_none(c->def, c->unless, NULL) ? NULL : "elements are repeated, or are no strings";
+	return c->unless == 0 || index_table_has_none(c->def, c->unless, NULL) ?
+		NULL :
+		"elements are repeated, or are no strings";
 }
 
 /*
@@ -330,13 +336,16 @@ query_of(Asked *asked, RangeTblEntry *rte, List *filter)
 	{
 		Expr	   *clause = rinfo->clause;
 
-		if (filter == NIL || contain_mutable_functions((Node *) clause) || !predicate_implied_by(list_make1(clause), filter, false))
+		if (filter == NIL || contain_mutable_functions((Node *) clause) ||
+			!predicate_implied_by(list_make1(clause), filter, false))
 			quals = lappend(quals, copyObject(clause));
 	}
 	query->hasAggs = parse->hasAggs;
 	query->hasTargetSRFs = expression_returns_set((Node *) query->targetList);
 	query->jointree->quals = (Node *) quals;
-	query->havingQual = parse->havingQual == NULL ? NULL : (Node *) make_ands_explicit(copyObject((List *) parse->havingQual));
+	query->havingQual = parse->havingQual == NULL ?
+		NULL :
+		(Node *) make_ands_explicit(copyObject((List *) parse->havingQual));
 	(void) forget_plan((Node *) query, NULL);
 	return query;
 }
@@ -411,9 +420,12 @@ make_plan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	 */
 	foreach_ptr(Node, expr, path->path.pathtarget->exprs)
 	{
-		expr = list_member(values, expr) ? (Node *) makeNullConst(exprType(expr), exprTypmod(expr), exprCollation(expr)) : copyObject(expr);
+		expr = list_member(values, expr) ?
+			(Node *) makeNullConst(exprType(expr), exprTypmod(expr), exprCollation(expr)) :
+			copyObject(expr);
 		scan->custom_scan_tlist = lappend(scan->custom_scan_tlist,
-										  makeTargetEntry((Expr *) expr, foreach_current_index(expr) + 1, NULL, false));
+										  makeTargetEntry((Expr *) expr, foreach_current_index(expr) + 1, NULL,
+														  false));
 	}
 	scan->scan.plan.targetlist = tlist;
 	scan->scan.scanrelid = varno;

@@ -84,7 +84,8 @@ replace_by_totals(Node *node, void *context)
 		Expr	   *result = column(c->def, attno, c->varno);
 
 		if (exprType((Node *) result) != exprType(node) || exprCollation((Node *) result) != exprCollation(node))
-			result = (Expr *) makeRelabelType(result, exprType(node), exprTypmod(node), exprCollation(node), COERCE_IMPLICIT_CAST);
+			result = (Expr *) makeRelabelType(result, exprType(node), exprTypmod(node), exprCollation(node),
+											  COERCE_IMPLICIT_CAST);
 		return (Node *) result;
 	}
 
@@ -94,7 +95,8 @@ replace_by_totals(Node *node, void *context)
 	 * nobody else looks for it, and the array may be a field of its own.
 	 */
 	if ((IsA(node, Var) && ((Var *) node)->varno == (int) c->varno && ((Var *) node)->varlevelsup == 0) ||
-		(IsA(node, FuncExpr) && ((FuncExpr *) node)->funcretset) || IsA(node, PlaceHolderVar) || IsA(node, GroupingFunc))
+		(IsA(node, FuncExpr) && ((FuncExpr *) node)->funcretset) || IsA(node, PlaceHolderVar) ||
+		IsA(node, GroupingFunc))
 	{
 		replaced->failed = true;
 		return node;
@@ -118,7 +120,8 @@ key_column(Replaced *replaced, Node *expr)
 		if (def->spec.fields[i].attno == attno)
 			return attno;
 	if (replaced->by_element &&
-		expression_is_element(def, &def->spec.fields[def->spec.multi_field], expr, replaced->c->varno) && !depends_on_json_path(expr, NULL) &&
+		expression_is_element(def, &def->spec.fields[def->spec.multi_field], expr, replaced->c->varno) &&
+		!depends_on_json_path(expr, NULL) &&
 		values_read_otherwise(def, def->spec.fields[def->spec.multi_field].attno) == 0)
 		return def->spec.fields[def->spec.multi_field].attno;
 	return 0;
@@ -140,7 +143,8 @@ replace_aggregate(Aggref *agg, Replaced *replaced)
 	if (is_of_values(agg))
 		return aggregate_of_keys(agg, filter, replaced);
 	replaced->failed |= agg->aggorder != NIL;
-	if (agg->aggfnoid == F_COUNT_ || (agg->aggfnoid == F_COUNT_ANY && IsA(arg, Const) && !((Const *) arg)->constisnull))
+	if (agg->aggfnoid == F_COUNT_ ||
+		(agg->aggfnoid == F_COUNT_ANY && IsA(arg, Const) && !((Const *) arg)->constisnull))
 		return (Node *) count_of(rows, filter);
 	if (arg == NULL || replaced->failed)
 	{
@@ -159,7 +163,8 @@ replace_aggregate(Aggref *agg, Replaced *replaced)
 	}
 	for (i = 0; i < def->spec.nincludes; i++)
 		if (expression_is_field(def, &def->spec.fields[def->spec.nkeys + i], (Node *) arg, c->varno) &&
-			(def->spec.fields[def->spec.nkeys + i].fact_attno == EXPRESSION_ATTNO || !depends_on_json_path((Node *) arg, NULL)))
+			(def->spec.fields[def->spec.nkeys + i].fact_attno == EXPRESSION_ATTNO ||
+			 !depends_on_json_path((Node *) arg, NULL)))
 			break;
 	if (i < def->spec.nincludes)
 	{
@@ -184,7 +189,8 @@ replace_aggregate(Aggref *agg, Replaced *replaced)
 				case F_AVG_NUMERIC:
 					return (Node *) if_any(count_of(count, filter),
 										   (Expr *) makeFuncExpr(F_NUMERIC_DIV, NUMERICOID,
-																 list_make2(sum_of(sum, filter), sum_of(count, filter)),
+																 list_make2(sum_of(sum, filter),
+																			sum_of(count, filter)),
 																 InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL));
 			}
 	}
@@ -245,7 +251,8 @@ then_check(Expr *first, Expr *second)
 void
 fold_groups(Query *query, IndexDef *def, List *quals, bool fence)
 {
-	Query	   *groups = query_of_table(linitial(query->rtable), NIL, quals == NIL ? NULL : (Node *) make_ands_explicit(quals));
+	Query	   *groups = query_of_table(linitial(query->rtable), NIL,
+										quals == NIL ? NULL : (Node *) make_ands_explicit(quals));
 	RangeTblEntry *rte = makeNode(RangeTblEntry);
 	List	   *names = NIL;
 	AttrNumber *added = palloc(sizeof(AttrNumber) * def->layout.desc->natts);
@@ -255,7 +262,8 @@ fold_groups(Query *query, IndexDef *def, List *quals, bool fence)
 	move_permissions(query, groups);
 	groups->havingQual = has_rows(def, 1);
 	if (fence)
-		groups->limitOffset = (Node *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(0), false, FLOAT8PASSBYVAL);
+		groups->limitOffset = (Node *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(0), false,
+												 FLOAT8PASSBYVAL);
 	for (AttrNumber attno = 1; attno <= def->layout.desc->natts; attno++)
 	{
 		Form_pg_attribute att = TupleDescAttr(def->layout.desc, attno - 1);
@@ -269,7 +277,8 @@ fold_groups(Query *query, IndexDef *def, List *quals, bool fence)
 			expr = column(def, attno, 1);
 		for (int i = 0; i < nadded; i++)
 			if (added[i] == attno)
-				expr = att->atttypid == INT8OID ? count_of(column(def, attno, 1), NULL) : sum_of(column(def, attno, 1), NULL);
+				expr = att->atttypid == INT8OID ? count_of(column(def, attno, 1), NULL) :
+					sum_of(column(def, attno, 1), NULL);
 		if (expr == NULL)		/* dropped, or not ours */
 			expr = (Expr *) makeNullConst(INT4OID, -1, InvalidOid);
 		tle = makeTargetEntry(expr, attno, pstrdup(NameStr(att->attname)), false);
@@ -278,7 +287,8 @@ fold_groups(Query *query, IndexDef *def, List *quals, bool fence)
 			SortGroupClause *group = makeNode(SortGroupClause);
 
 			tle->ressortgroupref = group->tleSortGroupRef = attno;
-			get_sort_group_operators(att->atttypid, false, true, false, &group->sortop, &group->eqop, NULL, &group->hashable);
+			get_sort_group_operators(att->atttypid, false, true, false, &group->sortop, &group->eqop, NULL,
+									 &group->hashable);
 			groups->groupClause = lappend(groups->groupClause, group);
 		}
 		groups->targetList = lappend(groups->targetList, tle);
@@ -322,7 +332,8 @@ sum_of(Expr *arg, Expr *filter)
 static Expr *
 as_bigint(Expr *numeric)
 {
-	return (Expr *) makeFuncExpr(F_INT8_NUMERIC, INT8OID, list_make1(numeric), InvalidOid, InvalidOid, COERCE_EXPLICIT_CAST);
+	return (Expr *) makeFuncExpr(F_INT8_NUMERIC, INT8OID, list_make1(numeric), InvalidOid, InvalidOid,
+								 COERCE_EXPLICIT_CAST);
 }
 
 /* count_of: returns the sum of a column of counts, as a count: 0 if there is nothing */
@@ -333,7 +344,8 @@ count_of(Expr *arg, Expr *filter)
 
 	result->coalescetype = INT8OID;
 	result->args = list_make2(as_bigint(sum_of(arg, filter)),
-							  makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(0), false, FLOAT8PASSBYVAL));
+							  makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(0), false,
+										FLOAT8PASSBYVAL));
 	result->location = -1;
 	return (Expr *) result;
 }
@@ -342,7 +354,8 @@ count_of(Expr *arg, Expr *filter)
 static Expr *
 if_any(Expr *count, Expr *result)
 {
-	return case_expression(is_some(count), result, (Expr *) makeNullConst(exprType((Node *) result), -1, InvalidOid));
+	return case_expression(is_some(count), result,
+						   (Expr *) makeNullConst(exprType((Node *) result), -1, InvalidOid));
 }
 
 /* case_expression: returns CASE WHEN condition THEN result ELSE otherwise END */
@@ -373,7 +386,8 @@ is_some(Expr *count)
 	Oid			equal = lookup_type_cache(INT8OID, TYPECACHE_EQ_OPR)->eq_opr;
 
 	return make_opclause(get_negator(equal), BOOLOID, false, count,
-						 (Expr *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(0), false, FLOAT8PASSBYVAL),
+						 (Expr *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(0), false,
+											FLOAT8PASSBYVAL),
 						 InvalidOid, InvalidOid);
 }
 
@@ -451,7 +465,8 @@ equal_keys(IndexDef *def, Node *clause, Index varno, uint32 *unless, bool *eleme
 	Equal		equal = {.def = def,.varno = varno};
 	Node	   *value;
 
-	if (IsA(clause, ScalarArrayOpExpr) || function == F_ARRAYCONTAINS || function == F_ARRAYCONTAINED || function == F_ARRAYOVERLAP)
+	if (IsA(clause, ScalarArrayOpExpr) || function == F_ARRAYCONTAINS || function == F_ARRAYCONTAINED ||
+		function == F_ARRAYOVERLAP)
 	{
 		*element = true;
 		return equal_element(def, clause, varno);
@@ -466,7 +481,8 @@ equal_keys(IndexDef *def, Node *clause, Index varno, uint32 *unless, bool *eleme
 			return NIL;
 		add_equal(&equal, NIL, true, (Expr *) value);
 	}
-	else if (IsA(value, Const) && !((Const *) value)->constisnull && (function == F_JSONB_CONTAINS || function == F_JSONB_EQ))
+	else if (IsA(value, Const) && !((Const *) value)->constisnull &&
+			 (function == F_JSONB_CONTAINS || function == F_JSONB_EQ))
 	{
 		Jsonb	   *json = DatumGetJsonbP(((Const *) value)->constvalue);
 		JsonbValue	whole;
@@ -527,7 +543,8 @@ equal_element(IndexDef *def, Node *clause, Index varno)
 		Node	   *array = linitial(args);
 		Node	   *other = lsecond(args);
 
-		if (function == F_ARRAYCONTAINED || (function == F_ARRAYOVERLAP && !is_array_of_field(field, array, varno)))
+		if (function == F_ARRAYCONTAINED ||
+			(function == F_ARRAYOVERLAP && !is_array_of_field(field, array, varno)))
 		{
 			array = lsecond(args);
 			other = linitial(args);
@@ -543,17 +560,21 @@ equal_element(IndexDef *def, Node *clause, Index varno)
 		operator = lookup_type_cache(field->type, TYPECACHE_EQ_OPR)->eq_opr;
 		value = linitial(members);
 	}
-	if (!OidIsValid(operator) || contain_var_clause(value) || contain_volatile_functions(value) || contain_subplans(value) ||
-		get_op_opfamily_strategy(operator, lookup_type_cache(field->type, TYPECACHE_BTREE_OPFAMILY)->btree_opf) != BTEqualStrategyNumber)
+	if (!OidIsValid(operator) || contain_var_clause(value) || contain_volatile_functions(value) ||
+		contain_subplans(value) ||
+		get_op_opfamily_strategy(operator, lookup_type_cache(field->type, TYPECACHE_BTREE_OPFAMILY)->btree_opf) !=
+		BTEqualStrategyNumber)
 		return NIL;
 	if (OidIsValid(field->collation) && collation != field->collation &&
-		(!OidIsValid(collation) || !get_collation_isdeterministic(collation) || !get_collation_isdeterministic(field->collation)))
+		(!OidIsValid(collation) || !get_collation_isdeterministic(collation) ||
+		 !get_collation_isdeterministic(field->collation)))
 		return NIL;
 	op_input_types(operator, &left, &right);
 	column = (Expr *) makeVar(varno, field->attno, field->type, field->typmod, field->collation, 0);
 	if (left != field->type)
 		column = (Expr *) makeRelabelType(column, left, -1, field->collation, COERCE_IMPLICIT_CAST);
-	return list_make1(make_opclause(operator, BOOLOID, false, column, (Expr *) value, InvalidOid, field->collation));
+	return list_make1(
+					  make_opclause(operator, BOOLOID, false, column, (Expr *) value, InvalidOid, field->collation));
 }
 
 /* add_contained: adds the comparisons that say that a document contains a value at a path of names */
@@ -586,20 +607,23 @@ add_equal(Equal *equal, List *names, bool element, Expr *value)
 	IndexDef   *def = equal->def;
 	Const	   *constant = (Const *) value;
 	bool		string = IsA(value, Const) && !constant->constisnull &&
-		only_string(VARDATA_ANY(DatumGetPointer(constant->constvalue)), VARSIZE_ANY_EXHDR(DatumGetPointer(constant->constvalue)));
+		only_string(VARDATA_ANY(DatumGetPointer(constant->constvalue)),
+					VARSIZE_ANY_EXHDR(DatumGetPointer(constant->constvalue)));
 
 	for (int i = 0; i < def->spec.nkeys; i++)
 	{
 		Field	   *field = &def->spec.fields[i];
-		Expr	   *column = (Expr *) makeVar(equal->varno, field->attno, field->type, field->typmod, field->collation, 0);
+		Expr	   *column = (Expr *) makeVar(equal->varno, field->attno, field->type, field->typmod, field->collation,
+											  0);
 
 		if ((i == def->spec.multi_field) != element || !is_named(equal, field, element, names))
 			continue;
 		equal->failed |= element ? (equal->unless & UNEVEN_BIT) != 0 : !string;
 		if (element)
 			equal->unless |= string ? UNEVEN_BIT : UNEVEN_BIT | NO_STRING_BIT;
-		equal->result = lappend(equal->result, make_opclause(TextEqualOperator, BOOLOID, false, column, value, InvalidOid,
-															 field->collation));
+		equal->result = lappend(equal->result,
+								make_opclause(TextEqualOperator, BOOLOID, false, column, value, InvalidOid,
+											  field->collation));
 		return;
 	}
 	equal->failed = true;
@@ -630,5 +654,7 @@ static Expr *
 text_constant(JsonbValue *string)
 {
 	return (Expr *) makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1,
-							  PointerGetDatum(cstring_to_text_with_len(string->val.string.val, string->val.string.len)), false, false);
+							  PointerGetDatum(
+											  cstring_to_text_with_len(string->val.string.val, string->val.string.len)),
+							  false, false);
 }

@@ -135,8 +135,8 @@ finds_few_rows(PlannerInfo *root, RelOptInfo *rel, Relation fact)
 	 * Partitions that are not needed are left out anyway.  By a deferrable
 	 * key no rows are fetched.
 	 */
-	if (clauses == NIL || served.fact->layout.pk_deferrable || wants_system_columns((Node *) root->parse, rel->relid, 0) ||
-		has_partition_attrs(fact, attnos, NULL))
+	if (clauses == NIL || served.fact->layout.pk_deferrable ||
+		wants_system_columns((Node *) root->parse, rel->relid, 0) || has_partition_attrs(fact, attnos, NULL))
 		return false;
 	foreach_ptr(IndexDef, def, served.defs)
 	{

@@ -112,8 +112,8 @@ adopt(Oid fact_table, bool wait)
 	FactTableRow row;
 
 	/* A feed needs no index table. */
-	if (catalog_read_fact(fact_table, &row) && row.feed && OidIsValid(row.queue) && get_rel_name(row.queue) != NULL &&
-		!has_table_dependency(row.queue, fact_table) &&
+	if (catalog_read_fact(fact_table, &row) && row.feed && OidIsValid(row.queue) &&
+		get_rel_name(row.queue) != NULL && !has_table_dependency(row.queue, fact_table) &&
 		ConditionalLockRelationOid(catalog_relid("definition", false), ShareUpdateExclusiveLock))
 		queues_adopt(fact_table);
 	if (!needs_adoption(fact_table) ||
@@ -188,5 +188,6 @@ record_stored_dependencies(DefinitionRow *stored, Relation fact)
 	const char **names = get_stored_column_names(fact, stored);
 	ErrorData  *error;
 
-	CATCHING_ROW_ERRORS(error, record_code_dependencies(stored->index_table, parse_expressions(fact, stored, names)));
+	CATCHING_ROW_ERRORS(error,
+						record_code_dependencies(stored->index_table, parse_expressions(fact, stored, names)));
 }

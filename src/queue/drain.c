@@ -77,7 +77,10 @@ with_queue_locked(Oid fact_table, void (*work) (FactDef *def, Relation fact, voi
 	FactDef    *def;
 	bool		locked;
 
-	/* Tables are opened, and indexes and expressions evaluated, with the owner's rights. */
+	/*
+	 * Tables are opened, and indexes and expressions evaluated, with the
+	 * owner's rights.
+	 */
 	AS_OWNER(table_owner(fact_table));
 	{
 		locked = lock_queue(fact_table, &fact, &def);
@@ -227,7 +230,8 @@ lock_queue(Oid fact_table, Relation *fact, FactDef **def)
 		 * smaller OID, whichever of them is in use.  If both are lost, nobody
 		 * has anything to drain.
 		 */
-		queue = OidIsValid((*def)->queue.spare) ? Min((*def)->queue.current, (*def)->queue.spare) : (*def)->queue.current;
+		queue = OidIsValid((*def)->queue.spare) ? Min((*def)->queue.current, (*def)->queue.spare) :
+			(*def)->queue.current;
 		spare = OidIsValid((*def)->queue.spare) ? Max((*def)->queue.current, (*def)->queue.spare) : InvalidOid;
 		if ((!OidIsValid(queue) && !(*def)->queue.lost) || (*def)->nsync == (*def)->ndefs)
 			break;

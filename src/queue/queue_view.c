@@ -122,7 +122,8 @@ find_trouble(Oid fact_table, Oid server, Trouble *trouble)
 
 			if (name == NULL)
 				continue;
-			if ((kind != WORK_QUEUE && trouble_of(&work, trouble) && !trouble->waiting) || trouble_of_attempt(&work, trouble))
+			if ((kind != WORK_QUEUE && trouble_of(&work, trouble) && !trouble->waiting) ||
+				trouble_of_attempt(&work, trouble))
 				return kind == WORK_QUEUE ? kinds[kind] : psprintf("%s \"%s\"", kinds[kind], name);
 		}
 	}
@@ -178,5 +179,7 @@ blockers_of(const Trouble *trouble)
 	if (!is_worker(trouble->worker))
 		return (Datum) 0;
 	blocking = DirectFunctionCall1(pg_blocking_pids, Int32GetDatum(trouble->worker));
-	return ArrayGetNItems(ARR_NDIM(DatumGetArrayTypeP(blocking)), ARR_DIMS(DatumGetArrayTypeP(blocking))) == 0 ? (Datum) 0 : blocking;
+	return ArrayGetNItems(ARR_NDIM(DatumGetArrayTypeP(blocking)), ARR_DIMS(DatumGetArrayTypeP(blocking))) == 0 ?
+		(Datum) 0 :
+		blocking;
 }

@@ -159,7 +159,8 @@ find_outputs(FactDef *fact)
 		bool		varlena;
 
 		getTypeOutputInfo(type, &output, &varlena);
-		if (get_typtype(type) == TYPTYPE_BASE && !OidIsValid(get_element_type(type)) && output < FirstNormalObjectId)
+		if (get_typtype(type) == TYPTYPE_BASE && !OidIsValid(get_element_type(type)) &&
+			output < FirstNormalObjectId)
 			fmgr_info(output, &outputs[i]);
 	}
 	return outputs;
@@ -190,10 +191,13 @@ row_context(void *arg)
 
 		appendStringInfo(&names, "%s%s", i > 0 ? ", " : "", NameStr(att->attname));
 		appendStringInfo(&values, "%s%s", i > 0 ? ", " : "",
-						 OidIsValid(at->outputs[i].fn_oid) ? excerpt(OutputFunctionCall(&at->outputs[i], at->key[i])) : "...");
+						 OidIsValid(at->outputs[i].fn_oid) ?
+						 excerpt(OutputFunctionCall(&at->outputs[i], at->key[i])) :
+						 "...");
 	}
 	if (at->def != NULL)
-		errcontext("entries in index table \"%s\" of row (%s)=(%s) of table \"%s\"", at->def->name, names.data, values.data, at->fact->name);
+		errcontext("entries in index table \"%s\" of row (%s)=(%s) of table \"%s\"", at->def->name, names.data,
+				   values.data, at->fact->name);
 	else
 		errcontext("row (%s)=(%s) of table \"%s\"", names.data, values.data, at->fact->name);
 }

@@ -72,16 +72,24 @@ reject_rows(FactDef *def, List *rejected)
 		values[3] = CStringGetTextDatum(row->why.message);
 		values[4] = BoolGetDatum(row->retry);
 		table = catalog_table("rejection");
-		if (query_with(get_extension_owner(), psprintf("UPDATE %s SET sqlstate = $3, message = $4, attempts = attempts + 1,"
-													   " last_at = clock_timestamp(),"
-													   " next_try = CASE WHEN $5 THEN clock_timestamp() + least(interval '1 hour',"
-													   " interval '" RETRY_SECONDS " seconds' * power(2, least(attempts, 12))) END"
-													   " WHERE " THIS_ROW, table), 5, types, values).n == 0)
-			(void) query_with(get_extension_owner(), psprintf("INSERT INTO %s (index_table, primary_key, sqlstate, message,"
-															  " attempts, first_at, last_at, next_try)"
-															  " VALUES ($1::regclass, $2, $3, $4, 1, clock_timestamp(), clock_timestamp(),"
-															  " CASE WHEN $5 THEN clock_timestamp() + interval '" RETRY_SECONDS " seconds' END)",
-															  table), 5, types, values);
+		if (query_with(get_extension_owner(),
+					   psprintf("UPDATE %s SET sqlstate = $3, message = $4, attempts = attempts + 1,"
+								" last_at = clock_timestamp(),"
+								" next_try = CASE WHEN $5 THEN clock_timestamp() + least(interval '1 hour',"
+								" interval '" RETRY_SECONDS " seconds' * power(2, least(attempts, 12))) END"
+								" WHERE " THIS_ROW,
+								table),
+					   5, types, values)
+			.n == 0)
+			(void)
+				query_with(get_extension_owner(),
+						   psprintf("INSERT INTO %s (index_table, primary_key, sqlstate, message,"
+									" attempts, first_at, last_at, next_try)"
+									" VALUES ($1::regclass, $2, $3, $4, 1, clock_timestamp(), clock_timestamp(),"
+									" CASE WHEN $5 THEN clock_timestamp() + interval '" RETRY_SECONDS
+									" seconds' END)",
+									table),
+						   5, types, values);
 	}
 }
 
@@ -123,10 +131,12 @@ rejections_delete_resolved(FactDef *def, int defno, Datum *keys, int n, List *re
 	END_AS_OWNER();
 	values[0] = ObjectIdGetDatum(def->defs[defno]->relid);
 	values[1] = PointerGetDatum(construct_array(resolved, nresolved, TEXTOID, -1, false, TYPALIGN_INT));
-	(void) query_with(get_extension_owner(), psprintf("DELETE FROM %s r USING (SELECT unnest($2)::text[] AS key) k"
-													  " WHERE r.index_table = $1::regclass AND r.primary_key = k.key"
-													  " AND hash_array_extended(r.primary_key, 0) = hash_array_extended(k.key, 0)",
-													  catalog_table("rejection")), 2, types, values);
+	(void) query_with(get_extension_owner(),
+					  psprintf("DELETE FROM %s r USING (SELECT unnest($2)::text[] AS key) k"
+							   " WHERE r.index_table = $1::regclass AND r.primary_key = k.key"
+							   " AND hash_array_extended(r.primary_key, 0) = hash_array_extended(k.key, 0)",
+							   catalog_table("rejection")),
+					  2, types, values);
 }
 
 /*
@@ -186,7 +196,9 @@ rejection_of(FactDef *def, Oid index_table, Datum *key)
 	}
 	END_AS_OWNER();
 	values[0] = ObjectIdGetDatum(index_table);
-	rows = query_with(get_extension_owner(), psprintf("SELECT message FROM %s WHERE " THIS_ROW, catalog_table("rejection")), 2, types, values);
+	rows = query_with(get_extension_owner(),
+					  psprintf("SELECT message FROM %s WHERE " THIS_ROW, catalog_table("rejection")), 2, types,
+					  values);
 	return rows.n > 0 ? row_text(&rows, 0, 1) : NULL;
 }
 

@@ -164,7 +164,8 @@ bool
 queue_is_damaged(FactDef *def)
 {
 	return !def->queue.feed && !def->place->in_parts &&
-		((OidIsValid(def->queue.current) && !can_read_blocks(def->queue.current)) || (OidIsValid(def->queue.spare) && !can_read_blocks(def->queue.spare)));
+		((OidIsValid(def->queue.current) && !can_read_blocks(def->queue.current)) ||
+		 (OidIsValid(def->queue.spare) && !can_read_blocks(def->queue.spare)));
 }
 
 /* make_lost_tables: creates the lost queue tables, and marks the index tables as invalid */
@@ -223,9 +224,11 @@ make_queue_table(FactDef *def, Relation fact, int number)
 	if (def->place->changes->next_number != NULL)
 		appendStringInfo(&columns, ", number pg_catalog.int8, PRIMARY KEY (%snumber)", key.data);
 	table = quote_qualified_identifier(get_namespace_name(schema), name);
-	run_sql(get_extension_owner(), "CREATE TABLE %s (changed_at pg_catalog.timestamptz%s)"
+	run_sql(get_extension_owner(),
+			"CREATE TABLE %s (changed_at pg_catalog.timestamptz%s)"
 			" USING heap WITH (%svacuum_truncate = false) TABLESPACE %s",
-			table, columns.data, def->place->changes->ntables > 1 ? "autovacuum_enabled = false, " : "", quote_identifier(tablespace_of(fact)));
+			table, columns.data, def->place->changes->ntables > 1 ? "autovacuum_enabled = false, " : "",
+			quote_identifier(tablespace_of(fact)));
 	for (int i = 0; i < def->layout.npk; i++)
 		if (TupleDescAttr(RelationGetDescr(fact), def->layout.pk_attno[i] - 1)->attlen == -1)
 			run_sql(get_extension_owner(), "ALTER TABLE %s ALTER key%d SET STORAGE MAIN",
@@ -326,7 +329,8 @@ queues_drop(Oid fact, bool wait)
 {
 	FactTableRow row;
 
-	if (!catalog_read_fact(fact, &row) || !OidIsValid(row.queue) || row.feed || catalog_queued_definitions(fact) != NIL)
+	if (!catalog_read_fact(fact, &row) || !OidIsValid(row.queue) || row.feed ||
+		catalog_queued_definitions(fact) != NIL)
 		return true;
 	return drop_tables(&row, wait);
 }

@@ -104,7 +104,8 @@ trouble_note_error(const Work *work, ErrorData *error)
 	{
 		const char *row = where_it_was(error);
 
-		return note(work, false, row == NULL ? error->message : psprintf("%s: %s", error->message, row), MAX_BACKOFF);
+		return note(work, false, row == NULL ? error->message : psprintf("%s: %s", error->message, row),
+					MAX_BACKOFF);
 	}
 	if (!is_conflict(error))
 		return note(work, false, error->message, MAX_BACKOFF);

@@ -165,7 +165,8 @@ is_worker(int pid)
 
 	LWLockAcquire(shared->lock, LW_SHARED);
 	for (int i = 0; i < MAX_WORKERS; i++)
-		found |= shared->workers[i].latch != NULL && shared->workers[i].pid == pid && !has_ended(&shared->workers[i]);
+		found |= shared->workers[i].latch != NULL && shared->workers[i].pid == pid &&
+			!has_ended(&shared->workers[i]);
 	LWLockRelease(shared->lock);
 	return found;
 }

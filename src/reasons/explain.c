@@ -57,7 +57,8 @@ indextable_explain(PG_FUNCTION_ARGS)
 				(errmsg("index tables are not used, because indextable.planner is off"),
 				 errdetail("What follows holds if it is on."),
 				 errhint("SET indextable.planner = on;")));
-	else if (!told_other_sessions && !is_preloaded("shared_preload_libraries") && !is_preloaded("session_preload_libraries"))
+	else if (!told_other_sessions && !is_preloaded("shared_preload_libraries") &&
+			 !is_preloaded("session_preload_libraries"))
 	{
 		told_other_sessions = true;
 		ereport(NOTICE,
@@ -134,7 +135,8 @@ join_opinions(List *found)
 				continue;
 			if (n == 0)
 				first = same;
-			appendStringInfo(&names, "%s%s", n++ > 0 ? ", " : "", quote_identifier(get_rel_name(same->index_table)));
+			appendStringInfo(&names, "%s%s", n++ > 0 ? ", " : "",
+							 quote_identifier(get_rel_name(same->index_table)));
 		}
 		if (first != opinion)
 			continue;
@@ -180,7 +182,8 @@ command_to_preload(void)
 	List	   *libraries = NIL;
 
 	initStringInfo(&buf);
-	appendStringInfo(&buf, "ALTER DATABASE %s SET session_preload_libraries = ", quote_identifier(get_database_name(MyDatabaseId)));
+	appendStringInfo(&buf, "ALTER DATABASE %s SET session_preload_libraries = ",
+					 quote_identifier(get_database_name(MyDatabaseId)));
 	if (has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_SETTINGS))
 		(void) SplitDirectoriesString(now, ',', &libraries);
 	else if (now[0] != '\0')

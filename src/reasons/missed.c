@@ -67,7 +67,8 @@ typedef struct NearestCondition
 static bool find_nearest(Node *node, void *nearest);
 static char *path_text(FieldSpec *spec, bool plain);
 static void count_clause(MissedQuery *query, RestrictInfo *rinfo);
-static bool count_joined(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, EquivalenceMember *em, void *arg);
+static bool count_joined(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, EquivalenceMember *em,
+						 void *arg);
 static void count_contained(MissedQuery *query, MissedValue *value, JsonbContainer *container, int depth);
 static void count_value(MissedQuery *query, MissedKind kind, MissedValue *value);
 static bool is_served(MissedQuery *query, MissedValue *value);
@@ -113,7 +114,8 @@ count_clause(MissedQuery *query, RestrictInfo *rinfo)
 	args = operands(clause);
 	if (operator >= FirstNormalObjectId || list_length(args) != 2)
 		return;
-	if (!several && (((OpExpr *) clause)->opfuncid == F_JSONB_CONTAINS || ((OpExpr *) clause)->opfuncid == F_JSONB_EXISTS))
+	if (!several &&
+		(((OpExpr *) clause)->opfuncid == F_JSONB_CONTAINS || ((OpExpr *) clause)->opfuncid == F_JSONB_EXISTS))
 	{
 		Const	   *contained = lsecond(args);
 
@@ -207,7 +209,8 @@ is_served(MissedQuery *query, MissedValue *value)
 		IndexDef   *def = query->fact->defs[i];
 		FieldSpec  *spec = def->spec.fields[0].spec;
 
-		if (spec->column != NULL || def->spec.fields[0].type != value->type || def->spec.fact_document != value->document)
+		if (spec->column != NULL || def->spec.fields[0].type != value->type ||
+			def->spec.fact_document != value->document)
 			continue;
 		if (strcmp(path_text(spec, false), value->path.data) == 0)
 			return true;
@@ -232,13 +235,14 @@ nearest_condition(RelOptInfo *rel, IndexDef *def)
 	foreach_ptr(RestrictInfo, rinfo, rel->baserestrictinfo)
 		(void) find_nearest((Node *) rinfo->clause, &nearest);
 	if (nearest.type != NULL && !nearest.same_type)
-		return psprintf("a condition has %s as %s, but the first key field is %s" REASON_NOT_WHOLE, nearest.path, nearest.type,
-						spec->text);
+		return psprintf("a condition has %s as %s, but the first key field is %s" REASON_NOT_WHOLE, nearest.path,
+						nearest.type, spec->text);
 	if (nearest.type != NULL)
 		return psprintf("a condition has the first key field, %s, but not in a comparison by which entries are searched" REASON_NOT_WHOLE,
 						spec->text);
 	if (nearest.other != NULL)
-		return psprintf("a condition is on %s, but the first key field is %s" REASON_NOT_WHOLE, nearest.other, spec->text);
+		return psprintf("a condition is on %s, but the first key field is %s" REASON_NOT_WHOLE, nearest.other,
+						spec->text);
 	return REASON_NO_CONDITION;
 }
 
@@ -265,7 +269,8 @@ find_nearest(Node *node, void *context)
 		nearest->same_type = nearest->same_type || type == field->type || field->spec->multi;
 		nearest->type = format_type_be(type);
 	}
-	else if (is_near(value.path.data, nearest->path, distance) && (nearest->other == NULL || distance < nearest->distance))
+	else if (is_near(value.path.data, nearest->path, distance) &&
+			 (nearest->other == NULL || distance < nearest->distance))
 	{
 		nearest->other = value.path.data;
 		nearest->distance = distance;
@@ -291,8 +296,8 @@ may_have_index_table(MissedQuery *query)
 {
 	char		relkind = get_rel_relkind(query->relid);
 
-	return missed_is_kept() && (relkind == RELKIND_RELATION || relkind == RELKIND_PARTITIONED_TABLE) && !get_rel_relispartition(query->relid) &&
-		get_rel_persistence(query->relid) == RELPERSISTENCE_PERMANENT;
+	return missed_is_kept() && (relkind == RELKIND_RELATION || relkind == RELKIND_PARTITIONED_TABLE) &&
+		!get_rel_relispartition(query->relid) && get_rel_persistence(query->relid) == RELPERSISTENCE_PERMANENT;
 }
 
 /* read_field: returns whether an expression is a field of a document, perhaps cast to another type, and sets *value to it */
@@ -305,7 +310,8 @@ read_field(Node *expr, Index varno, MissedValue *value)
 	type = exprType(expr);
 	if (IsA(expr, CoerceViaIO))
 		expr = bare_value((Node *) ((CoerceViaIO *) expr)->arg);
-	if (!read_value(expr, varno, value) || value->path.len == 0 || !is_key_type(type) || value->as_text != (type != JSONBOID))
+	if (!read_value(expr, varno, value) || value->path.len == 0 || !is_key_type(type) ||
+		value->as_text != (type != JSONBOID))
 		return false;
 	value->type = type;
 	return true;
@@ -319,8 +325,8 @@ read_value(Node *expr, Index varno, MissedValue *value)
 
 	memset(value, 0, sizeof(MissedValue));
 	var = follow_path(expr, append_step, &value->path);
-	if (var == NULL || var->varno != (int) varno || var->varlevelsup != 0 || var->varattno <= 0 || var->vartype != JSONBOID ||
-		!is_scanned_value(var))
+	if (var == NULL || var->varno != (int) varno || var->varlevelsup != 0 || var->varattno <= 0 ||
+		var->vartype != JSONBOID || !is_scanned_value(var))
 		return false;
 	if (value->path.data == NULL)
 		initStringInfo(&value->path);

@@ -136,7 +136,8 @@ missed_count(Oid fact, AttrNumber document, MissedKind kind, const char *field)
 static bool
 is_same_condition(MissedCondition *a, MissedCondition *b)
 {
-	return a->fact == b->fact && a->document == b->document && a->kind == b->kind && strcmp(a->field, b->field) == 0;
+	return a->fact == b->fact && a->document == b->document && a->kind == b->kind &&
+		strcmp(a->field, b->field) == 0;
 }
 
 /* place_of_condition: returns the current user's place of a condition, or NULL; called under the lock */
@@ -174,7 +175,11 @@ take_place(void)
 		if (most == NULL || asker->places > most->places)
 			most = asker;
 	}
-	/* One place more than another is no reason to take it: the other would take it back. */
+
+	/*
+	 * One place more than another is no reason to take it: the other would
+	 * take it back.
+	 */
 	if (mine != NULL && most->places <= mine->places + 1)
 		most = mine;
 	for (int i = 0; i < PLACES && (taken == NULL || taken->asker != NULL); i++)

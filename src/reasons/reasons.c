@@ -34,13 +34,15 @@ give_reason(Oid fact, Oid index_table, const char *reason)
 
 	if (opinions == NULL)
 		return;
-	used = strcmp(reason, REASON_SEARCHED) == 0 || strcmp(reason, REASON_WHOLE) == 0 || strcmp(reason, REASON_ADDED_UP) == 0;
+	used = strcmp(reason, REASON_SEARCHED) == 0 || strcmp(reason, REASON_WHOLE) == 0 ||
+		strcmp(reason, REASON_ADDED_UP) == 0;
 	foreach(cell, opinions->list)
 	{
 		opinion = lfirst(cell);
 		if (opinion->fact == fact && opinion->index_table == index_table)
 		{
-			if (!opinion->used && (used || strcmp(reason, REASON_COST) == 0 || strcmp(opinion->reason, REASON_NO_AGGREGATE) == 0))
+			if (!opinion->used &&
+				(used || strcmp(reason, REASON_COST) == 0 || strcmp(opinion->reason, REASON_NO_AGGREGATE) == 0))
 				opinion->reason = MemoryContextStrdup(opinions->cxt, reason);
 			opinion->used = opinion->used || used;
 			return;

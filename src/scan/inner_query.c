@@ -89,8 +89,8 @@ parameters_of_scan(CustomScanState *scan, List *values, int first)
 	{
 		params->params[i].ptype = exprType(list_nth(((CustomScan *) scan->ss.ps.plan)->custom_exprs, first + i));
 		params->params[i].pflags = PARAM_FLAG_CONST;
-		params->params[i].value = ExecEvalExpr((ExprState *) list_nth(values, first + i), scan->ss.ps.ps_ExprContext,
-											   &params->params[i].isnull);
+		params->params[i].value = ExecEvalExpr((ExprState *) list_nth(values, first + i),
+											   scan->ss.ps.ps_ExprContext, &params->params[i].isnull);
 	}
 	return params;
 }

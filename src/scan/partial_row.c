@@ -56,16 +56,18 @@ field_in_document(IndexDef *def, AttrNumber attno)
 {
 	Field	   *field = field_of_column(def, attno);
 
-	if (field == NULL || field->fact_attno != 0 || field->is_hint || field->convert != NULL || field->spec->multi ||
-		field->spec->nsteps == 0)
+	if (field == NULL || field->fact_attno != 0 || field->is_hint || field->convert != NULL ||
+		field->spec->multi || field->spec->nsteps == 0)
 		return NULL;
 	for (int i = 0; i < field->spec->nsteps; i++)
 	{
 		if (field->spec->steps[i].is_index)
 			return NULL;
 	}
-	return is_plain_type(field->type) || field->type == TIMESTAMPTZOID || field->type == TEXTOID || field->type == VARCHAROID ||
-		field->type == JSONBOID ? field : NULL;
+	return is_plain_type(field->type) || field->type == TIMESTAMPTZOID || field->type == TEXTOID ||
+		field->type == VARCHAROID || field->type == JSONBOID ?
+		field :
+		NULL;
 }
 
 /* fields_fit_together: returns whether one document can have two fields, neither of which is at or below the other's path */
@@ -142,7 +144,8 @@ common_steps(Field *a, Field *b)
 {
 	int			n = 0;
 
-	while (n < a->spec->nsteps && n < b->spec->nsteps && compare_steps(&a->spec->steps[n], &b->spec->steps[n]) == 0)
+	while (n < a->spec->nsteps && n < b->spec->nsteps &&
+		   compare_steps(&a->spec->steps[n], &b->spec->steps[n]) == 0)
 		n++;
 	return n;
 }

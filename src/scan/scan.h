@@ -54,7 +54,8 @@ typedef struct ScanPlan
 	bool		first;
 	bool		last;
 	bool		null_groups;	/* columns that tell groups may be NULL */
-	bool		null_ends;		/* the column after them may be NULL, of which the greatest value is read */
+	bool		null_ends;		/* the column after them may be NULL, of which
+								 * the greatest value is read */
 	int			nequal;			/* so many leading columns are compared by = */
 	bool		any_part;		/* returns the rows that one of its parts finds
 								 * or several, each once */
@@ -193,7 +194,8 @@ extern bool is_planned_natively(void);
 extern PlannedStmt *plan_without_index_tables(Query *query, ParamListInfo params);
 extern PlannedStmt *plan_fallback(EState *estate, Query *fallback, ParamListInfo params);
 extern ParamListInfo parameters_of_scan(CustomScanState *scan, List *values, int first);
-extern QueryDesc *begin_inner_query(PlannedStmt *plan, Snapshot snapshot, ParamListInfo params, QueryEnvironment *env);
+extern QueryDesc *begin_inner_query(PlannedStmt *plan, Snapshot snapshot, ParamListInfo params,
+									QueryEnvironment *env);
 extern TupleTableSlot *next_of_inner_query(QueryDesc *query);
 extern void end_inner_query(QueryDesc *query);
 extern TupleTableSlot *return_columns(TupleTableSlot *slot, TupleTableSlot *row);
@@ -211,9 +213,9 @@ extern void explain_index_table(const char *label, Oid index_table, ExplainState
 enum
 {
 	TOTALS_TABLES,				/* OIDs: fact table, table of totals */
-	TOTALS_NEEDS,				/* integers: whether sums must have all values,
-								 * VALUE_BITS that rows must not have, and
-								 * whether it is of totals */
+	TOTALS_NEEDS,				/* integers: whether sums must have all
+								 * values, VALUE_BITS that rows must not have,
+								 * and whether it is of totals */
 	TOTALS_FUNCTIONS,			/* OIDs of those that the query calls */
 	TOTALS_PLAN,				/* of the query of totals */
 	TOTALS_FALLBACK				/* the query of the fact table */

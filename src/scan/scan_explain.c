@@ -41,7 +41,8 @@ explain_scan(CustomScanState *node, List *ancestors, ExplainState *es)
 	if (scan->plan.any_part)
 		ExplainPropertyText("Combines", "OR", es);
 	else if (OidIsValid(scan->plan.index_table))
-		explain_index_table(scan->plan.entries_only ? "Index Table Only" : "Index Table", scan->plan.index_table, es);
+		explain_index_table(scan->plan.entries_only ? "Index Table Only" : "Index Table", scan->plan.index_table,
+							es);
 	if (scan->plan.nconditions > 0)
 		ExplainPropertyText("Entry Cond", describe_conditions(scan, ancestors, es), es);
 	if (scan->plan.has_checks)
@@ -65,10 +66,12 @@ explain_scan(CustomScanState *node, List *ancestors, ExplainState *es)
 	 */
 	if (scan->plan.secured || scan->plan.any_part)
 		return;
-	if ((scan->array_key >= 0 || scan->loose != NULL) && scan->def != NULL && !scan->css.ss.ps.plan->parallel_aware)
+	if ((scan->array_key >= 0 || scan->loose != NULL) && scan->def != NULL &&
+		!scan->css.ss.ps.plan->parallel_aware)
 		ExplainPropertyUInteger("Searches", NULL, scan->searches, es);
 	ExplainPropertyUInteger("Entries", NULL, scan->ended_entries + (scan->begun ? scan->entries.entries : 0), es);
-	ExplainPropertyUInteger("Heap Fetches", NULL, scan->ended_heap_fetches + (scan->begun ? scan->entries.heap_fetches : 0), es);
+	ExplainPropertyUInteger("Heap Fetches", NULL,
+							scan->ended_heap_fetches + (scan->begun ? scan->entries.heap_fetches : 0), es);
 	if (!scan->plan.entries_only)
 		ExplainPropertyUInteger("Rows Fetched", NULL, scan->rows_fetched, es);
 }
@@ -102,7 +105,8 @@ describe_checks(IndexTableScan *scan, List *ancestors, ExplainState *es)
 			varno = foreach_current_index(rte) + 1;
 	}
 	ChangeVarNodes(checks, INDEX_VAR, varno, 0);
-	return deparse_expression(checks, set_deparse_context_plan(es->deparse_cxt, plan, ancestors), es->verbose, false);
+	return deparse_expression(checks, set_deparse_context_plan(es->deparse_cxt, plan, ancestors), es->verbose,
+							  false);
 }
 
 static char *
@@ -122,14 +126,19 @@ describe_conditions(IndexTableScan *scan, List *ancestors, ExplainState *es)
 
 		if (condition->taking == TAKE_NULL || condition->taking == TAKE_NOT_NULL)
 		{
-			appendStringInfo(&buf, "%s(%s IS %sNULL)", i > 0 ? " AND " : "", column != NULL ? quote_identifier(column) : "?",
+			appendStringInfo(&buf, "%s(%s IS %sNULL)", i > 0 ? " AND " : "",
+							 column != NULL ? quote_identifier(column) : "?",
 							 condition->taking == TAKE_NULL ? "" : "NOT ");
 			continue;
 		}
-		appendStringInfo(&buf, condition->array ? "%s(%s %s ANY (%s))" :
-						 condition->taking == TAKE_CONTAINED || condition->taking == TAKE_MEMBER ? "%s(%s %s element of %s)" :
-						 condition->taking == TAKE_DAY ? "%s(%s %s about %s)" : "%s(%s %s %s)", i > 0 ? " AND " : "",
-						 column != NULL ? quote_identifier(column) : "?", get_opname(condition->operator), value);
+		appendStringInfo(&buf,
+						 condition->array ? "%s(%s %s ANY (%s))" :
+						 condition->taking == TAKE_CONTAINED || condition->taking == TAKE_MEMBER ?
+						 "%s(%s %s element of %s)" :
+						 condition->taking == TAKE_DAY ? "%s(%s %s about %s)" :
+						 "%s(%s %s %s)",
+						 i > 0 ? " AND " : "", column != NULL ? quote_identifier(column) : "?",
+						 get_opname(condition->operator), value);
 	}
 	return buf.data;
 }

@@ -25,7 +25,8 @@ begin_fallback(IndexTableScan *scan)
 	MemoryContext old;
 	ParamListInfo params;
 
-	scan->fallback_cxt = AllocSetContextCreate(estate->es_query_cxt, "indextable fallback", ALLOCSET_DEFAULT_SIZES);
+	scan->fallback_cxt = AllocSetContextCreate(estate->es_query_cxt, "indextable fallback",
+											   ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(scan->fallback_cxt);
 	params = parameters_of_scan(&scan->css, scan->values, scan->plan.nconditions);
 	if (scan->fallback_plan == NULL)

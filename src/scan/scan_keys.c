@@ -123,7 +123,8 @@ set_keys(IndexTableScan *scan)
 		if (condition->array)
 			taken = set_array(scan, value, condition);
 		else
-			taken = take_value(&scan->def->spec.fields[condition->position], condition, value, &scan->keys[i].sk_argument);
+			taken = take_value(&scan->def->spec.fields[condition->position], condition, value,
+							   &scan->keys[i].sk_argument);
 		if (taken == TAKEN && !condition->array)
 		{
 			value = scan->keys[i].sk_argument;
@@ -225,7 +226,8 @@ values_end(IndexTableScan *scan)
 		bool		byval;
 
 		type_of_value(&scan->plan.conditions[i], &len, &byval);
-		size += datumEstimateSpace(scan->keys[i].sk_argument, (scan->keys[i].sk_flags & SK_ISNULL) != 0, byval, len);
+		size += datumEstimateSpace(scan->keys[i].sk_argument, (scan->keys[i].sk_flags & SK_ISNULL) != 0, byval,
+								   len);
 	}
 	return MAXALIGN(size);
 }
@@ -241,7 +243,8 @@ shared_scan_size(IndexTableScan *scan, bool shared)
 	if (!shared)
 		return sizeof(SharedScan);
 	index = relation_open(scan->def->layout.primary_index, AccessShareLock);
-	size = values_end(scan) + index_parallelscan_estimate_compat(index, scan->plan.nconditions, scan->css.ss.ps.state->es_snapshot);
+	size = values_end(scan) +
+		index_parallelscan_estimate_compat(index, scan->plan.nconditions, scan->css.ss.ps.state->es_snapshot);
 	relation_close(index, NoLock);
 	scan->shared_size = size;
 	return size;
@@ -285,7 +288,8 @@ share_scan(IndexTableScan *scan, SharedScan *shared)
 	}
 	scan->shared = shared;
 	index = relation_open(shared->index, NoLock);
-	index_parallelscan_initialize_compat(scan->index_table, index, scan->css.ss.ps.state->es_snapshot, shared_index_scan(scan));
+	index_parallelscan_initialize_compat(scan->index_table, index, scan->css.ss.ps.state->es_snapshot,
+										 shared_index_scan(scan));
 	relation_close(index, NoLock);
 	return true;
 }
@@ -325,7 +329,8 @@ join_scan(IndexTableScan *scan, SharedScan *shared)
 static ParallelIndexScanDesc
 shared_index_scan(IndexTableScan *scan)
 {
-	return scan->shared == NULL ? NULL : (ParallelIndexScanDesc) ((char *) scan->shared + scan->shared->index_scan);
+	return scan->shared == NULL ? NULL :
+		(ParallelIndexScanDesc) ((char *) scan->shared + scan->shared->index_scan);
 }
 
 /*
@@ -496,7 +501,8 @@ loose_start(IndexTableScan *scan)
 	{
 		scan->loose = MemoryContextAllocZero(scan->css.ss.ps.state->es_query_cxt, sizeof(LooseScan));
 		scan->loose->ngroups = list_length(scan->plan.groups);
-		scan->loose->cxt = AllocSetContextCreate(scan->css.ss.ps.state->es_query_cxt, "indextable group", ALLOCSET_SMALL_SIZES);
+		scan->loose->cxt = AllocSetContextCreate(scan->css.ss.ps.state->es_query_cxt, "indextable group",
+												 ALLOCSET_SMALL_SIZES);
 	}
 	scan->loose->in_group = scan->loose->last_is_next = false;
 	scan->entries.backward = scan->plan.backward;
@@ -665,7 +671,10 @@ search_all(IndexTableScan *scan, int from)
 			;
 	for (int i = from; i < nkeys_of_scan(scan); i++)
 	{
-		/* The columns that tell groups may be NULL, and search keys have to be in the order of columns. */
+		/*
+		 * The columns that tell groups may be NULL, and search keys have to
+		 * be in the order of columns.
+		 */
 		if (scan->plan.null_groups && from > 0)
 			scan->keys[i] = scan->keys[from - 1];
 		else
@@ -690,7 +699,8 @@ note_group(IndexTableScan *scan, TupleTableSlot *entry)
 		Datum		value = slot_getattr(entry, attno, &loose->isnull[i]);
 
 		Assert(!loose->isnull[i] || scan->plan.null_groups);
-		loose->values[i] = loose->isnull[i] ? (Datum) 0 : att->attlen == -1 ? PointerGetDatum(PG_DETOAST_DATUM_COPY(value)) :
+		loose->values[i] = loose->isnull[i] ? (Datum) 0 :
+			att->attlen == -1 ? PointerGetDatum(PG_DETOAST_DATUM_COPY(value)) :
 			datumCopy(value, att->attbyval, att->attlen);
 	}
 	MemoryContextSwitchTo(old);

@@ -89,7 +89,9 @@ static const CustomExecMethods exec_methods = {
 	.ExplainCustomScan = explain_scan
 };
 
-const ScanType index_table_scan = {{.CustomName = SCAN_NAME,.CreateCustomScanState = create_scan_state}, &exec_methods, sizeof(IndexTableScan)};
+const ScanType index_table_scan = {{.CustomName = SCAN_NAME,.CreateCustomScanState = create_scan_state},
+&exec_methods,
+sizeof(IndexTableScan)};
 
 static void
 begin_scan(CustomScanState *node, EState *estate, int eflags)
@@ -114,7 +116,8 @@ begin_scan(CustomScanState *node, EState *estate, int eflags)
 	if (eflags & EXEC_FLAG_BACKWARD)
 		keep_begin(scan);
 	scan->values = ExecInitExprList(list_truncate(list_copy(plan->custom_exprs),
-												  list_length(plan->custom_exprs) - scan->plan.has_checks), &node->ss.ps);
+												  list_length(plan->custom_exprs) - scan->plan.has_checks),
+									&node->ss.ps);
 	/* The columns are those of entries, of which the node knows nothing. */
 	if (scan->plan.has_checks)
 		scan->checks = ExecInitQual(llast(plan->custom_exprs), NULL);
@@ -147,7 +150,8 @@ open_index_table(IndexTableScan *scan)
 	scan->def = definition_of_scan(estate, scan->plan.fact, scan->plan.index_table, scan->plan.async, &scan->fact);
 	if (scan->def == NULL)
 		return;
-	scan->locked = scan->fact->layout.partitioned && !scan->plan.async && lock_changed_tree(scan->fact->relid, estate->es_snapshot);
+	scan->locked = scan->fact->layout.partitioned && !scan->plan.async &&
+		lock_changed_tree(scan->fact->relid, estate->es_snapshot);
 	if (scan->plan.async)
 		scan->refused = why_not_stale(scan->def->relid, scan->plan.reader);
 	scan->index_table = relation_open(scan->def->relid, AccessShareLock);
@@ -386,7 +390,8 @@ return_entry(IndexTableScan *scan, TupleTableSlot *entry, TupleTableSlot *slot)
 	{
 		int			i = foreach_current_index(attno);
 		int			part = scan->plan.sources == NIL ? 0 : list_nth_int(scan->plan.sources, i);
-		TupleTableSlot *source = part == 0 ? entry : ((IndexTableScan *) list_nth(scan->css.custom_ps, part - 1))->entry;
+		TupleTableSlot *source = part == 0 ? entry :
+			((IndexTableScan *) list_nth(scan->css.custom_ps, part - 1))->entry;
 
 		slot->tts_values[i] = slot_getattr(source, attno, &slot->tts_isnull[i]);
 	}
@@ -481,7 +486,8 @@ compare_rows(IndexTableScan *scan, TupleTableSlot *entry, IndexTableScan *part)
 		bool		other_isnull;
 		Datum		value = slot_getattr(entry, scan->def->layout.ident[own], &isnull);
 		Datum		other_value = slot_getattr(part->entry, part->def->layout.ident[other], &other_isnull);
-		int			order = ApplySortComparator(value, isnull, other_value, other_isnull, &scan->def->layout.ident_sort[own]);
+		int			order = ApplySortComparator(value, isnull, other_value, other_isnull,
+												&scan->def->layout.ident_sort[own]);
 
 		if (order != 0)
 			return scan->plan.backward ? -order : order;
@@ -607,7 +613,8 @@ may_share(IndexTableScan *scan)
 {
 	MemoryContext old;
 
-	if ((scan->begun && scan->shared == NULL) || why_not_entries(scan) != NULL || set_keys(scan) != NULL || scan->nothing)
+	if ((scan->begun && scan->shared == NULL) || why_not_entries(scan) != NULL || set_keys(scan) != NULL ||
+		scan->nothing)
 		return false;
 	old = MemoryContextSwitchTo(scan->cxt);
 	search_whole_array(scan);

@@ -63,9 +63,11 @@ read_scan_plan(CustomScan *scan, ScanPlan *plan)
 {
 	List	   *members = scan->custom_private;
 
-	memcpy(plan, VARDATA(DatumGetPointer(linitial_node(Const, members)->constvalue)), offsetof(ScanPlan, conditions));
+	memcpy(plan, VARDATA(DatumGetPointer(linitial_node(Const, members)->constvalue)),
+		   offsetof(ScanPlan, conditions));
 	plan->conditions = palloc(sizeof(Condition) * plan->nconditions);
-	memcpy(plan->conditions, VARDATA(DatumGetPointer(lsecond_node(Const, members)->constvalue)), sizeof(Condition) * plan->nconditions);
+	memcpy(plan->conditions, VARDATA(DatumGetPointer(lsecond_node(Const, members)->constvalue)),
+		   sizeof(Condition) * plan->nconditions);
 	plan->groups = lthird(members);
 	plan->columns = lfourth(members);
 	plan->sources = list_nth(members, 4);
@@ -104,7 +106,8 @@ require_execute(List *functions)
 	foreach_oid(function, functions)
 	{
 		if (!may_execute(function, GetUserId()))
-			aclcheck_error(ACLCHECK_NO_PRIV, get_func_prokind(function) == PROKIND_AGGREGATE ? OBJECT_AGGREGATE : OBJECT_FUNCTION,
+			aclcheck_error(ACLCHECK_NO_PRIV,
+						   get_func_prokind(function) == PROKIND_AGGREGATE ? OBJECT_AGGREGATE : OBJECT_FUNCTION,
 						   get_func_name(function));
 		InvokeFunctionExecuteHook(function);
 	}

@@ -52,7 +52,9 @@ static const CustomExecMethods exec_methods = {
 	.ExplainCustomScan = explain_totals
 };
 
-const ScanType totals_scan = {{.CustomName = TOTALS_NAME,.CreateCustomScanState = create_scan_state}, &exec_methods, sizeof(TotalsScan)};
+const ScanType totals_scan = {{.CustomName = TOTALS_NAME,.CreateCustomScanState = create_scan_state},
+&exec_methods,
+sizeof(TotalsScan)};
 
 /* tables: returns the OIDs of the fact table and the table of totals */
 static List *
@@ -71,8 +73,10 @@ begin_totals(CustomScanState *node, EState *estate, int eflags)
 	if (eflags & EXEC_FLAG_EXPLAIN_ONLY)
 		return;
 	scan->begun_at = GetCurrentCommandId(false);
-	scan->def = definition_of_scan(estate, linitial_oid(tables(scan)), lsecond_oid(tables(scan)), false, &scan->fact);
-	scan->locked = scan->fact != NULL && scan->fact->layout.partitioned && lock_changed_tree(scan->fact->relid, estate->es_snapshot);
+	scan->def = definition_of_scan(estate, linitial_oid(tables(scan)), lsecond_oid(tables(scan)), false,
+								   &scan->fact);
+	scan->locked = scan->fact != NULL && scan->fact->layout.partitioned &&
+		lock_changed_tree(scan->fact->relid, estate->es_snapshot);
 }
 
 static TupleTableSlot *
@@ -137,7 +141,8 @@ why_not_totals(TotalsScan *scan)
 		return "no index table serves";
 	if ((why = why_out_of_step(scan->def, snapshot)) != NULL)
 		return why;
-	if (lthird_int(needs) ? !totals_complete(scan->def, linitial_int(needs), snapshot) : !index_table_complete(scan->def, snapshot))
+	if (lthird_int(needs) ? !totals_complete(scan->def, linitial_int(needs), snapshot) :
+		!index_table_complete(scan->def, snapshot))
 		return "values were skipped";
 	if (lsecond_int(needs) != 0 && !index_table_has_none(scan->def, lsecond_int(needs), snapshot))
 		return "some rows may have values that are read in another way";

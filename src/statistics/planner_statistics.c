@@ -138,7 +138,8 @@ lend_index(RELATION_HOOK_PARAMETERS)
 		if (fact == NULL || fact->ndefs == 0)
 			return;
 		definition_hold(fact, CurrentMemoryContext);
-		(void) query_tree_walker(root->parse, find_fields, &search, QTW_IGNORE_RT_SUBQUERIES | QTW_IGNORE_CTE_SUBQUERIES);
+		(void) query_tree_walker(root->parse, find_fields, &search,
+								 QTW_IGNORE_RT_SUBQUERIES | QTW_IGNORE_CTE_SUBQUERIES);
 		index = search.index;
 	}
 	if (index == NULL || index->info.ncolumns == 0)
@@ -221,10 +222,13 @@ column_below(Node *node)
 		List	   *args;
 
 		(void) function_of(node, &args);
-		node = args != NIL ? linitial(args) : IsA(node, SubscriptingRef) ? (Node *) ((SubscriptingRef *) node)->refexpr :
+		node = args != NIL ? linitial(args) :
+			IsA(node, SubscriptingRef) ? (Node *) ((SubscriptingRef *) node)->refexpr :
 			below_conversion(node);
 	}
-	return node != NULL && ((Var *) node)->vartype == JSONBOID && ((Var *) node)->varlevelsup == 0 ? (Var *) node : NULL;
+	return node != NULL && ((Var *) node)->vartype == JSONBOID && ((Var *) node)->varlevelsup == 0 ?
+		(Var *) node :
+		NULL;
 }
 
 /*
@@ -325,7 +329,8 @@ lend_statistics(PlannerInfo *root, Oid indexoid, AttrNumber attno, VariableStatD
 		return true;
 	lent = list_nth(index->lent, attno - 1);
 	if (!lent->asked)
-		ask_for_statistics(root, vardata->rel, lent, column_below(list_nth(index->info.indexprs, attno - 1))->varattno);
+		ask_for_statistics(root, vardata->rel, lent,
+						   column_below(list_nth(index->info.indexprs, attno - 1))->varattno);
 	if (lent->statistics != NULL)
 	{
 		share_selectivities(root, vardata->rel);
@@ -398,7 +403,9 @@ share_selectivities(PlannerInfo *root, RelOptInfo *rel)
 	above->tuples = sum;
 	known = palloc(sizeof(Selectivity) * Max(list_length(above->baserestrictinfo), 1));
 	foreach_ptr(RestrictInfo, condition, above->baserestrictinfo)
-		known[foreach_current_index(condition)] = condition->pseudoconstant || is_about_else((Node *) condition->clause, index) ? -1 :
+		known[foreach_current_index(condition)] = condition->pseudoconstant ||
+		is_about_else((Node *) condition->clause, index) ?
+		-1 :
 		clause_selectivity(root, (Node *) condition, 0, JOIN_INNER, NULL);
 	above->tuples = tuples;
 	foreach_ptr(AppendRelInfo, other, root->append_rel_list)
@@ -413,7 +420,8 @@ share_selectivities(PlannerInfo *root, RelOptInfo *rel)
 			int			i = foreach_current_index(condition);
 
 			if (known[i] >= 0 &&
-				nodeTag(condition->clause) == nodeTag(((RestrictInfo *) list_nth(above->baserestrictinfo, i))->clause))
+				nodeTag(condition->clause) ==
+				nodeTag(((RestrictInfo *) list_nth(above->baserestrictinfo, i))->clause))
 				condition->norm_selec = known[i];
 		}
 	}

@@ -91,7 +91,8 @@ lenders_of(FactDef *fact, Node *expr, Index varno)
 				add_lender(&result, fact, def, j, InvalidOid);
 			/* Another type of numbers has the values, too, and so has text. */
 			else if (is_number_cast(def, &def->spec.fields[j], bare, varno, &rounded, &lossy) ||
-					 (def->spec.fields[j].type != TEXTOID && is_castable_field(&def->spec.fields[j]) && is_text_of_field(def, &def->spec.fields[j], bare, varno)))
+					 (def->spec.fields[j].type != TEXTOID && is_castable_field(&def->spec.fields[j]) &&
+					  is_text_of_field(def, &def->spec.fields[j], bare, varno)))
 				add_lender(&result, fact, def, j, exprType(bare));
 		}
 	}
@@ -232,7 +233,8 @@ adapt(HeapTuple statistics, Lender *lender)
 	for (int i = 0; i < STATISTIC_NUM_SLOTS; i++)
 	{
 		int			kind = (&form->stakind1)[i];
-		int			parts = (kind == STATISTIC_KIND_MCV ? ATTSTATSSLOT_NUMBERS : 0) | (OidIsValid(lender->cast_to) ? ATTSTATSSLOT_VALUES : 0);
+		int			parts = (kind == STATISTIC_KIND_MCV ? ATTSTATSSLOT_NUMBERS : 0) |
+			(OidIsValid(lender->cast_to) ? ATTSTATSSLOT_VALUES : 0);
 		AttStatsSlot slot;
 		Datum	   *shares;
 
@@ -245,13 +247,15 @@ adapt(HeapTuple statistics, Lender *lender)
 			for (int j = 0; j < slot.nnumbers; j++)
 				shares[j] = Float4GetDatum(slot.numbers[j] * lender->common);
 			REPLACE(Anum_pg_statistic_stanumbers1 + i,
-					PointerGetDatum(construct_array(shares, slot.nnumbers, FLOAT4OID, sizeof(float4), true, TYPALIGN_INT)));
+					PointerGetDatum(
+									construct_array(shares, slot.nnumbers, FLOAT4OID, sizeof(float4), true, TYPALIGN_INT)));
 		}
 		if (OidIsValid(lender->cast_to))
 		{
 			TypeCacheEntry *type = lookup_type_cache(lender->cast_to, TYPECACHE_EQ_OPR | TYPECACHE_LT_OPR);
 
-			REPLACE(Anum_pg_statistic_staop1 + i, ObjectIdGetDatum(kind == STATISTIC_KIND_MCV ? type->eq_opr : type->lt_opr));
+			REPLACE(Anum_pg_statistic_staop1 + i,
+					ObjectIdGetDatum(kind == STATISTIC_KIND_MCV ? type->eq_opr : type->lt_opr));
 			REPLACE(Anum_pg_statistic_stavalues1 + i, values_as_type(&slot, type->type_id));
 			/* Texts are in another order than what they were made into. */
 			if (kind == STATISTIC_KIND_HISTOGRAM && type->type_id == TEXTOID)

@@ -163,7 +163,8 @@ are_settings_fixed(int settings)
 		!(IntervalStyle == INTSTYLE_POSTGRES && DateStyle == USE_ISO_DATES &&
 		  DateOrder == DATEORDER_YMD && session_timezone == utc() && xmlbinary == XMLBINARY_BASE64))
 		return false;
-	if ((settings & READS_ZONES) != 0 && !(has_default_abbreviations() && (session_timezone == utc() || !ZONES_HAVE_ABBREVIATIONS)))
+	if ((settings & READS_ZONES) != 0 &&
+		!(has_default_abbreviations() && (session_timezone == utc() || !ZONES_HAVE_ABBREVIATIONS)))
 		return false;
 	if ((settings & READS_NAMES) != 0 && quote_all_identifiers)
 		return false;

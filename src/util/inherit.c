@@ -166,7 +166,8 @@ tree_parent(Oid relid, TransactionId *detached)
 	*detached = InvalidTransactionId;
 	if (!get_rel_relispartition(relid))
 		return InvalidOid;
-	scan = catalog_scan_begin(InheritsRelationId, InheritsRelidSeqnoIndexId, Anum_pg_inherits_inhrelid, relid, NULL);
+	scan = catalog_scan_begin(InheritsRelationId, InheritsRelidSeqnoIndexId, Anum_pg_inherits_inhrelid, relid,
+							  NULL);
 	tuple = catalog_scan_next(&scan);
 	if (HeapTupleIsValid(tuple))
 	{

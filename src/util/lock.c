@@ -356,7 +356,8 @@ held_schema_name(Oid schema)
 
 	do
 	{
-		CatalogScan scan = catalog_scan_begin(NamespaceRelationId, NamespaceOidIndexId, Anum_pg_namespace_oid, schema, NULL);
+		CatalogScan scan = catalog_scan_begin(NamespaceRelationId, NamespaceOidIndexId, Anum_pg_namespace_oid,
+											  schema, NULL);
 		HeapTuple	tuple = catalog_scan_next(&scan);
 
 		CHECK_FOR_INTERRUPTS();
@@ -372,7 +373,11 @@ held_schema_name(Oid schema)
 			ReleaseBuffer(buffer);
 		}
 		catalog_scan_end(&scan);
-		/* What was committed meanwhile is to be seen by the next scan, and wherever the name is looked up. */
+
+		/*
+		 * What was committed meanwhile is to be seen by the next scan, and
+		 * wherever the name is looked up.
+		 */
 		AcceptInvalidationMessages();
 	} while (result == TM_Updated || result == TM_Deleted);
 	name = get_namespace_name(schema);

@@ -193,13 +193,11 @@ time_left(const LockWait *wait)
 void
 show_lock_wait(const LockWait *wait, int64 phase)
 {
-	const int	params[] = {
-		PROGRESS_CREATEIDX_COMMAND, PROGRESS_CREATEIDX_INDEX_OID, PROGRESS_CREATEIDX_PHASE, PROGRESS_WAITING_COMMAND
-	};
-	const int64 values[] = {
-		wait->command >= WAITING_BUILD ? PROGRESS_CREATEIDX_COMMAND_CREATE_CONCURRENTLY : PROGRESS_CREATEIDX_COMMAND_CREATE,
-		wait->index, phase, wait->command
-	};
+	const int	params[] = {PROGRESS_CREATEIDX_COMMAND, PROGRESS_CREATEIDX_INDEX_OID, PROGRESS_CREATEIDX_PHASE,
+	PROGRESS_WAITING_COMMAND};
+	const int64 values[] = {wait->command >= WAITING_BUILD ? PROGRESS_CREATEIDX_COMMAND_CREATE_CONCURRENTLY :
+		PROGRESS_CREATEIDX_COMMAND_CREATE,
+	wait->index, phase, wait->command};
 
 	pgstat_progress_start_command(PROGRESS_COMMAND_CREATE_INDEX, wait->table);
 	pgstat_progress_update_multi_param(lengthof(params), params, values);

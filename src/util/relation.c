@@ -322,7 +322,8 @@ as_operand(const char *expression, Oid type, Oid declared, const char *suffix)
 	if (type == declared || IsPolymorphicType(declared))
 		return expression;
 	return psprintf("%s::%s%s", expression,
-					format_type_extended(declared, -1, FORMAT_TYPE_TYPEMOD_GIVEN | FORMAT_TYPE_FORCE_QUALIFY), suffix);
+					format_type_extended(declared, -1, FORMAT_TYPE_TYPEMOD_GIVEN | FORMAT_TYPE_FORCE_QUALIFY),
+					suffix);
 }
 
 /* prepare_sort: prepares to compare values of a type in its own order, with abbreviations if so asked; *sort is zeroed */

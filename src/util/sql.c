@@ -121,7 +121,9 @@ static void
 run_part(RawStmt *parsed, Oid relid, const char *sql)
 {
 	PlannedStmt *command = makeNode(PlannedStmt);
-	ErrorContextCallback callback = {.callback = add_command,.arg = unconstify(char *, sql),.previous = error_context_stack};
+	ErrorContextCallback callback = {.callback = add_command,
+									 .arg = unconstify(char *, sql),
+									 .previous = error_context_stack};
 
 	command->commandType = CMD_UTILITY;
 	command->utilityStmt = parsed->stmt;
@@ -151,8 +153,8 @@ run_by_oid(PlannedStmt *command, Oid relid, const char *sql)
 
 	if (IsA(command->utilityStmt, CreateTrigStmt))
 	{
-		CreateTrigger((CreateTrigStmt *) command->utilityStmt, sql, relid, InvalidOid, InvalidOid, InvalidOid, InvalidOid,
-					  InvalidOid, NULL, false, false);
+		CreateTrigger((CreateTrigStmt *) command->utilityStmt, sql, relid, InvalidOid, InvalidOid, InvalidOid,
+					  InvalidOid, InvalidOid, NULL, false, false);
 		return;
 	}
 	stmt = castNode(AlterTableStmt, command->utilityStmt);
@@ -502,7 +504,8 @@ array_literal(List *fields)
 		texts[foreach_current_index(field)] = CStringGetTextDatum(field);
 		appendStringInfo(&list, "%s%s", list.len > 0 ? ", " : "", sql_literal(field));
 	}
-	array = OidOutputFunctionCall(F_ARRAY_OUT, PointerGetDatum(
-															   construct_array(texts, list_length(fields), TEXTOID, -1, false, TYPALIGN_INT)));
+	array = OidOutputFunctionCall(F_ARRAY_OUT,
+								  PointerGetDatum(construct_array(texts, list_length(fields), TEXTOID, -1, false,
+																  TYPALIGN_INT)));
 	return strpbrk(array, "\"'\\") == NULL ? sql_literal(array) : psprintf("ARRAY[%s]", list.data);
 }

@@ -190,13 +190,15 @@ release_empty_context(void)
 
 	if (empty == 0)
 	{
-		MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable empty", ALLOCSET_DEFAULT_SIZES);
+		MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable empty",
+												  ALLOCSET_DEFAULT_SIZES);
 
 		empty = used_bytes(cxt, &nblocks);
 		MemoryContextDelete(cxt);
 	}
 	if (!CurTransactionContext->isReset && CurTransactionContext->firstchild == NULL &&
-		CurTransactionContext->reset_cbs == NULL && used_bytes(CurTransactionContext, &nblocks) == empty && nblocks == 1)
+		CurTransactionContext->reset_cbs == NULL && used_bytes(CurTransactionContext, &nblocks) == empty &&
+		nblocks == 1)
 		MemoryContextReset(CurTransactionContext);
 }
 

@@ -88,6 +88,7 @@ extern ErrorData *run_catching_row_errors(void (*run) (void *arg), void *arg);
 extern bool is_row_error(ErrorData *error);
 extern bool is_conflict(ErrorData *error);
 extern bool is_no_conflict(ErrorData *error, void *arg);
-extern ErrorData *run_in_transaction(void (*run) (void *arg), void *arg, bool (*is_news) (ErrorData *error, void *arg));
+extern ErrorData *run_in_transaction(void (*run) (void *arg), void *arg,
+									 bool (*is_news) (ErrorData *error, void *arg));
 
 #endif							/* INDEXTABLE_SUBXACT_H */

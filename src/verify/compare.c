@@ -85,7 +85,9 @@ verify_index_table(Oid index_table, double sample, discrepancy_handler handler, 
 	/* Without it, no definition of the fact table can be loaded. */
 	if (OidIsValid(lacking))
 	{
-		report_problem(NULL, problem_to_repair(psprintf("index table %s has no primary key", quoted_relation(lacking)), lacking),
+		report_problem(NULL,
+					   problem_to_repair(psprintf("index table %s has no primary key", quoted_relation(lacking)),
+										 lacking),
 					   false, handler, arg);
 		AtEOXact_GUC(false, nestlevel);
 		return;
@@ -119,7 +121,8 @@ verify_index_table(Oid index_table, double sample, discrepancy_handler handler, 
 		v.def->fact->place->index_tables->verify(v.def, sample, 0, handler, arg);
 	else if (is_totals(v.def))
 	{
-		v.sums->lacking = v.sums->lacking_queued = verify_totals(v.def, v.fact, v.index_table, v.snapshot, handler, arg);
+		v.sums->lacking = v.sums->lacking_queued = verify_totals(v.def, v.fact, v.index_table, v.snapshot,
+																 handler, arg);
 		report_unrecorded(&v);
 	}
 	else if (v.def->misplaced == NULL)
@@ -146,7 +149,8 @@ verify_index_table(Oid index_table, double sample, discrepancy_handler handler, 
 static bool
 may_remove_records(Verify *v)
 {
-	return v->sample >= 100 && v->def->active && v->def->misplaced == NULL && v->def->fact->place->index_tables->verify == NULL &&
+	return v->sample >= 100 && v->def->active && v->def->misplaced == NULL &&
+		v->def->fact->place->index_tables->verify == NULL &&
 		(!v->def->fact->layout.partitioned || OidIsValid(v->def->fact->layout.pk_index)) &&
 		!RecoveryInProgress() && !XactReadOnly && !IsolationUsesXactSnapshot() && !written_by_us(v->def->fact) &&
 		!catalog_is_old();
@@ -319,7 +323,9 @@ compare_differing_buckets(Verify *v)
 
 			v->handler(&d, v->arg);
 		}
-		else if (c != 0 || !entry_equal(v->def, expected->tts_values, expected->tts_isnull, found->tts_values, found->tts_isnull))
+		else if (c != 0 ||
+				 !entry_equal(v->def, expected->tts_values, expected->tts_isnull, found->tts_values,
+							  found->tts_isnull))
 			report_discrepancy(v, c <= 0 ? expected : NULL, c >= 0 ? found : NULL);
 		if (c <= 0)
 		{
@@ -410,7 +416,9 @@ indextable_verify(PG_FUNCTION_ARGS)
 	{
 		result.index_table = index_table;
 		if (index_table != relid && is_building(index_table))
-			report_problem(NULL, psprintf("index table is left out because it is being built; run %s", told_activation(index_table)),
+			report_problem(NULL,
+						   psprintf("index table is left out because it is being built; run %s",
+									told_activation(index_table)),
 						   true, put_discrepancy, &result);
 		else
 			verify_index_table(index_table, sample, put_discrepancy, &result);
@@ -423,9 +431,11 @@ indextable_verify(PG_FUNCTION_ARGS)
  *-------------------------------------------------------------------------
  */
 
-static const char *const kinds[KINDS] = {
-	[KIND_MISSING] = "missing",[KIND_DANGLING] = "dangling",[KIND_STALE] = "stale",[KIND_REJECTED] = "rejected",[KIND_SETUP] = "setup"
-};
+static const char *const kinds[KINDS] = {[KIND_MISSING] = "missing",
+	[KIND_DANGLING] = "dangling",
+	[KIND_STALE] = "stale",
+	[KIND_REJECTED] = "rejected",
+[KIND_SETUP] = "setup"};
 
 /* discrepancy_kind: returns the kind that verify() calls by a name */
 DiscrepancyKind
@@ -494,9 +504,12 @@ put_discrepancy(Discrepancy *d, void *arg)
 	if (entry != NULL)
 		PUT(VERIFY_KEY, columns_to_jsonb(d->def->fact->owner, entry, d->def->layout.ident, d->def->spec.nkeys));
 	if (entry != NULL && !is_totals(d->def))
-		PUT(VERIFY_PRIMARY_KEY, columns_to_jsonb(d->def->fact->owner, entry, d->def->layout.pk_attno, d->def->fact->layout.npk));
+		PUT(VERIFY_PRIMARY_KEY,
+			columns_to_jsonb(d->def->fact->owner, entry, d->def->layout.pk_attno, d->def->fact->layout.npk));
 	if (d->row != NULL)
-		PUT(VERIFY_PRIMARY_KEY, columns_to_jsonb(d->def->fact->owner, d->row, d->def->fact->layout.pk_attno, d->def->fact->layout.npk));
+		PUT(VERIFY_PRIMARY_KEY,
+			columns_to_jsonb(d->def->fact->owner, d->row, d->def->fact->layout.pk_attno,
+							 d->def->fact->layout.npk));
 	if (d->expected != NULL)
 		PUT(VERIFY_EXPECTED, columns_to_jsonb(d->def->fact->owner, d->expected, payload, npayload));
 	if (d->found != NULL)

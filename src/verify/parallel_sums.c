@@ -136,7 +136,8 @@ wanted_workers(Verify *v)
 {
 	RelOptInfo *rel;
 
-	if (max_parallel_maintenance_workers == 0 || IsInParallelMode() || !IsUnderPostmaster || MyBgworkerEntry != NULL)
+	if (max_parallel_maintenance_workers == 0 || IsInParallelMode() || !IsUnderPostmaster ||
+		MyBgworkerEntry != NULL)
 		return 0;
 
 	/* Workers cannot use the session's transactions on other servers. */
@@ -146,7 +147,9 @@ wanted_workers(Verify *v)
 	rel = makeNode(RelOptInfo);
 	rel->reloptkind = RELOPT_BASEREL;
 	rel->rel_parallel_workers = RelationGetParallelWorkers(v->fact, -1);
-	return compute_parallel_worker(rel, block_scan_count_blocks(v->fact, 100) + block_scan_count_blocks(v->index_table, 100),
+	return compute_parallel_worker(rel,
+								   block_scan_count_blocks(v->fact, 100) +
+								   block_scan_count_blocks(v->index_table, 100),
 								   -1, max_parallel_maintenance_workers);
 }
 
@@ -159,7 +162,8 @@ entries_are_parallel_safe(IndexDef *def)
 		Field	   *field = &def->spec.fields[i];
 
 		/* Casts of users run in a subtransaction, see cast_text(). */
-		if (field->cast.users || !function_is_safe(&field->cast.convert) || !function_is_safe(&field->cast.length) ||
+		if (field->cast.users || !function_is_safe(&field->cast.convert) ||
+			!function_is_safe(&field->cast.length) ||
 			(field->convert != NULL && !expression_parallel_safe(field->convert)))
 			return false;
 	}

@@ -120,7 +120,8 @@ check_one(Checks *c)
 	if (error == NULL)
 	{
 		trouble_end(&c->work);
-		batch_took(&c->work, c->share, task_ms(), setting_batch_timeout == 0 ? PG_INT32_MAX : setting_batch_timeout);
+		batch_took(&c->work, c->share, task_ms(),
+				   setting_batch_timeout == 0 ? PG_INT32_MAX : setting_batch_timeout);
 		if (c->mend && setting_check_repair)
 			error = run_task(&c->work, repair_checked, c, note_failed);
 	}
@@ -159,7 +160,8 @@ find_due(void *checks)
 	Rows		rows = {0};
 
 	if (OidIsValid(catalog_relid("checked", true)) && !catalog_is_old())
-		rows = query_as(get_extension_owner(), "SELECT * FROM " IT_INTERNAL ".due_for_check(%d)", setting_check_interval);
+		rows = query_as(get_extension_owner(), "SELECT * FROM " IT_INTERNAL ".due_for_check(%d)",
+						setting_check_interval);
 	for (uint64 i = 0; i < rows.n; i++)
 	{
 		Oid			relid = DatumGetObjectId(row_value(&rows, i, 1));
@@ -195,10 +197,12 @@ report_check(void *checks)
 		!OidIsValid(catalog_fact_of(c->work.table)) || get_rel_name(c->work.table) == NULL)
 		return;
 	pgstat_report_activity(STATE_RUNNING, psprintf("checking %s", quoted_relation(c->work.table)));
-	found = query_as(InvalidOid, "SELECT r, r.missing + r.dangling + r.stale + r.setup > 0,"
-					 " r.example, r.missing, r.dangling, r.stale, r.rejected, r.setup FROM "
-					 IT_INTERNAL ".report_of_check(%u::regclass, %.17g, %s::text) r",
-					 c->work.table, setting_check_sample * c->share / WHOLE, c->error == NULL ? "NULL" : quote_literal_cstr(c->error));
+	found = query_as(InvalidOid,
+					 "SELECT r, r.missing + r.dangling + r.stale + r.setup > 0,"
+					 " r.example, r.missing, r.dangling, r.stale, r.rejected, r.setup FROM " IT_INTERNAL
+					 ".report_of_check(%u::regclass, %.17g, %s::text) r",
+					 c->work.table, setting_check_sample * c->share / WHOLE,
+					 c->error == NULL ? "NULL" : quote_literal_cstr(c->error));
 	type = get_rel_type_id(checked);
 	report = row_value(&found, 0, 1);
 	c->mend = DatumGetBool(row_value(&found, 0, 2));

@@ -141,7 +141,8 @@ indextable_repair(PG_FUNCTION_ARGS)
 		elog(ERROR, "return type must be a row type");
 	desc = BlessTupleDesc(desc);
 
-	if (!r.nonatomic && index_tables != NIL && elsewhere->leaves(catalog_fact_of(linitial_oid(index_tables))) != NIL)
+	if (!r.nonatomic && index_tables != NIL &&
+		elsewhere->leaves(catalog_fact_of(linitial_oid(index_tables))) != NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
 				 errmsg("repair() cannot run inside a transaction block if the fact table has foreign partitions"),

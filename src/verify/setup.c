@@ -64,7 +64,8 @@ check_setup(IndexDef *def, Relation fact, Relation index_table, discrepancy_hand
 {
 	Setup		setup = {def, handler, arg};
 	char	   *activation = told_activation(def->relid);
-	List	   *catalog = list_make4_oid(def->fact->queue.current, def->fact->queue.spare, catalog_relid("definition", false), catalog_relid("fact", false));
+	List	   *catalog = list_make4_oid(def->fact->queue.current, def->fact->queue.spare,
+										 catalog_relid("definition", false), catalog_relid("fact", false));
 	char	   *writer = subscription_names(find_all_inheritors(def->relid, NoLock, NULL));
 	char	   *catalog_writer = subscription_names(catalog);
 	Oid			truncated;
@@ -100,7 +101,8 @@ check_setup(IndexDef *def, Relation fact, Relation index_table, discrepancy_hand
 			   "queue table of the fact table was dropped with changes that had not been applied");
 	check_by_hand(&setup, writer == NULL,
 				  psprintf("index table is also written by a subscription; %s",
-						   told_unsubscribe(psprintf("TABLE %s", quoted_relation(def->relid)), writer, def->fact->relid)));
+						   told_unsubscribe(psprintf("TABLE %s", quoted_relation(def->relid)), writer,
+											def->fact->relid)));
 	check_by_hand(&setup, catalog_writer == NULL,
 				  psprintf("tables of schema " IT_INTERNAL " are also written by a subscription; %s",
 						   told_unsubscribe("TABLES IN SCHEMA " IT_INTERNAL, catalog_writer, def->fact->relid)));
@@ -112,7 +114,8 @@ check_setup(IndexDef *def, Relation fact, Relation index_table, discrepancy_hand
 	if (strcmp(activation, told_call("repair", def->relid)) == 0)
 		check_that(&setup, def->active || def->misplaced != NULL, "state of the index table is not active");
 	else
-		check_by_hand(&setup, def->active || def->misplaced != NULL, psprintf("state of the index table is not active; run %s", activation));
+		check_by_hand(&setup, def->active || def->misplaced != NULL,
+					  psprintf("state of the index table is not active; run %s", activation));
 }
 
 /*
@@ -158,7 +161,10 @@ told_drop_row_trigger(Oid relid)
 
 	for (int i = 0; rel != NULL && rel->trigdesc != NULL && i < rel->trigdesc->numtriggers && result == NULL; i++)
 	{
-		/* What is looked up for the result may make the relcache free the name. */
+		/*
+		 * What is looked up for the result may make the relcache free the
+		 * name.
+		 */
 		Trigger		trigger = rel->trigdesc->triggers[i];
 
 		if (!TRIGGER_FOR_ROW(trigger.tgtype) || trigger.tgisclone || is_our_trigger(trigger.tgname))
@@ -235,7 +241,8 @@ static void
 check_that(Setup *setup, bool holds, const char *problem)
 {
 	if (!holds)
-		report_problem(setup->def, problem_to_repair(problem, setup->def->relid), false, setup->handler, setup->arg);
+		report_problem(setup->def, problem_to_repair(problem, setup->def->relid), false, setup->handler,
+					   setup->arg);
 }
 
 /* check_by_hand: calls the handler with a problem that repair() does not mend, unless a condition holds */
@@ -329,7 +336,8 @@ lacks_primary_key(Oid index_table)
 {
 	Oid			fact = catalog_fact_of(index_table);
 
-	foreach_ptr(DefinitionRow, row, OidIsValid(fact) && catalog_has_fact(fact) ? catalog_read_definitions(fact, InvalidOid) : NIL)
+	foreach_ptr(DefinitionRow, row,
+				OidIsValid(fact) && catalog_has_fact(fact) ? catalog_read_definitions(fact, InvalidOid) : NIL)
 	{
 		Relation	rel = keeps_totals(row) ? NULL : try_relation_open(row->index_table, AccessShareLock);
 		Relation	index;
@@ -444,7 +452,8 @@ restore_owners(Oid fact_table)
 static void
 restore_persistence(Oid index_table, Oid fact_table)
 {
-	if (get_rel_persistence(index_table) == get_rel_persistence(fact_table) || get_rel_relkind(index_table) != RELKIND_RELATION)
+	if (get_rel_persistence(index_table) == get_rel_persistence(fact_table) ||
+		get_rel_relkind(index_table) != RELKIND_RELATION)
 		return;
 	lock_tree(fact_table, ShareRowExclusiveLock);
 	run_on(index_table, "ALTER TABLE t SET %s",

@@ -89,11 +89,13 @@ read_fact_rows(void *verify)
 			MemoryContext old = MemoryContextSwitchTo(v->cxt);
 			Row			row = {.v = v,.slot = slot};
 
-			if (scan.foreign != NULL && !elsewhere->rows->in_bounds(v->def->fact, v->fact, RelationGetRelid(scan.rel), slot))
+			if (scan.foreign != NULL &&
+				!elsewhere->rows->in_bounds(v->def->fact, v->fact, RelationGetRelid(scan.rel), slot))
 			{
 				row.rejection.sqlstate = ERRCODE_CHECK_VIOLATION;
-				row.rejection.message = psprintf("row is in foreign partition \"%s\", whose bounds do not include it",
-												 RelationGetRelationName(scan.rel));
+				row.rejection
+					.message = psprintf("row is in foreign partition \"%s\", whose bounds do not include it",
+										RelationGetRelationName(scan.rel));
 				row.entries.n = 0;
 			}
 			else
@@ -184,7 +186,8 @@ static uint64
 hash_row_key(Verify *v, TupleTableSlot *row)
 {
 	slot_getallattrs(row);
-	return hash_columns(row->tts_tupleDescriptor, v->def->fact->layout.pk_attno, v->def->fact->layout.npk, row->tts_values, row->tts_isnull);
+	return hash_columns(row->tts_tupleDescriptor, v->def->fact->layout.pk_attno, v->def->fact->layout.npk,
+						row->tts_values, row->tts_isnull);
 }
 
 /* make_entries_or_reject: makes the entries of a row; a row that raises an error is rejected, and has none */
@@ -233,7 +236,9 @@ read_index_table(Verify *v)
 {
 	BlockScan	scan;
 	TupleTableSlot *slot;
-	ErrorContextCallback context = {.previous = error_context_stack,.callback = damaged_index_table,.arg = &v->def->relid};
+	ErrorContextCallback context = {.previous = error_context_stack,
+		.callback = damaged_index_table,
+	.arg = &v->def->relid};
 
 	if (v->shard != NULL)
 	{
@@ -398,7 +403,8 @@ note_queued_rows(Verify *v)
 		{
 			CHECK_FOR_INTERRUPTS();
 			slot_getallattrs(slot);
-			note_key(v, v->queued_rows, slot->tts_tupleDescriptor, &slot->tts_values[QUEUE_KEY - 1], &slot->tts_isnull[QUEUE_KEY - 1]);
+			note_key(v, v->queued_rows, slot->tts_tupleDescriptor, &slot->tts_values[QUEUE_KEY - 1],
+					 &slot->tts_isnull[QUEUE_KEY - 1]);
 		}
 		ExecDropSingleTupleTableSlot(slot);
 		table_endscan(scan);
@@ -443,7 +449,8 @@ note_fed_rows(Verify *v)
 									   GetForeignServer(server)->servername, error->message,
 									   error->hint == NULL ? "" : "; ", error->hint == NULL ? "" : error->hint);
 		for (int64 i = 0; i < batch->nkeys; i++)
-			note_key(v, v->fed_rows, v->def->fact->queue.desc, &batch->keys[i * v->def->fact->layout.npk], none_null);
+			note_key(v, v->fed_rows, v->def->fact->queue.desc, &batch->keys[i * v->def->fact->layout.npk],
+					 none_null);
 		v->fed_partitions = list_concat_unique_oid(v->fed_partitions, batch->whole);
 		MemoryContextDelete(changes_cxt);
 	}

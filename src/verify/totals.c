@@ -27,7 +27,8 @@
 #include "../util/inherit.h"
 #include "verify.h"
 
-static void report_group(Deltas *difference, Deltas *has, Datum *values, bool *isnull, discrepancy_handler handler, void *arg);
+static void report_group(Deltas *difference, Deltas *has, Datum *values, bool *isnull,
+						 discrepancy_handler handler, void *arg);
 
 /* verify_totals: calls the handler for each group of which the totals are wrong; returns what is to be recorded of the rows */
 uint32
@@ -66,7 +67,9 @@ report_group(Deltas *difference, Deltas *has, Datum *values, bool *isnull, discr
 	{
 		int			at = difference->added[i] - 1;
 
-		expected->tts_values[at] = DirectFunctionCall2(TupleDescAttr(def->layout.desc, at)->atttypid == INT8OID ? int8pl : numeric_add,
+		expected->tts_values[at] = DirectFunctionCall2(TupleDescAttr(def->layout.desc, at)->atttypid == INT8OID ?
+													   int8pl :
+													   numeric_add,
 													   there[at], values[at]);
 	}
 	if (!any || DatumGetInt64(there[def->layout.rows_attno - 1]) == 0)

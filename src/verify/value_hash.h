@@ -103,7 +103,8 @@ hash_columns(TupleDesc desc, const AttrNumber *columns, int n, const Datum *valu
 	uint64		hash = 0;
 
 	for (int i = 0; i < n; i++)
-		hash = hash_column(values[columns[i] - 1], isnull[columns[i] - 1], TupleDescAttr(desc, columns[i] - 1), hash);
+		hash = hash_column(values[columns[i] - 1], isnull[columns[i] - 1], TupleDescAttr(desc, columns[i] - 1),
+						   hash);
 	return hash;
 }
 

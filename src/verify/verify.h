@@ -187,7 +187,8 @@ extern bool run_periodic_checks(void);
 extern void check_setup(IndexDef *def, Relation fact, Relation index_table,
 						discrepancy_handler handler, void *arg);
 
-extern void report_problem(IndexDef *def, const char *problem, bool by_hand, discrepancy_handler handler, void *arg);
+extern void report_problem(IndexDef *def, const char *problem, bool by_hand, discrepancy_handler handler,
+						   void *arg);
 extern char *problem_to_repair(const char *problem, Oid index_table);
 extern Oid	lacks_primary_key(Oid index_table);
 extern void restore_setup(Oid index_table);

@@ -507,7 +507,8 @@ drain_feeds(void *arg)
 	{
 		.server = batch->queue->server,.limit = batch->limit,.backlog = -1
 	};
-	set_config_option("synchronous_commit", synchronous, PGC_SUSET, PGC_S_OVERRIDE, GUC_ACTION_LOCAL, true, 0, false);
+	set_config_option("synchronous_commit", synchronous, PGC_SUSET, PGC_S_OVERRIDE, GUC_ACTION_LOCAL, true, 0,
+					  false);
 	report_working(batch->queue->table);
 	if (elsewhere->feeds->take_unlocked(batch->queue->table, feeds, true))
 	{

@@ -156,7 +156,8 @@ indextable_worker_main(Datum arg)
 			MemoryContextReset(cxt);
 			if (!find_queues(cxt, &found))
 			{
-				look_again = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), found.blocked ? MAX_WAIT : LOOK_AGAIN);
+				look_again = TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
+														 found.blocked ? MAX_WAIT : LOOK_AGAIN);
 				next_try = found.blocked ? look_again : DT_NOEND;
 				continue;
 			}

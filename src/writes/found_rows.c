@@ -78,7 +78,8 @@ static bool is_target(Query *statement, Index varno);
 static const char *why_natively(Query *statement, Index varno);
 static Node *own_conditions(Query *statement, Index varno);
 static PlannedStmt *plan_search(Query *statement, Index varno, ParamListInfo params);
-static PlannedStmt *plan_for_later(Query *statement, Index varno, PlannedStmt *search, const char *text, ParamListInfo params);
+static PlannedStmt *plan_for_later(Query *statement, Index varno, PlannedStmt *search, const char *text,
+								   ParamListInfo params);
 static void executor_start(QueryDesc *query, int eflags);
 static PlannedStmt *plan_now(QueryDesc *query, CustomScan *late);
 static PlannedStmt *plan_found(Found *rows, const char *text, ParamListInfo params);
@@ -101,7 +102,9 @@ static const CustomExecMethods exec_methods = {
 	.ExplainCustomScan = explain_late
 };
 
-static const ScanType late_type = {{.CustomName = LATE_NAME,.CreateCustomScanState = create_scan_state}, &exec_methods, sizeof(CustomScanState)};
+static const ScanType late_type = {{.CustomName = LATE_NAME,.CreateCustomScanState = create_scan_state},
+&exec_methods,
+sizeof(CustomScanState)};
 
 void
 writes_init(void)
@@ -120,7 +123,8 @@ writes_init(void)
 static PlannedStmt *
 plan_statement(PLANNER_HOOK_PARAMETERS)
 {
-	bool		served = setting_planner != PLANNER_OFF && !is_planned_natively() && (cursorOptions & CURSOR_OPT_FAST_PLAN) == 0;
+	bool		served = setting_planner != PLANNER_OFF && !is_planned_natively() &&
+		(cursorOptions & CURSOR_OPT_FAST_PLAN) == 0;
 
 	foreach_int(varno, served ? targets_of(parse) : NIL)
 	{
@@ -164,7 +168,8 @@ is_target(Query *statement, Index varno)
 	if (rte->rtekind != RTE_RELATION || rte->relkind != RELKIND_PARTITIONED_TABLE || !rte->inh)
 		return false;
 	fact = soft_definition(rte->relid);
-	if (fact == NULL || fact->relid != rte->relid || fact->ndefs == 0 || !OidIsValid(fact->layout.pk_index) || fact->place->entries->not_planned != NULL)
+	if (fact == NULL || fact->relid != rte->relid || fact->ndefs == 0 || !OidIsValid(fact->layout.pk_index) ||
+		fact->place->entries->not_planned != NULL)
 		return false;
 	why = fact->layout.pk_deferrable ? "the query locks or writes rows of a partitioned table, and its primary key is deferrable" :
 		why_natively(statement, varno);
@@ -187,8 +192,9 @@ why_natively(Query *statement, Index varno)
 	Node	   *quals = statement->jointree->quals;
 	List	   *unused = NIL;
 
-	if (statement->hasModifyingCTE || statement->setOperations != NULL || (quals != NULL && IsA(quals, CurrentOfExpr)) ||
-		checkExprHasSubLink((Node *) rte->securityQuals) || !find_conditions((Node *) statement->jointree, varno, &unused))
+	if (statement->hasModifyingCTE || statement->setOperations != NULL ||
+		(quals != NULL && IsA(quals, CurrentOfExpr)) || checkExprHasSubLink((Node *) rte->securityQuals) ||
+		!find_conditions((Node *) statement->jointree, varno, &unused))
 		return "the query locks or writes rows of a partitioned table in a way that is planned natively";
 	if (rte->tablesample != NULL)
 		return "the query has TABLESAMPLE";
@@ -285,7 +291,8 @@ plan_for_later(Query *statement, Index varno, PlannedStmt *search, const char *t
 	late->scan.plan.total_cost = search->planTree->total_cost;
 	late->scan.plan.plan_rows = search->planTree->plan_rows;
 	late->methods = &late_type.methods;
-	late->custom_private = list_make4(statement, search, makeInteger(varno), makeInteger(params == NULL && is_plan_for_any_partition(statement)));
+	late->custom_private = list_make4(statement, search, makeInteger(varno),
+									  makeInteger(params == NULL && is_plan_for_any_partition(statement)));
 	result->planTree = &late->scan.plan;
 	foreach_ptr(RangeTblEntry, rte, search->rtable)
 	{
@@ -432,8 +439,9 @@ add_row(Found *rows, FactDef *fact, Relation rel, TupleTableSlot *row)
 		Form_pg_attribute att = TupleDescAttr(row->tts_tupleDescriptor, i);
 
 		values[i] = datumCopy(row->tts_values[i], att->attbyval, att->attlen);
-		key = lappend(key, makeConst(att->atttypid, att->atttypmod, att->attcollation, att->attlen, values[i], false,
-									 att->attbyval));
+		key = lappend(key,
+					  makeConst(att->atttypid, att->atttypmod, att->attcollation, att->attlen, values[i], false,
+								att->attbyval));
 	}
 	leaf = route_key(fact, rel, values);
 	rows->leaves = lappend_oid(rows->leaves, leaf);
@@ -458,7 +466,10 @@ add_key_conditions(Found *rows)
 	quals = from->quals == NULL ? NIL : list_make1(from->quals);
 	rel = relation_open(rows->fact, NoLock);
 	for (int i = 0; i < fact->layout.npk; i++)
-		quals = lappend(quals, key_condition(rows->varno, TupleDescAttr(RelationGetDescr(rel), fact->layout.pk_attno[i] - 1), rows->keys, i));
+		quals = lappend(quals,
+						key_condition(rows->varno,
+									  TupleDescAttr(RelationGetDescr(rel), fact->layout.pk_attno[i] - 1),
+									  rows->keys, i));
 	relation_close(rel, NoLock);
 	from->quals = (Node *) make_andclause(quals);
 }

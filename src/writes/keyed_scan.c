@@ -92,7 +92,9 @@ static const CustomExecMethods exec_methods = {
 	.ExplainCustomScan = explain_keys
 };
 
-const ScanType keyed_scan = {{.CustomName = KEYED_SCAN_NAME,.CreateCustomScanState = create_scan_state}, &exec_methods, sizeof(KeyedScan)};
+const ScanType keyed_scan = {{.CustomName = KEYED_SCAN_NAME,.CreateCustomScanState = create_scan_state},
+&exec_methods,
+sizeof(KeyedScan)};
 
 /*
  * add_keyed_path
@@ -148,8 +150,9 @@ key_condition(Index varno, Form_pg_attribute att, List *keys, int i)
 	result->opfuncid = get_opcode(type->eq_opr);
 	result->useOr = true;
 	result->inputcollid = att->attcollation;
-	result->args = list_make2(var, makeConst(get_array_type(operand), -1, att->attcollation, -1, PointerGetDatum(array),
-											 false, false));
+	result->args = list_make2(var,
+							  makeConst(get_array_type(operand), -1, att->attcollation, -1,
+										PointerGetDatum(array), false, false));
 	result->location = MARK;
 	return (Expr *) result;
 }
@@ -230,8 +233,9 @@ keep_plan(CustomScan *owner, Query *statement, FactDef *fact, Oid leaf, PlannedS
 	Relation	rel;
 	MemoryContext old;
 
-	if (kept == NULL || kept->plan != NULL || scan == NULL || list_length(plan->rtable) != 2 || plan->subplans != NIL || !depends_on(statement, plan->invalItems) ||
-		plan->transientPlan || rt_fetch(scan->scan.scanrelid, plan->rtable)->relid != leaf)
+	if (kept == NULL || kept->plan != NULL || scan == NULL || list_length(plan->rtable) != 2 ||
+		plan->subplans != NIL || !depends_on(statement, plan->invalItems) || plan->transientPlan ||
+		rt_fetch(scan->scan.scanrelid, plan->rtable)->relid != leaf)
 		return plan;
 	rel = relation_open(leaf, NoLock);
 	if (is_like_root(fact, rel))
@@ -333,7 +337,8 @@ is_like_root(FactDef *fact, Relation leaf)
 
 		result = of_root->attisdropped == of_leaf->attisdropped && of_root->atttypid == of_leaf->atttypid &&
 			of_root->atttypmod == of_leaf->atttypmod && of_root->attcollation == of_leaf->attcollation &&
-			nullability(a, i) == nullability(b, i) && of_root->attgenerated == '\0' && of_leaf->attgenerated == '\0' &&
+			nullability(a, i) == nullability(b, i) && of_root->attgenerated == '\0' &&
+			of_leaf->attgenerated == '\0' &&
 			(of_root->attisdropped || strcmp(NameStr(of_root->attname), NameStr(of_leaf->attname)) == 0);
 	}
 	relation_close(root, NoLock);
@@ -344,7 +349,8 @@ is_like_root(FactDef *fact, Relation leaf)
 static List *
 private_of_keys(FactDef *fact, List *keys)
 {
-	return list_make2(makeConst(INTERNALOID, -1, InvalidOid, sizeof(Datum), PointerGetDatum(fact), false, true), keys);
+	return list_make2(makeConst(INTERNALOID, -1, InvalidOid, sizeof(Datum), PointerGetDatum(fact), false, true),
+					  keys);
 }
 
 static Plan *
