@@ -43,11 +43,13 @@
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/appendinfo.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
+#include "partitioning/partprune.h"
 #include "parser/parsetree.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -83,6 +85,8 @@ static void add_path_of_parts(PlannerInfo *root, RelOptInfo *rel, Served *served
 static PathTarget *cover_arms(PlannerInfo *root, RelOptInfo *rel, List *candidates, bool all);
 static List *common_order(List *candidates);
 static bool take_native_arm(PlannerInfo *root, RelOptInfo *rel, Served *served, Arms *arms);
+static Path *native_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, Expr *arm);
+static bool add_paths_of_partitions(PlannerInfo *root, RelOptInfo *rel, Node *arm, List **paths);
 static Path *path_of_index(PlannerInfo *root, IndexOptInfo *index, List *comparisons);
 static bool is_on_column(IndexOptInfo *index, int column, Node *comparison);
 static List *candidates_of_arms(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses, Node *clause,
@@ -639,8 +643,8 @@ unless_equal(Expr *value, Expr *other, Oid operator, Oid collation)
 
 /*
  * take_native_arm
- *		Takes the arm out of several that a btree of the fact table finds by all that it says, and sets
- *		the path.  Returns false if there is none, or one has been taken.
+ *		Takes the arm out of several that a btree of the fact table, or one of each partition, finds by all
+ *		that it says, and sets the path.  Returns false if there is none, or one has been taken.
  *
  * It is tested before others although it may stand after them, so it must not raise errors.  The path
  * is checked for the whole of the clause, as all conditions of the table are.
@@ -648,22 +652,92 @@ unless_equal(Expr *value, Expr *other, Oid operator, Oid collation)
 static bool
 take_native_arm(PlannerInfo *root, RelOptInfo *rel, Served *served, Arms *arms)
 {
-	if (served->fact->layout.partitioned || arms->native != NULL || list_length(arms->exprs) < 2 ||
+	if (arms->native != NULL || list_length(arms->exprs) < 2 ||
 		planner_rt_fetch(rel->relid, root)->securityQuals != NIL)
 		return false;
 	foreach_ptr(Expr, arm, arms->exprs)
 	{
-		foreach_node(IndexOptInfo, index, cannot_raise_error((Node *) arm, false) ? rel->indexlist : NIL)
-		{
-			arms->native_path = path_of_index(root, index, make_ands_implicit(arm));
-			if (arms->native_path == NULL)
-				continue;
-			arms->native = arm;
-			arms->exprs = list_delete_ptr(list_copy(arms->exprs), arm);
-			return true;
-		}
+		arms->native_path = cannot_raise_error((Node *) arm, false) ? native_path_of(root, rel, served, arm) :
+			NULL;
+		if (arms->native_path == NULL)
+			continue;
+		arms->native = arm;
+		arms->exprs = list_delete_ptr(list_copy(arms->exprs), arm);
+		return true;
 	}
 	return false;
+}
+
+/* native_path_of: returns a path that finds all rows of a table, and no others, for which an arm is true, or NULL */
+static Path *
+native_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, Expr *arm)
+{
+	PartitionScheme scheme = rel->part_scheme;
+	List	   *paths = NIL;
+	bool		all;
+
+	if (!served->fact->layout.partitioned)
+	{
+		foreach_node(IndexOptInfo, index, rel->indexlist)
+		{
+			Path	   *path = path_of_index(root, index, make_ands_implicit(arm));
+
+			if (path != NULL)
+				return path;
+		}
+		return NULL;
+	}
+	rel->part_scheme = served->part_scheme;
+	all = rel->part_rels != NULL && add_paths_of_partitions(root, rel, (Node *) arm, &paths);
+	rel->part_scheme = scheme;
+	if (!all || paths == NIL)
+		return NULL;
+	return (Path *) create_append_path_compat(root, rel, paths, NIL, -1);
+}
+
+/*
+ * add_paths_of_partitions
+ *		Adds to *paths those that find the rows of partitions for which an arm is true.  Returns false if a
+ *		partition has no index that does.
+ *
+ * Partitions are left out by the arm as by any other condition.
+ */
+static bool
+add_paths_of_partitions(PlannerInfo *root, RelOptInfo *rel, Node *arm, List **paths)
+{
+	int			i = -1;
+	List	   *conditions = rel->baserestrictinfo;
+	Bitmapset  *parts;
+
+	foreach_ptr(Expr, conjunct, make_ands_implicit((Expr *) arm))
+		rel->baserestrictinfo = lappend(foreach_current_index(conjunct) == 0 ? NIL : rel->baserestrictinfo,
+										make_simple_restrictinfo(root, conjunct));
+	parts = rel->part_scheme == NULL ? rel->live_parts : prune_append_rel_partitions(rel);
+	rel->baserestrictinfo = conditions;
+	while ((i = bms_next_member(parts, i)) >= 0)
+	{
+		RelOptInfo *part = rel->part_rels[i];
+		AppendRelInfo *appinfo;
+		Node	   *translated;
+		Path	   *path = NULL;
+
+		if (part == NULL || IS_DUMMY_REL(part))
+			continue;
+		appinfo = root->append_rel_array[part->relid];
+		translated = adjust_appendrel_attrs(root, arm, 1, &appinfo);
+		if (part->nparts > 0)
+		{
+			if (!add_paths_of_partitions(root, part, translated, paths))
+				return false;
+			continue;
+		}
+		foreach_node(IndexOptInfo, index, part->indexlist)
+			path = path != NULL ? path : path_of_index(root, index, make_ands_implicit((Expr *) translated));
+		if (path == NULL)
+			return false;
+		*paths = lappend(*paths, path);
+	}
+	return true;
 }
 
 /* path_of_index: returns a path that finds all rows, and no others, for which some comparisons are true, or NULL */

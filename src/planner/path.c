@@ -112,6 +112,7 @@ add_paths_of_table(PlannerInfo *root, RelOptInfo *rel, Served *served, bool one_
 	}
 	served->system_columns = scan_wants_system_columns(rel, rel->baserestrictinfo);
 	served->sorted_natively = is_sorted_natively(root, rel);
+	served->part_scheme = rel->part_scheme;
 	one_row = one_row && setting_planner == PLANNER_ON && !is_explained();
 	foreach_ptr(IndexDef, def, served->defs)
 	{

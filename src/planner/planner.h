@@ -29,6 +29,7 @@ typedef struct Served
 	List	   *defs;			/* of IndexDef *, whose tables are locked */
 	bool		system_columns; /* the query asks for some of the rows */
 	bool		sorted_natively;	/* see is_sorted_natively() */
+	PartitionScheme part_scheme;	/* of its partitions; see add_scan_path() */
 } Served;
 
 extern int	cursor_options;		/* of the query that is planned */

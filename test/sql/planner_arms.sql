@@ -50,7 +50,12 @@ INSERT INTO own SELECT i, 'b' || i % 3, i % 7, jsonb_build_object('shop', 's' ||
 CREATE INDEX ON own (c) WHERE c < 3;
 SELECT indextable.create('own_shop', 'own', '{shop}'), indextable.create('own_kind', 'own', '{kind}') \gset
 CREATE TABLE parts (LIKE own INCLUDING ALL) PARTITION BY RANGE (a);
-CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (1) TO (1000);
+CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (1) TO (400);
+CREATE TABLE parts_2 PARTITION OF parts FOR VALUES FROM (400) TO (700) PARTITION BY LIST (b);
+CREATE TABLE parts_2a PARTITION OF parts_2 FOR VALUES IN ('b0', 'b1');
+CREATE TABLE parts_2b (doc jsonb, c int, b text COLLATE "C" NOT NULL, a int NOT NULL);
+ALTER TABLE parts_2 ATTACH PARTITION parts_2b DEFAULT;
+CREATE TABLE parts_3 PARTITION OF parts DEFAULT;
 INSERT INTO parts SELECT * FROM own;
 SELECT indextable.create('parts_shop', 'parts', '{shop}') \gset
 ANALYZE own, parts, own_shop, own_kind, parts_shop;
@@ -60,7 +65,10 @@ SELECT a.*, condition FROM unnest(ARRAY[$$doc ->> 'shop' = 's7' OR id = 8$$, $$i
 	$$doc ->> 'shop' = 's7' OR id = ANY (ARRAY(SELECT 8))$$, $$doc ->> 'shop' = 's7' OR id = length(current_user) - length(current_user) + 8$$]) condition, answered('SELECT id FROM o WHERE ' || condition) a;
 SELECT a.*, condition FROM unnest(ARRAY[$$doc ->> 'shop' = 's7' OR (a, b) = (8, 'b2')$$, $$doc ->> 'shop' = 's7' OR (b = 'b2' AND a = 8)$$, $$doc ->> 'shop' = 's7' OR a = 8$$, $$doc ->> 'shop' = 's7' OR b = 'b2'$$,
 	$$doc ->> 'shop' = 's7' OR (a = 8 AND b COLLATE "POSIX" = 'b2')$$, $$doc ->> 'shop' = 's7' OR c = 2$$, $$doc ->> 'shop' = 's7' OR (a = 8 AND c = 1)$$]) condition, answered('SELECT a AS id FROM own WHERE ' || condition) a;
-SELECT a.* FROM answered($$SELECT a AS id FROM parts WHERE doc ->> 'shop' = 's7' OR a = 8$$) a;
+-- of a partitioned table, by an index of each partition that may have such rows
+SELECT a.*, condition FROM unnest(ARRAY[$$doc ->> 'shop' = 's7' OR a = 8$$, $$doc ->> 'shop' = 's7' OR (a, b) = (409, 'b1')$$, $$doc ->> 'shop' = 's7' OR a IN (8, 408, 500, 800, NULL)$$, $$doc ->> 'shop' = 's7' OR a BETWEEN 395 AND 405$$,
+	$$(doc ->> 'shop' = 's7' OR a IN (8, 408)) AND a < 300$$, $$doc ->> 'shop' = 's7' OR b = 'b1'$$, $$doc ->> 'shop' = 's7' OR c = 2$$, $$doc ->> 'shop' = 's7' OR (a = 8 AND a = 9)$$]) condition, answered('SELECT a AS id FROM parts WHERE ' || condition) a;
+SELECT a.* FROM answered($$SELECT parts.a AS id FROM parts JOIN own USING (a) WHERE parts.doc ->> 'shop' = 's7' OR parts.a IN (8, 408)$$) a;
 -- answered from entries alone: with rows that satisfy several arms, lossy arms, values of an array, fields that all entries have, joins, and NULL
 SELECT a.*, condition FROM unnest(ARRAY[$$doc ->> 'kind' = 'k4' OR (doc ->> 'no')::int = 7$$, $$doc ->> 'kind' = 'k4' OR (doc ->> 'no')::int IN (7, 12, 17) OR (doc ->> 'price')::numeric = 3.5$$,
 	$$doc ->> 'kind' = 'k4' OR (doc ->> 'no')::int % 2 = 1$$, $$doc ->> 'kind' = 'k4' OR doc ->> 'no' = '7'$$, $$(doc ->> 'kind' = 'k4' OR (doc ->> 'no')::int = 7) AND id % 5 < 3$$,
@@ -79,6 +87,14 @@ EXPLAIN (COSTS OFF) SELECT id FROM o WHERE doc ->> 'shop' = 's7' OR id = 8;
 EXPLAIN (COSTS OFF) SELECT count(*) FROM o WHERE doc ->> 'kind' = 'k4' OR (doc ->> 'no')::int = 7;
 EXPLAIN (COSTS OFF) SELECT id FROM o WHERE (doc ->> 'kind' = 'k4' OR (doc ->> 'shop' = 's7' AND (doc ->> 'no')::int > 700)) AND id % 3 = 0;
 EXPLAIN (COSTS OFF) SELECT count(*) FROM o WHERE doc ->> 'shop' = 's7' OR id = 8;
+EXPLAIN (COSTS OFF) SELECT c FROM parts WHERE doc ->> 'shop' = 's7' OR a IN (8, 408);
+PREPARE parts(int) AS SELECT count(*), sum(a) FROM parts WHERE doc ->> 'shop' = 's7' OR a = $1;
+SET plan_cache_mode = force_generic_plan;
+EXECUTE parts(8);
+EXECUTE parts(408);
+EXECUTE parts(NULL);
+DEALLOCATE parts;
+RESET plan_cache_mode;
 PREPARE own(text, int) AS SELECT count(*), sum(id) FROM o WHERE doc ->> 'shop' = $1 OR id = $2;
 SET plan_cache_mode = force_generic_plan;
 EXPLAIN (COSTS OFF) EXECUTE own('s7', 8);
