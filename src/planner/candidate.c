@@ -377,16 +377,24 @@ is_null_in_array(IndexDef *def, AttrNumber attno)
 bool
 is_complete_enough(Candidate *c, const char **why)
 {
+	const char *lacking = why_lacking(c);
+
+	if (lacking == NULL && !index_table_complete(c->def, NULL))
+		lacking = REASON_INCOMPLETE;
+	if (lacking != NULL)
+		*why = lacking;
+	return lacking == NULL;
+}
+
+/* why_lacking: returns why rows that a query asks for may lack an entry because the index table is sparse, or NULL */
+const char *
+why_lacking(Candidate *c)
+{
 	Field	   *unknown = c->def->spec.sparse ? key_maybe_null(c) : NULL;
 
-	if (unknown != NULL)
-		*why = psprintf("it is sparse, and no condition says that %s is not NULL",
-						NameStr(TupleDescAttr(c->def->layout.desc, unknown->attno - 1)->attname));
-	else if (!index_table_complete(c->def, NULL))
-		*why = REASON_INCOMPLETE;
-	else
-		return true;
-	return false;
+	return unknown == NULL ? NULL :
+		psprintf("it is sparse, and no condition says that %s is not NULL",
+				 NameStr(TupleDescAttr(c->def->layout.desc, unknown->attno - 1)->attname));
 }
 
 /* consider_totals: returns what a table of totals can do for a query with these conditions; NULL: its filter leaves rows out */

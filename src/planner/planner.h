@@ -106,6 +106,7 @@ extern bool is_left_to_scan(Node *clause);
 extern void set_order(PlannerInfo *root, RelOptInfo *rel, Candidate *c);
 extern Node *sort_expression(Candidate *c, RelOptInfo *rel, PathKey *key, int position, bool *last);
 extern bool is_complete_enough(Candidate *c, const char **why);
+extern const char *why_lacking(Candidate *c);
 extern bool may_be_null(Candidate *c, int position);
 extern bool is_searched(Candidate *c, int i);
 extern bool may_find_null(Candidate *c, int position);

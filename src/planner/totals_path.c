@@ -47,6 +47,7 @@ typedef struct Asked
 
 static const char *unserved(Asked *asked);
 static void add_path_of_totals(Asked *asked, Served *served, IndexDef *def);
+static const char *why_uncounted(Replaced *replaced);
 static const char *replace_rows(Asked *asked, Query *query, Replaced *replaced);
 static const char *replace_elements(Asked *asked, Query *query, Replaced *replaced);
 static Query *query_of(Asked *asked, RangeTblEntry *rte, List *filter);
@@ -158,9 +159,8 @@ add_path_of_totals(Asked *asked, Served *served, IndexDef *def)
 		return;
 	why = replace_rows(asked, query, &replaced);
 
-	/* Rows that lack a key field count in none of its groups. */
 	if (why == NULL && is_totals(def) && def->spec.sparse)
-		why = "it is sparse";
+		why = why_uncounted(&replaced);
 
 	/*
 	 * Groups are shown to all conditions in any order.  So where row security
@@ -210,6 +210,35 @@ add_path_of_totals(Asked *asked, Served *served, IndexDef *def)
 	path->custom_private = lappend(path->custom_private, makeInteger(asked->rel->relid));
 	give_reason(served->fact->relid, def->relid, REASON_COST);
 	add_path(grouped, (Path *) path);
+}
+
+/*
+ * why_uncounted
+ *		Returns why a row that a query asks for may count in no group of a sparse table of totals, or NULL.
+ *
+ * What is compared for equality in place of a condition on documents is there.
+ */
+static const char *
+why_uncounted(Replaced *replaced)
+{
+	Candidate	asked = *replaced->c;
+
+	if (replaced->by_element)
+		return "it is sparse, and the query has elements that are null";
+	foreach_ptr(Node, equal, replaced->equal)
+	{
+		foreach_ptr(Var, var, IsA(equal, OpExpr) ? pull_var_clause(equal, 0) : NIL)
+		{
+			for (int i = 0; i < asked.def->spec.nkeys; i++)
+			{
+				Condition  *condition = palloc0(sizeof(Condition));
+
+				condition->position = asked.def->spec.fields[i].attno == var->varattno ? i : -1;
+				asked.conditions = lappend(asked.conditions, condition);
+			}
+		}
+	}
+	return why_lacking(&asked);
 }
 
 /* replace_rows: makes a query of rows one of totals; returns why that cannot be, or NULL */

@@ -139,6 +139,8 @@ why_not_totals(TotalsScan *scan)
 		return "indextable.planner is fallback";
 	if (scan->def == NULL)
 		return "no index table serves";
+	if (snapshot_precedes_checks(snapshot))
+		return "a constraint may be newer than the snapshot";
 	if ((why = why_out_of_step(scan->def, snapshot)) != NULL)
 		return why;
 	if (lthird_int(needs) ? !totals_complete(scan->def, linitial_int(needs), snapshot) :
