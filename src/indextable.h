@@ -123,6 +123,8 @@ typedef struct Field
 	RowExpression *convert;		/* what it is computed by; NULL: it is stored */
 	int			plain_steps;	/* of the path before the [*], or all; of a
 								 * column that is an array: 0 */
+	int			element_steps;	/* of the path up to the last [*], with it;
+								 * 0: there is none */
 	bool		is_jsonb;
 	Oid			type;
 	int32		typmod;
@@ -153,7 +155,13 @@ typedef struct IndexSpec
 	int			nincludes;		/* number of included fields */
 	Field	   *fields;			/* the key fields, then the included fields */
 	bool		multi;			/* a key field is multi-valued */
-	int			multi_field;	/* position of it in fields, or -1 */
+	int			multi_field;	/* position of the first one in fields, or -1 */
+	int			nelements;		/* number of multi-valued fields, all of the
+								 * same array, included ones among them */
+	int			nkey_elements;	/* number of key fields among these */
+	int		   *elements;		/* positions of these in fields, in order */
+	int			deepest;		/* position of the one whose path has the most
+								 * [*]; entries stand for elements there */
 	RowExpression *filter;		/* NULL: none */
 	int			part_field;		/* position of the key field by which the
 								 * index table is partitioned */
@@ -164,7 +172,7 @@ typedef struct IndexSpec
 
 /*
  * The columns and indexes of an index table. An entry is identified by key and primary key,
- * the leading columns.
+ * the leading columns, and by the included fields that are multi-valued.
  */
 typedef struct IndexLayout
 {
@@ -177,8 +185,12 @@ typedef struct IndexLayout
 								 * field */
 	AttrNumber	hint_attno;		/* the place of the fact row when its entry
 								 * was written, or 0 */
+	AttrNumber	elements_attno; /* the number of elements that an entry stands
+								 * for, or 0 */
+	int			nleading;		/* number of columns of key and primary key */
 	int			nident;
 	AttrNumber *ident;			/* the nident columns that identify an entry */
+	bool		has_primary_key;	/* none of these may be NULL */
 	SortSupportData *ident_sort;	/* sorts as the primary key does */
 	SortSupportData *write_sort;	/* sorts at less cost; see entry/entries.c */
 	bool		brief_text;		/* the first of write_sort abbreviates text */

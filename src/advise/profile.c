@@ -180,13 +180,16 @@ read_row(Profile *p, TupleTableSlot *slot, Tuplesortstate *sort, TupleTableSlot 
 		Datum	   *values = ENTRY_VALUES(&entries, i);
 		bool	   *isnull = ENTRY_NULLS(&entries, i);
 		Datum		in_ident[INDEX_MAX_KEYS];
-		bool		no_nulls[INDEX_MAX_KEYS] = {0};
+		bool		nulls[INDEX_MAX_KEYS];	/* of included fields only */
 		Size		width;
 
 		for (int k = 0; k < def->layout.nident; k++)
+		{
 			in_ident[k] = values[def->layout.ident[k] - 1];
-		p->ident_bytes += heap_compute_data_size(ident, in_ident, no_nulls);
-		p->key_bytes += heap_compute_data_size(key, in_ident, no_nulls);
+			nulls[k] = isnull[def->layout.ident[k] - 1];
+		}
+		p->ident_bytes += heap_compute_data_size(ident, in_ident, nulls);
+		p->key_bytes += heap_compute_data_size(key, in_ident, nulls);
 		width = heap_compute_data_size(def->layout.desc, values, isnull);
 		p->entry_bytes += width;
 		p->widest = Max(p->widest, width);

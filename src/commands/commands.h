@@ -115,6 +115,7 @@ typedef struct Columns
 	int			first_own;		/* and all from this one on, which the owner
 								 * has added */
 	bool		adds;			/* whether the new definition has others, too */
+	bool		adds_elements;	/* the last of these is the number of elements */
 } Columns;
 
 extern DefinitionRow *replacement_of(Oid index_table);

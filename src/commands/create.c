@@ -518,7 +518,7 @@ fill_index_table(IndexDef *def, Relation fact, Relation index_table)
 		lacking |= entries.lacking;
 		for (int i = 0; i < entries.n; i++)
 		{
-			if (def->spec.nincludes > 0)
+			if (def->spec.nincludes > 0 || def->layout.elements_attno != 0)
 				widest = Max(widest, heap_compute_data_size(def->layout.desc, ENTRY_VALUES(&entries, i),
 															ENTRY_NULLS(&entries, i)));
 			store_entry(entry_slot, ENTRY_VALUES(&entries, i), ENTRY_NULLS(&entries, i));

@@ -75,7 +75,7 @@ make_replacement(DefinitionRow *row, Oid index_table)
 	char	   *list;
 
 	def = definition_resolve(row, fact, old,
-							 columns.nkept - old_def->layout.nident + old_def->spec.nkeys);
+							 columns.nkept - old_def->layout.nleading + old_def->spec.nkeys);
 
 	/*
 	 * An earlier one is dropped only now, because its expressions may not
@@ -98,7 +98,7 @@ make_replacement(DefinitionRow *row, Oid index_table)
 	AS_OWNER(fact->rd_rel->relowner);
 	{
 		name = ChooseRelationName("rebuild", NULL, psprintf("%u", index_table), schema, false);
-		list = layout_like(def, fact, old, columns.nkept, columns.first_own, &dropped);
+		list = layout_like(def, fact, old, columns.nkept, columns.first_own, columns.adds_elements, &dropped);
 		if (row->partitioning == NULL)
 			row->partitioning = partitioning_of(old);
 		row->index_table = create_bare_index_table(get_extension_owner(), schema, name, list, row->partitioning,
@@ -397,7 +397,7 @@ copy_layout(Oid old, Oid new, bool async, bool was_async)
 		clustered = primary_key->rd_index->indisclustered;
 		was_primary = primary_key->rd_index->indisprimary;
 		/* It cannot be one with columns that may be NULL. */
-		identity = def.spec.sparse && primary_key->rd_index->indisreplident;
+		identity = def.layout.has_primary_key && primary_key->rd_index->indisreplident;
 	}
 	if (primary_key != NULL)
 		index_close(primary_key, NoLock);
@@ -424,7 +424,7 @@ copy_layout(Oid old, Oid new, bool async, bool was_async)
 	{
 		/* One of another kind has the name that it would have been made with. */
 		constraint = primary_key_add(&def, def.layout.covering, NULL,
-									 was_primary == def.spec.sparse ? constraint : NULL);
+									 was_primary == def.layout.has_primary_key ? constraint : NULL);
 		usage_follows(old, old_keys);
 	}
 	primary_key_mark(old, constraint, clustered, identity);

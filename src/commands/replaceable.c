@@ -29,6 +29,7 @@
 #define PRIMARY_KEY_ALONE	0
 #define ANY_COLUMN			(-1)
 
+static int	live_count(TupleDesc desc);
 static int	first_own_column(IndexDef *def);
 static void refuse_needed(Oid relid, int column, const char *change);
 static void refuse_invalid_indexes(Relation rel);
@@ -75,7 +76,7 @@ compare_columns(DefinitionRow *row, IndexDef *old_def)
 	ListCell   *a;
 	ListCell   *b;
 
-	columns.nkept = old_def->layout.nident;
+	columns.nkept = old_def->layout.nleading;
 	forboth(a, stored->include, b, row->include)
 	{
 		if (strcmp(lfirst(a), lfirst(b)) != 0)
@@ -85,8 +86,26 @@ compare_columns(DefinitionRow *row, IndexDef *old_def)
 	if (had_doc && has_doc)
 		columns.nkept++;
 	columns.first_own = first_own_column(old_def);
-	columns.adds = old_def->layout.nident + list_length(row->include) + (has_doc ? 1 : 0) > columns.nkept;
+	columns.adds = old_def->layout.nleading + list_length(row->include) + (has_doc ? 1 : 0) > columns.nkept;
+	columns.adds_elements = false;
+	if (old_def->layout.elements_attno != 0 && !columns.adds)
+		columns.first_own--;	/* it stays, too */
+	else if (old_def->spec.multi && !is_totals(old_def))
+		/* It is the last one, of those that are not the owner's. */
+		columns.adds_elements = columns.adds || live_count(old_def->layout.desc) == columns.first_own;
+	columns.adds |= columns.adds_elements;
 	return columns;
+}
+
+/* live_count: returns the number of columns that have not been dropped */
+static int
+live_count(TupleDesc desc)
+{
+	int			n = 0;
+
+	for (int i = 0; i < desc->natts; i++)
+		n += !TupleDescAttr(desc, i)->attisdropped;
+	return n;
 }
 
 /* is_own_column: returns whether a column of an index table is one that its owner has added */
@@ -114,7 +133,8 @@ is_own_column(Oid index_table, const char *name)
 static int
 first_own_column(IndexDef *def)
 {
-	return def->layout.nident + def->spec.nincludes + (def->layout.doc_attno != 0 ? 1 : 0);
+	return def->layout.nleading + def->spec.nincludes + (def->layout.doc_attno != 0) +
+		(def->layout.elements_attno != 0);
 }
 
 /*

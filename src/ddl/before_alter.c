@@ -18,6 +18,7 @@
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 
 #include "../catalog/catalog.h"
 #include "../commands/commands.h"
@@ -37,6 +38,8 @@ PG_FUNCTION_INFO_V1(indextable_before_alter);
 static void adopt_own(Oid relid);
 static Oid	rewritten_table(void);
 static void refuse_on_index_table(Oid relid, AlterTableCmd *cmd, bool adds_key);
+static bool is_number_of_elements(Oid index_table, AttrNumber attno);
+static AttrNumber constrained_column(Oid relid, const char *constraint);
 static bool is_needed_key(Oid relid, const char *constraint);
 static bool adds_identity(AlterTableStmt *stmt);
 static void refuse_trigger_change(Node *command);
@@ -218,6 +221,13 @@ refuse_on_index_table(Oid relid, AlterTableCmd *cmd, bool adds_key)
 			action = "ALTER COLUMN ... SET NOT NULL";
 			why = "Constraints are not checked when entries are written.";
 			break;
+		case AT_DropNotNull:
+			if (is_number_of_elements(index_table_of(relid), get_attnum(relid, cmd->name)))
+			{
+				action = "ALTER COLUMN ... DROP NOT NULL";
+				why = "The column belongs to the definition of the index table.";
+			}
+			break;
 		case AT_AttachPartition:
 			action = "ATTACH PARTITION";
 			why = "The rows of the partition would appear as entries.";
@@ -247,6 +257,11 @@ refuse_on_index_table(Oid relid, AlterTableCmd *cmd, bool adds_key)
 				action = "DROP CONSTRAINT";
 				why = "Entries are found by this constraint.";
 			}
+			else if (is_number_of_elements(index_table_of(relid), constrained_column(relid, cmd->name)))
+			{
+				action = "DROP CONSTRAINT";
+				why = "The column belongs to the definition of the index table.";
+			}
 			break;
 		case AT_AddConstraint:
 
@@ -275,6 +290,39 @@ refuse_on_index_table(Oid relid, AlterTableCmd *cmd, bool adds_key)
 }
 
 /*
+ * is_number_of_elements
+ *		Returns whether a column of an index table is the one that is told by being NOT NULL; see
+ *		definition_complete_columns().
+ */
+static bool
+is_number_of_elements(Oid index_table, AttrNumber attno)
+{
+	IndexDef   *def = definition_of_index_table(index_table);
+
+	return def != NULL && attno > 0 && attno == def->layout.elements_attno;
+}
+
+/* not_null_column: returns the column of which a constraint says that it is not NULL, or 0 */
+static AttrNumber
+constrained_column(Oid relid, const char *constraint)
+{
+#if PG_VERSION_NUM >= 180000
+	Oid			oid = get_relation_constraint_oid(relid, constraint, true);
+	HeapTuple	tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(oid));
+	AttrNumber	result = 0;
+
+	if (!HeapTupleIsValid(tuple))
+		return 0;
+	if (((Form_pg_constraint) GETSTRUCT(tuple))->contype == CONSTRAINT_NOTNULL)
+		result = extractNotNullColumn(tuple);
+	ReleaseSysCache(tuple);
+	return result;
+#else
+	return 0;
+#endif
+}
+
+/*
  * is_needed_key
  *		Returns whether a constraint of an index table, or of one of its partitions, is the
  *		primary key.  A restore drops that of an index table that is invalid.
@@ -295,7 +343,7 @@ is_needed_key(Oid relid, const char *constraint)
 	rel = try_relation_open(relid, AccessShareLock);
 	if (rel == NULL)
 		return false;
-	identity = open_identity_index(rel, stored->sparse);
+	identity = open_identity_index(rel, identified_by_primary_key(stored));
 	needed = identity != NULL && RelationGetRelid(identity) == index;
 	if (identity != NULL)
 		index_close(identity, AccessShareLock);

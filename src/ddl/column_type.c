@@ -260,11 +260,22 @@ check_layout(IndexDef *def, Relation fact, Oid index_table)
 {
 	Relation	rel = table_open(index_table, AccessShareLock);
 	TupleDesc	desc = RelationGetDescr(rel);
-	Relation	index = def->spec.sparse ? NULL : open_identity_index(rel, false);
+	bool		counts = def->layout.has_primary_key && (!def->spec.multi || def->spec.is_unique);
+	Relation	index = counts ? NULL : open_identity_index(rel, def->layout.has_primary_key);
+	AttrNumber	last = 0;
 	int			nident = 0;
 
-	for (int i = 0; i < desc->natts && def->spec.sparse; i++)
-		nident += !TupleDescAttr(desc, i)->attisdropped && TupleDescAttr(desc, i)->attnotnull;
+	for (int i = 0; i < desc->natts && counts; i++)
+	{
+		if (TupleDescAttr(desc, i)->attisdropped || !TupleDescAttr(desc, i)->attnotnull)
+			continue;
+		nident++;
+		last = i + 1;
+	}
+	/* The number of elements is not NULL either. */
+	if (counts && def->spec.multi && nident > def->layout.nident &&
+		TupleDescAttr(desc, last - 1)->atttypid == INT4OID)
+		nident--;
 	if (index != NULL)
 	{
 		nident = index->rd_index->indnkeyatts;

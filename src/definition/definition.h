@@ -104,6 +104,7 @@ extern Oid	find_root_detached_from(Oid relid);
 extern void check_not_detached(Relation rel);
 
 /* field.c: a definition's fields with their columns, types and casts */
+extern bool are_of_same_array(Field *a, Field *b);
 extern char *field_as_written(Relation fact, FieldSpec *spec, RowExpression *expression);
 extern List *stored_fields(Relation fact, List *texts);
 extern List *definition_expressions(IndexDef *def);
@@ -204,7 +205,7 @@ extern char *layout_type(Oid type, int32 typmod, Oid collation);
 extern char *layout_column(Form_pg_attribute att);
 extern bool *find_kept_columns(TupleDesc desc, int nkept, int first_own);
 extern char *layout_like(IndexDef *def, Relation fact, Relation old, int nkept, int first_own,
-						 List **dropped);
+						 bool adds_elements, List **dropped);
 pg_noreturn extern void report_altered_index_table(Oid index_table, Relation fact, const char *why);
 
 /* partition_list.c: the partitions of a fact table as the server caches them, and how new that is */
@@ -228,6 +229,7 @@ typedef struct PartitioningRequest
 
 extern void partitioning_args(FunctionCallInfo fcinfo, int partitions, int by, PartitioningRequest *request);
 extern void check_request(DefinitionRow *row);
+extern bool identified_by_primary_key(DefinitionRow *row);
 extern void take_totals(DefinitionRow *row, List *totals, bool partitioned, List **summed);
 extern char *check_filter(Relation fact, const char *filter);
 

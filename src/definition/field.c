@@ -25,6 +25,8 @@ static void resolve_field(Field *field, IndexDef *def, Relation fact, Form_pg_at
 						  const char **column_names);
 static Oid	element_of_column(IndexDef *def, FieldSpec *spec, Form_pg_attribute att, int32 *typmod);
 static void check_field(Field *field, IndexDef *def, bool is_key);
+static void check_element(Field *field, IndexDef *def, bool is_key);
+static void add_element(IndexDef *def, int i);
 static void check_hint(Field *field, IndexDef *def, bool is_key);
 
 /*
@@ -44,6 +46,55 @@ make_field(IndexDef *def, int i, const char *text, AttrNumber attno, Relation fa
 	resolve_field(field, def, fact, column, column_names);
 	if (is_new)
 		check_field(field, def, i < def->spec.nkeys);
+	if (field->spec->multi)
+		add_element(def, i);
+}
+
+/* add_element: adds field i, which is multi-valued, to those of a definition, unless it is of another array */
+static void
+add_element(IndexDef *def, int i)
+{
+	IndexSpec  *spec = &def->spec;
+
+	if (spec->nelements == 0)
+	{
+		spec->elements = palloc(sizeof(int) * (spec->nkeys + spec->nincludes));
+		spec->deepest = i;
+	}
+	else if (!are_of_same_array(&spec->fields[spec->deepest], &spec->fields[i]))
+		return;
+	if (i < spec->nkeys)
+	{
+		spec->multi = true;
+		if (spec->multi_field < 0)
+			spec->multi_field = i;
+		spec->nkey_elements++;
+	}
+	spec->elements[spec->nelements++] = i;
+	if (spec->fields[i].element_steps > spec->fields[spec->deepest].element_steps)
+		spec->deepest = i;
+}
+
+/*
+ * are_of_same_array
+ *		Returns whether two multi-valued fields have values of the same elements: the paths up to their
+ *		last [*] are the same, or one of these is the beginning of the other.
+ */
+bool
+are_of_same_array(Field *a, Field *b)
+{
+	if (a->fact_attno != b->fact_attno)
+		return false;
+	for (int i = 0; i < a->element_steps && i < b->element_steps; i++)
+	{
+		PathStep   *x = &a->spec->steps[i];
+		PathStep   *y = &b->spec->steps[i];
+
+		if (x->wildcard != y->wildcard ||
+			(!x->wildcard && (x->len != y->len || memcmp(x->name, y->name, x->len) != 0)))
+			return false;
+	}
+	return true;
 }
 
 /*
@@ -59,6 +110,9 @@ resolve_field(Field *field, IndexDef *def, Relation fact, Form_pg_attribute colu
 
 	while (field->plain_steps < spec->nsteps && !spec->steps[field->plain_steps].wildcard)
 		field->plain_steps++;
+	for (int i = 0; i < spec->nsteps; i++)
+		if (spec->steps[i].wildcard)
+			field->element_steps = i + 1;
 
 	field->type = OidIsValid(spec->type) ? spec->type : TEXTOID;
 	field->typmod = spec->typmod;
@@ -157,18 +211,8 @@ check_field(Field *field, IndexDef *def, bool is_key)
 		check_hint(field, def, is_key);
 	if (OidIsValid(spec->type))
 		refuse_temporary_type(spec->text, spec->type);
-	if (spec->multi && !is_key)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("included field \"%s\" cannot be multi-valued", spec->text),
-				 spec->column != NULL ? errhint("Include the whole array: leave out the [*].") :
-				 errhint("Include the whole array: leave out the [*] and add \"::jsonb\".")));
-	if (spec->multi && def->spec.multi_field >= 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("only one key field can be multi-valued"),
-				 errdetail("Both \"%s\" and \"%s\" contain [*].",
-						   def->spec.fields[def->spec.multi_field].spec->text, spec->text)));
+	if (spec->multi)
+		check_element(field, def, is_key);
 	if (spec->name == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -179,11 +223,11 @@ check_field(Field *field, IndexDef *def, bool is_key)
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("collations are not supported by type %s of field \"%s\"",
 						format_type_be(field->type), spec->text)));
-	if (is_key && !OidIsValid(GetDefaultOpClass(field->type, BTREE_AM_OID)))
+	if ((is_key || spec->multi) && !OidIsValid(GetDefaultOpClass(field->type, BTREE_AM_OID)))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("type %s of key field \"%s\" has no order",
-						format_type_be(field->type), spec->text),
+				 errmsg("type %s of %s field \"%s\" has no order",
+						format_type_be(field->type), is_key ? "key" : "multi-valued", spec->text),
 				 errdetail("A key needs a type with a default btree operator class."),
 				 field->fact_attno == 0 ? hint_for_type(spec->text, field->type) : 0));
 
@@ -201,6 +245,41 @@ check_field(Field *field, IndexDef *def, bool is_key)
 				 errmsg("field \"%s\" of type %s cannot be used with on_mismatch => 'skip'",
 						spec->text, format_type_be(field->type)),
 				 errhint("Use one of the server's own types, or on_mismatch => 'error'.")));
+}
+
+/* check_element: refuses a multi-valued field that a new index table cannot have beside others */
+static void
+check_element(Field *field, IndexDef *def, bool is_key)
+{
+	FieldSpec  *spec = field->spec;
+	Field	   *other = def->spec.nelements == 0 ? NULL : &def->spec.fields[def->spec.deepest];
+
+	if (!is_key && (other == NULL || is_totals(def)))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("included field \"%s\" cannot be multi-valued", spec->text),
+				 is_totals(def) ? errhint("Totals are of rows, and not of elements.") :
+				 spec->column != NULL ? errhint("Include the whole array: leave out the [*].") :
+				 errhint("Include the whole array: leave out the [*] and add \"::jsonb\".")));
+	if (other == NULL)
+		return;
+	if (is_totals(def))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("only one key field of totals can be multi-valued"),
+				 errdetail("Both \"%s\" and \"%s\" contain [*].", other->spec->text, spec->text)));
+	if (!are_of_same_array(other, field))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("fields \"%s\" and \"%s\" are of the elements of different arrays",
+						other->spec->text, spec->text),
+				 errdetail("The paths of multi-valued fields have to be the same up to the last [*]."),
+				 errhint("Create an index table for each of the arrays.")));
+	if (!is_key && def->fact->place->in_parts)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("included field \"%s\" cannot be multi-valued for a distributed table", spec->text),
+				 errhint("Make it a key field.")));
 }
 
 /* field_as_written: returns the text of a field with its expression, if it has one, as the server writes it now */

@@ -4,8 +4,8 @@
  *	  Lays out the columns of index tables.
  *
  * The columns of an index table are the key fields, the primary key of the fact row, and
- * then the included fields or the document.  Its indexes are made by primary_key.c.  A table
- * of totals has others: see totals.c.
+ * then the included fields or the document; and with multi-valued fields the number of
+ * elements.  Its indexes are made by primary_key.c.  A table of totals has others: see totals.c.
  *
  *-------------------------------------------------------------------------
  */
@@ -33,6 +33,8 @@ static void add_column(List **columns, IndexDef *def, const char *name, const ch
 					   Oid collation, bool not_null);
 static void add_field(List **columns, IndexDef *def, int i, bool not_null);
 static void add_document(List **columns, IndexDef *def);
+static void add_elements(List **columns, IndexDef *def);
+static bool is_among_columns(List *columns, const char *name);
 static char *other_name(IndexDef *def, const char *name);
 static char *column_definitions(List *columns);
 
@@ -142,6 +144,8 @@ lay_out(IndexDef *def, Relation fact)
 		add_field(&columns, def, i, false);
 	if (def->layout.doc_attno != 0)
 		add_document(&columns, def);
+	if (def->layout.elements_attno != 0)
+		add_elements(&columns, def);
 	if (def->layout.nident > INDEX_MAX_KEYS)
 		ereport(ERROR,
 				(errcode(ERRCODE_TOO_MANY_COLUMNS),
@@ -168,6 +172,29 @@ add_document(List **columns, IndexDef *def)
 			   JSONBOID, -1, InvalidOid, false);
 }
 
+/* add_elements: adds the column that has the number of elements to a list, with a name that no other one has */
+static void
+add_elements(List **columns, IndexDef *def)
+{
+	const char *name = "elements";
+
+	for (int i = 1; is_among_columns(*columns, name); i++)
+		name = psprintf("elements_%d", i);
+	add_column(columns, def, name, "number of elements", INT4OID, -1, InvalidOid, true);
+}
+
+/* is_among_columns: returns whether a column of a list has a name */
+static bool
+is_among_columns(List *columns, const char *name)
+{
+	foreach_ptr(ColumnDef, column, columns)
+	{
+		if (strcmp(column->colname, name) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* add_column: adds a column to a list, unless its name cannot be one; what it is of is for an error */
 static void
 add_column(List **columns, IndexDef *def, const char *name, const char *what, Oid type, int32 typmod,
@@ -184,15 +211,12 @@ add_column(List **columns, IndexDef *def, const char *name, const char *what, Oi
 				(errcode(ERRCODE_RESERVED_NAME),
 				 errmsg("column name \"%s\" conflicts with a system column name", name),
 				 errhint("Name the field with AS.")));
-	foreach_ptr(ColumnDef, other, *columns)
-	{
-		if (strcmp(other->colname, name) == 0)
-			ereport(ERROR,
-					(errcode(ERRCODE_DUPLICATE_COLUMN),
-					 errmsg("column name \"%s\" specified more than once", name),
-					 errdetail("Columns are named after the last member of a path. The columns of the fact table's primary key keep their names."),
-					 errhint("%s", other_name(def, name))));
-	}
+	if (is_among_columns(*columns, name))
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_COLUMN),
+				 errmsg("column name \"%s\" specified more than once", name),
+				 errdetail("Columns are named after the last member of a path. The columns of the fact table's primary key keep their names."),
+				 errhint("%s", other_name(def, name))));
 	*columns = lappend(*columns, makeColumnDef(name, type, typmod, collation));
 	llast_node(ColumnDef, *columns)->is_not_null = not_null;
 }
@@ -294,11 +318,14 @@ find_kept_columns(TupleDesc desc, int nkept, int first_own)
  *		another index table, old, so that every column that stays has the same number in
  *		both (find_kept_columns()).  The columns that def has beyond these follow at the end.
  *
+ * With adds_elements the last one is the number of elements.
+ *
  * In the place of columns that do not stay there are columns that the caller has to drop.
  * Their names are added to *dropped.  If all columns of old stay, def and fact may be NULL.
  */
 char *
-layout_like(IndexDef *def, Relation fact, Relation old, int nkept, int first_own, List **dropped)
+layout_like(IndexDef *def, Relation fact, Relation old, int nkept, int first_own, bool adds_elements,
+			List **dropped)
 {
 	TupleDesc	desc = RelationGetDescr(old);
 	List	   *columns = NIL;
@@ -321,10 +348,12 @@ layout_like(IndexDef *def, Relation fact, Relation old, int nkept, int first_own
 			*dropped = lappend(*dropped, name);
 		}
 	}
-	for (int i = nkept; def != NULL && i < def->layout.nident + def->spec.nincludes; i++)
-		add_field(&columns, def, def->spec.nkeys + i - def->layout.nident, false);
-	if (def != NULL && def->layout.doc_attno != 0 && nkept == def->layout.nident)
+	for (int i = nkept; def != NULL && i < def->layout.nleading + def->spec.nincludes; i++)
+		add_field(&columns, def, def->spec.nkeys + i - def->layout.nleading, false);
+	if (def != NULL && def->layout.doc_attno != 0 && nkept == def->layout.nleading)
 		add_document(&columns, def);
+	if (adds_elements)
+		add_elements(&columns, def);
 	return column_definitions(columns);
 }
 
@@ -338,7 +367,8 @@ report_altered_index_table(Oid index_table, Relation fact, const char *why)
 {
 	Relation	rel = try_relation_open(index_table, AccessShareLock);
 	DefinitionRow *stored = stored_definition(index_table);
-	Relation	index = rel == NULL ? NULL : open_identity_index(rel, stored == NULL || stored->sparse);
+	Relation	index = rel == NULL ? NULL :
+		open_identity_index(rel, stored == NULL || identified_by_primary_key(stored));
 	bool		lacks_primary_key = rel != NULL && index == NULL;
 
 	if (index != NULL)

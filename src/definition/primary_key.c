@@ -13,6 +13,10 @@
  * UNIQUE NULLS NOT DISTINCT with these columns in place of the primary key, which this file, too,
  * means by that word.
  *
+ * Two elements of a row that have the same key, and differ in included fields that are multi-valued,
+ * have two entries.  So these fields follow the primary key of the fact row among the columns of the
+ * primary key, and may be NULL even if the index table is sparse.
+ *
  * The primary key of the fact table is found by fact_columns.c.
  *
  *-------------------------------------------------------------------------
@@ -54,6 +58,8 @@
 #define ROW_INDEX_COMMENT	"Finds the entries of a fact row; made by indextable"
 
 static List *primary_key_columns(IndexDef *def, bool covering, int *nkeys);
+static int	covered_columns(IndexDef *def, AttrNumber *columns);
+static int	count_covered(IndexDef *def);
 static bool is_not_null(Oid relid, const char *column);
 static void place_index(Oid index_table, Oid index);
 static void move_index(Oid index, char *tablespace);
@@ -68,20 +74,39 @@ static Size primary_key_max_covered_bytes(IndexDef *def);
 static List *
 primary_key_columns(IndexDef *def, bool covering, int *nkeys)
 {
-	Relation	rel = table_open(def->relid, AccessShareLock);
-	int			nall = covering ? def->layout.nident + def->spec.nincludes : def->layout.nident;
-	List	   *result = NIL;
+	AttrNumber *covered = palloc(sizeof(AttrNumber) * (def->spec.nincludes + 1));
+	List	   *result = column_names(def->relid, def->layout.ident, def->layout.nident);
 
 	*nkeys = def->spec.is_unique ? def->spec.nkeys : def->layout.nident;
-	for (int i = 0; i < RelationGetNumberOfAttributes(rel) && list_length(result) < nall; i++)
-	{
-		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), i);
-
-		if (!att->attisdropped)
-			result = lappend(result, pstrdup(NameStr(att->attname)));
-	}
-	table_close(rel, NoLock);
+	if (covering)
+		result = list_concat(result, column_names(def->relid, covered, covered_columns(def, covered)));
 	return result;
+}
+
+/*
+ * covered_columns
+ *		Sets columns to those that a primary key has beside the columns of its key, if it covers them: the
+ *		included fields that are no part of it, and the number of elements.  Returns how many they are.
+ */
+static int
+covered_columns(IndexDef *def, AttrNumber *columns)
+{
+	int			n = 0;
+
+	for (int i = def->spec.nkeys; i < def->spec.nkeys + def->spec.nincludes; i++)
+		if (!def->spec.fields[i].spec->multi)
+			columns[n++] = def->spec.fields[i].attno;
+	if (def->layout.elements_attno != 0)
+		columns[n++] = def->layout.elements_attno;
+	return n;
+}
+
+/* count_covered: returns the number of these columns */
+static int
+count_covered(IndexDef *def)
+{
+	return def->spec.nincludes - (def->spec.nelements - def->spec.nkey_elements) +
+		(def->layout.elements_attno != 0);
 }
 
 /* primary_key_constraint: returns the same as the constraint of an ALTER TABLE, for a hint */
@@ -92,7 +117,7 @@ primary_key_constraint(IndexDef *def, bool covering)
 	int			nkeys;
 
 	initStringInfo(&sql);
-	appendStringInfoString(&sql, def->spec.sparse ? "PRIMARY KEY (" : "UNIQUE NULLS NOT DISTINCT (");
+	appendStringInfoString(&sql, def->layout.has_primary_key ? "PRIMARY KEY (" : "UNIQUE NULLS NOT DISTINCT (");
 	foreach_ptr(char, column, primary_key_columns(def, covering, &nkeys))
 	{
 		int			i = foreach_current_index(column);
@@ -144,8 +169,8 @@ make_index(Oid index_table, const char *name, List *columns, int nkeys, const ch
 	if (tablespace != NULL && get_tablespace_oid(tablespace, false) != MyDatabaseTableSpace)
 		stmt->tableSpace = pstrdup(tablespace);
 	stmt->unique = stmt->isconstraint = identity != NULL;
-	stmt->primary = identity != NULL && identity->spec.sparse;
-	stmt->nulls_not_distinct = identity != NULL && !identity->spec.sparse;
+	stmt->primary = identity != NULL && identity->layout.has_primary_key;
+	stmt->nulls_not_distinct = identity != NULL && !identity->layout.has_primary_key;
 	foreach_ptr(char, column, columns)
 	{
 		IndexElem  *element = makeNode(IndexElem);
@@ -176,7 +201,7 @@ primary_key_add(IndexDef *def, bool covering, const char *tablespace, const char
 	Oid			index;
 
 	/* They are so since create(), unless their owner has altered them. */
-	for (int i = 0; def->spec.sparse && i < nkeys; i++)
+	for (int i = 0; def->layout.has_primary_key && i < nkeys; i++)
 	{
 		char	   *column = list_nth(columns, i);
 
@@ -211,7 +236,7 @@ void
 primary_key_replace(IndexDef *def, bool covering)
 {
 	Relation	rel = table_open(def->relid, AccessShareLock);
-	Relation	index = def->spec.sparse ? open_primary_key(rel) : open_index_of_entries(def, rel);
+	Relation	index = def->layout.has_primary_key ? open_primary_key(rel) : open_index_of_entries(def, rel);
 	List	   *old_keys = usage_keys(def->relid);
 	char	   *constraint = pstrdup(RelationGetRelationName(index));
 	char	   *tablespace = tablespace_of(index);
@@ -341,7 +366,7 @@ bool
 finds_entries(IndexDef *def, Relation index)
 {
 	int			n = def->spec.is_unique ? def->spec.nkeys : def->layout.nident;
-	bool		finds = index->rd_index->indnkeyatts == n && is_identity_index(index, def->spec.sparse);
+	bool		finds = index->rd_index->indnkeyatts == n && is_identity_index(index, def->layout.has_primary_key);
 
 	for (int i = 0; finds && i < n; i++)
 		finds = index->rd_index->indkey.values[i] == def->layout.ident[i];
@@ -371,8 +396,8 @@ open_index_of_entries(IndexDef *def, Relation rel)
 bool
 primary_key_covers(IndexDef *def, Relation primary_key)
 {
-	return def->spec.nincludes > 0 &&
-		primary_key->rd_index->indnatts >= def->layout.nident + def->spec.nincludes;
+	return count_covered(def) > 0 &&
+		primary_key->rd_index->indnatts >= def->layout.nident + count_covered(def);
 }
 
 /*
@@ -388,7 +413,7 @@ primary_key_can_cover(IndexDef *def)
 		if (declared_size(TupleDescAttr(def->layout.desc, def->spec.fields[i].attno - 1)) /
 			pg_database_encoding_max_length() > MAX_INDEX_DATA)
 			return false;
-	return def->spec.nincludes > 0 && def->layout.nident + def->spec.nincludes <= INDEX_MAX_KEYS;
+	return count_covered(def) > 0 && def->layout.nident + count_covered(def) <= INDEX_MAX_KEYS;
 }
 
 /*
@@ -400,13 +425,16 @@ primary_key_can_cover(IndexDef *def)
 static Size
 primary_key_max_covered_bytes(IndexDef *def)
 {
+	AttrNumber *covered = palloc(sizeof(AttrNumber) * (def->spec.nincludes + 1));
+	int			ncovered = covered_columns(def, covered);
 	Size		widest = 0;
 
-	for (int i = 0; i < def->layout.nident + def->spec.nincludes; i++)
+	/* A number of elements alone hardly makes an entry wider. */
+	if (ncovered == (def->layout.elements_attno != 0))
+		return MAX_INDEX_DATA;
+	for (int i = 0; i < def->layout.nident + ncovered; i++)
 	{
-		AttrNumber	attno = i < def->layout.nident ?
-			def->layout.ident[i] :
-			def->spec.fields[def->spec.nkeys + i - def->layout.nident].attno;
+		AttrNumber	attno = i < def->layout.nident ? def->layout.ident[i] : covered[i - def->layout.nident];
 		Form_pg_attribute att = TupleDescAttr(def->layout.desc, attno - 1);
 		int32		size = declared_size(att);
 

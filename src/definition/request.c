@@ -17,6 +17,7 @@
 /* The longest filter: it is parsed whenever the definition is loaded. */
 #define MAX_FILTER_BYTES	(1024 * 1024)
 
+static bool includes_elements(DefinitionRow *row);
 static void add_hint(ErrorData *error, const char *filter);
 
 /*
@@ -54,6 +55,31 @@ check_request(DefinitionRow *row)
 				 errmsg("a unique index table has to be sparse"),
 				 errdetail("A row that lacks a key field violates no unique key, as NULL in SQL."),
 				 errhint("Leave out sparse, or use sparse => true.")));
+	if (row->is_unique && includes_elements(row))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("a unique index table cannot include fields of elements"),
+				 errdetail("Elements with one key and different included fields have several entries."),
+				 errhint("Make them key fields, or leave out is_unique.")));
+}
+
+/* includes_elements: returns whether an included field of an index table, not of totals, is multi-valued */
+static bool
+includes_elements(DefinitionRow *row)
+{
+	foreach_ptr(char, field, keeps_totals(row) ? NIL : row->include)
+	{
+		if (parse_field_spec(field, false)->multi)
+			return true;
+	}
+	return false;
+}
+
+/* identified_by_primary_key: returns whether entries are found by a primary key, none of whose columns may be NULL */
+bool
+identified_by_primary_key(DefinitionRow *row)
+{
+	return row->sparse && !includes_elements(row);
 }
 
 /*

@@ -17,6 +17,7 @@
 #include "catalog/index.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_inherits.h"
+#include "catalog/pg_type.h"
 #include "utils/lsyscache.h"
 
 #include "../catalog/catalog.h"
@@ -152,11 +153,8 @@ make_index_def(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel
 	{
 		attno++;
 		make_field(def, i, field, attno, fact, COLUMN(i, attno), i >= nkept, column_names);
-		if (def->spec.fields[i].spec->multi)
-			def->spec.multi_field = i;
 		i++;
 	}
-	def->spec.multi = def->spec.multi_field >= 0;
 
 	/*
 	 * A column of the primary key that is also a key field is not stored
@@ -174,9 +172,9 @@ make_index_def(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel
 				break;
 		def->layout.pk_attno[k] = i < def->spec.nkeys ? def->spec.fields[i].attno : ++attno;
 	}
-	def->layout.nident = attno;
-	def->layout.ident = palloc(sizeof(AttrNumber) * def->layout.nident);
-	for (i = 0; i < def->layout.nident; i++)
+	def->layout.nleading = def->layout.nident = attno;
+	def->layout.ident = palloc(sizeof(AttrNumber) * (attno + def->spec.nincludes));
+	for (i = 0; i < attno; i++)
 		def->layout.ident[i] = i + 1;
 
 	i = def->spec.nkeys;
@@ -184,6 +182,8 @@ make_index_def(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel
 	{
 		attno++;
 		make_field(def, i, field, attno, fact, COLUMN(i, attno), i >= nkept, column_names);
+		if (def->spec.fields[i].spec->multi)
+			def->layout.ident[def->layout.nident++] = attno;
 		i++;
 	}
 	if (is_totals(def))
@@ -191,6 +191,9 @@ make_index_def(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel
 #undef COLUMN
 	if (def->spec.strategy == STRATEGY_DENORMALIZED)
 		def->layout.doc_attno = ++attno;
+	if (def->spec.multi && !is_totals(def))
+		def->layout.elements_attno = ++attno;
+	def->layout.has_primary_key = def->spec.sparse && def->layout.nident == def->layout.nleading;
 
 	if (row->filter != NULL)
 		def->spec.filter = compile_stored(def, fact, "filter", row->filter, BOOLOID, column_names);
@@ -266,8 +269,11 @@ refuse_damaged(DefinitionRow *row, IndexDef *def)
 		why = "It is to replace an index table of another fact table.";
 	for (int i = 0; i < def->spec.nkeys + def->spec.nincludes; i++)
 	{
-		if (def->spec.fields[i].spec->multi && i != def->spec.multi_field)
-			why = "More than one key field, or an included field, is multi-valued.";
+		if (def->spec.fields[i].spec->multi &&
+			!are_of_same_array(&def->spec.fields[def->spec.deepest], &def->spec.fields[i]))
+			why = "Multi-valued fields are of different arrays.";
+		if (def->spec.fields[i].spec->multi && i >= def->spec.nkeys && (!def->spec.multi || def->spec.is_unique))
+			why = "An included field is multi-valued, and no key field, or it is unique.";
 		if (def->spec.fields[i].is_hint && i < def->spec.nkeys)
 			why = "A key field is the place of a row.";
 		if (def->spec.docno < 0 && def->spec.fields[i].spec->column == NULL &&
@@ -366,7 +372,7 @@ definition_complete_columns(IndexDef *def, Relation fact, TupleDesc desc)
 	FactDef    *factdef = def->fact;
 	int			nlive;
 	AttrNumber *live = live_columns(desc, &nlive);
-	int			expected = def->layout.nident + def->spec.nincludes + (def->layout.doc_attno ? 1 : 0);
+	int			expected = def->layout.nleading + def->spec.nincludes + (def->layout.doc_attno ? 1 : 0);
 
 	if (is_totals(def))
 	{
@@ -377,6 +383,16 @@ definition_complete_columns(IndexDef *def, Relation fact, TupleDesc desc)
 		return true;
 	}
 	if (nlive < expected)
+		return false;
+
+	/*
+	 * Version 1.1 did not count elements.  What a user has added allows NULL.
+	 */
+	def->layout.elements_attno = 0;
+	if (def->spec.multi && nlive > expected && TupleDescAttr(desc, live[expected] - 1)->attnotnull &&
+		has_type(desc, live[expected], INT4OID, -1))
+		def->layout.elements_attno = live[expected++];
+	if (def->spec.nelements > 1 && def->layout.elements_attno == 0)
 		return false;
 
 	/*

@@ -127,7 +127,7 @@ open_straight(Straight *s, IndexDef *def)
 	(void) lock_once(def->layout.primary_index, RowExclusiveLock, &def->run.index_locked);
 	index = RelationIdGetRelation(def->layout.primary_index);
 	if (index == NULL || def->fact->run.stale ||
-		!(def->spec.sparse ? index->rd_index->indisprimary : index->rd_index->indnullsnotdistinct) ||
+		!(def->layout.has_primary_key ? index->rd_index->indisprimary : index->rd_index->indnullsnotdistinct) ||
 		!index->rd_index->indisready || index->rd_index->indnkeyatts != def->layout.nident)
 	{
 		/* The lock has brought news. */

@@ -297,7 +297,8 @@ entries_unchanged(IndexDef *def, FactRow *old, FactRow *new)
 		bool		a_there;
 		bool		b_there;
 
-		if (field->is_hint)
+		/* Of an array that several fields are of, one tells. */
+		if (field->is_hint || (field->spec->multi && field->convert == NULL && i != def->spec.multi_field))
 			continue;
 		if (field->convert != NULL)
 			return false;

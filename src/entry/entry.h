@@ -196,8 +196,27 @@ extern char *excerpt(char *text);
 extern void report_mismatch(IndexDef *def, FactRow *row, RowMismatch *mismatch);
 extern char *format_row_key(FactRow *row);
 
-extern bool entries_fit(IndexDef *def, FactRow *row, Datum *values, bool *isnull, Datum *elements, int n,
-						bool report, int *skipped);
+/* The elements of a row, each with a value for every multi-valued field. */
+typedef struct Elements
+{
+	int			nfields;		/* number of these fields */
+	Datum	   *values;			/* nfields of each element */
+	bool	   *isnull;
+	int		   *order;			/* numbers of the elements, sorted, that are
+								 * not equal to another one before */
+	int		   *counts;			/* number of elements that are equal to each
+								 * of these, with itself */
+	int			n;				/* number of elements; once they are sorted,
+								 * of those in order */
+	int			max;
+	int			mismatches;		/* number of elements that could not be cast */
+} Elements;
+
+#define ELEMENT_VALUES(e, i)	((e)->values + (Size) (i) * (e)->nfields)
+#define ELEMENT_NULLS(e, i)		((e)->isnull + (Size) (i) * (e)->nfields)
+
+extern bool entries_fit(IndexDef *def, FactRow *row, Datum *values, bool *isnull, Elements *elements, bool report,
+						int *skipped);
 extern bool key_fits(IndexDef *def, FactRow *row, Datum *values, bool report, int *skipped);
 
 /* json_cast.c: casts JSON values to the types of fields, and writes primary keys as text, and rows as JSON */
@@ -214,6 +233,13 @@ extern ValueResult cast_json(Field *field, JsonbValue *value, bool is_key, Datum
 							 RowMismatch *mismatch);
 extern bool key_value_cast(IndexDef *def, int keyno, JsonbValue *value, Datum *result);
 extern bool json_value_cast(Oid type, int32 typmod, Oid collation, JsonbValue *value, Datum *result);
+
+/* row_values.c: the values that fields have in a row */
+
+extern ValueResult field_value(Field *field, FactRow *row, int docno, bool is_key, Datum *result,
+							   RowMismatch *mismatch);
+extern bool collect_elements(IndexDef *def, FactRow *row, Elements *elements, RowMismatch *mismatch);
+extern bool unite_equal_elements(IndexDef *def, Elements *elements);
 
 struct ArrayType;
 

@@ -217,7 +217,7 @@ value_bytes(IndexDef *def, AttrNumber attno, Datum value)
 
 /*
  * entries_fit
- *		Returns whether the entries of a row, each with one of n elements and the other values, are
+ *		Returns whether the entries of a row, each with one of the elements and the other values, are
  *		not too large together.  Otherwise, with report, raises or notes the error, or counts in
  *		*skipped what is left out, as key_fits() does.
  *
@@ -226,20 +226,25 @@ value_bytes(IndexDef *def, AttrNumber attno, Datum value)
  * one row could make all other writers wait.
  */
 bool
-entries_fit(IndexDef *def, FactRow *row, Datum *values, bool *isnull, Datum *elements, int n, bool report,
+entries_fit(IndexDef *def, FactRow *row, Datum *values, bool *isnull, Elements *elements, bool report,
 			int *skipped)
 {
-	AttrNumber	attno = def->spec.fields[def->spec.multi_field].attno;
+	int			n = elements->n;
 	Size		bytes = 0;
 
 	if (n < 2)
 		return true;
+	/* What the elements have is not among the values yet. */
+	for (int e = 0; e < elements->nfields; e++)
+		isnull[def->spec.fields[def->spec.elements[e]].attno - 1] = true;
 	for (int i = 1; i <= def->layout.desc->natts; i++)
-		if (i != attno && !isnull[i - 1])
+		if (!isnull[i - 1])
 			bytes += value_bytes(def, i, values[i - 1]);
 	bytes *= n;
 	for (int i = 0; i < n; i++)
-		bytes += value_bytes(def, attno, elements[i]);
+		for (int e = 0; e < elements->nfields; e++)
+			bytes += value_bytes(def, def->spec.fields[def->spec.elements[e]].attno,
+								 ELEMENT_VALUES(elements, elements->order[i])[e]);
 	if (bytes <= (Size) MAX_ENTRIES_MB * 1024 * 1024)
 		return true;
 	if (report && !def->spec.skip_mismatch)

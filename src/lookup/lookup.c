@@ -202,6 +202,14 @@ lookup_close(Lookup *lookup)
 	table_close(lookup->fact, NoLock);
 }
 
+/* may_have_several_entries: returns whether a row may have several entries with the keys that are looked up */
+static bool
+may_have_several_entries(IndexDef *def, KeySet *set)
+{
+	return def->spec.multi && (set->n > 1 || def->spec.nelements > def->spec.nkey_elements ||
+							   set->ncolumns <= def->spec.elements[def->spec.nkey_elements - 1]);
+}
+
 /*
  * scan_entries
  *		Searches the entries of one key after the other, and returns their rows or documents.
@@ -218,8 +226,7 @@ scan_entries(Lookup *lookup)
 	TupleTableSlot *entry;
 
 	/* A row may have several entries: one for each element of an array. */
-	if ((lookup->ambiguous && !lookup->copies) ||
-		(def->spec.multi && (set->n > 1 || set->ncolumns <= def->spec.multi_field)))
+	if ((lookup->ambiguous && !lookup->copies) || may_have_several_entries(def, set))
 		seen = seen_rows_begin(def, CurrentMemoryContext);
 	memcpy(keys, def->layout.search_keys, sizeof(ScanKeyData) * set->ncolumns);
 	entry_scan_begin(&scan, def, lookup->index_table, lookup->snapshot, false, set->ncolumns);

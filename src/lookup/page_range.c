@@ -402,8 +402,11 @@ cursor_read(const char *cursor, CursorIdentity *identity, IndexDef *def, int fro
 			pq_getmsgbyte(&bytes) != 0;
 		if (isnull[i])
 		{
-			/* Only key fields can be NULL, and none that Citus distributes. */
-			if (i >= def->spec.nkeys || def->fact->place->entries->search != NULL)
+			/*
+			 * The primary key cannot be NULL, nor can key fields that Citus
+			 * distributes.
+			 */
+			if ((i >= def->spec.nkeys && i < def->layout.nleading) || def->fact->place->entries->search != NULL)
 				cursor_error();
 			continue;
 		}

@@ -349,11 +349,15 @@ begin_after(PageQuery *query)
 	IndexDef   *def = query->def;
 	int			from = query->range.keys.ncolumns;
 
-	query->stepwise = !def->spec.sparse;
+	query->stepwise = !def->layout.has_primary_key;
 	for (int i = from; i < def->layout.nsearch; i++)
 		query->stepwise |= query->after_null[i];
-	query->level = query->stepwise ? def->spec.nkeys : from;
-	return query->level < def->layout.nsearch || next_after(query);
+	query->level = !query->stepwise ? from :
+		def->layout.nident > def->layout.nleading ? def->layout.nsearch - 1 :
+		def->spec.nkeys;
+	if (query->level >= def->layout.nsearch || (!query->backward && query->after_null[query->level]))
+		return next_after(query);
+	return true;
 }
 
 /*
@@ -363,16 +367,19 @@ begin_after(PageQuery *query)
  *
  * A comparison of rows is not true of an entry whose NULL decides it.  So where key fields may be NULL,
  * which comes last, the first search is for entries that are equal to the cursor in all of them and
- * have a greater primary key.  The next ones are for those that are equal in all but the last field
- * and have a greater value there, or NULL; and so on to the field that follows the key.  Backward they
- * are for those with a lesser value, which all values are if the cursor has NULL.
+ * have a greater primary key; or, where included fields follow that, that are equal in all columns but
+ * the last.  The next ones are for those that are equal in all but the last field and have a greater
+ * value there, or NULL; and so on to the field that follows the key.  Backward they are for those with
+ * a lesser value, which all values are if the cursor has NULL.
  */
 static bool
 next_after(PageQuery *query)
 {
 	IndexDef   *def = query->def;
 	int			from = query->range.keys.ncolumns;
-	bool		may_be_null = query->level < def->spec.nkeys && !def->spec.sparse &&
+	bool		may_be_null =
+		(query->level < def->spec.nkeys ? !def->spec.sparse :
+		 query->level >= def->layout.nleading && query->level < def->layout.nsearch) &&
 		!(query->level == from && has_condition(query));
 
 	if (!query->stepwise)
@@ -462,7 +469,8 @@ add_after(PageQuery *query, Relation index)
 							   level + 1, InvalidStrategy, InvalidOid, InvalidOid, InvalidOid, (Datum) 0);
 	else
 		add_comparison(query, index, level,
-					   query->stepwise && level < def->spec.nkeys ? 1 : def->layout.nsearch - level,
+					   query->stepwise && (level < def->spec.nkeys || def->layout.nident > def->layout.nleading) ?
+					   1 : def->layout.nsearch - level,
 					   query->backward ? BTLessStrategyNumber : BTGreaterStrategyNumber, &query->after[level]);
 }
 
@@ -599,14 +607,16 @@ choose_columns(PageQuery *query)
 	IndexDef   *def = query->def;
 	Bitmapset  *wanted = query->lookup.copies ? bms_make_singleton(def->layout.doc_attno) : NULL;
 
-	query->columns = palloc(sizeof(AttrNumber) * (def->layout.nident + def->spec.nincludes));
-	for (int i = 0; i < def->layout.nident; i++)
+	query->columns = palloc(sizeof(AttrNumber) * (def->layout.nleading + def->spec.nincludes + 1));
+	for (int i = 0; i < def->layout.nleading; i++)
 		query->columns[query->ncolumns++] = def->layout.ident[i];
 	for (int i = def->spec.nkeys; i < def->spec.nkeys + def->spec.nincludes; i++)
 	{
 		if (!def->spec.fields[i].is_hint)
 			query->columns[query->ncolumns++] = def->spec.fields[i].attno;
 	}
+	if (def->layout.elements_attno != 0)
+		query->columns[query->ncolumns++] = def->layout.elements_attno;
 	for (int i = 0; i < query->ncolumns; i++)
 		wanted = bms_add_member(wanted, query->columns[i]);
 	if (def->layout.hint_attno != 0)

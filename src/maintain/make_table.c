@@ -257,7 +257,7 @@ make_partitions(Oid creator, Oid parent, Partitioning *p)
 	Oid			schema = get_rel_namespace(parent);
 	Relation	rel = relation_open(parent, NoLock);
 	List	   *dropped = NIL;
-	char	   *columns = layout_like(NULL, NULL, rel, INT_MAX, INT_MAX, &dropped);
+	char	   *columns = layout_like(NULL, NULL, rel, INT_MAX, INT_MAX, false, &dropped);
 	Oid			owner = rel->rd_rel->relowner;
 	char	   *tablespace = tablespace_of(rel);
 	int			uncounted = begin_uncounted();

@@ -112,6 +112,11 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Index varn
 		*why = "its filter does not follow from the conditions";
 		return NULL;
 	}
+	if (def->spec.nelements > 1)
+	{
+		*why = REASON_NO_ELEMENTS;
+		return NULL;
+	}
 	foreach_ptr(Node, clause, clauses)
 	{
 		CHECK_FOR_INTERRUPTS();

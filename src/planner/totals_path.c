@@ -103,7 +103,8 @@ add_totals_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped, UpperR
 	{
 		foreach_ptr(IndexDef, def, served.defs)
 		{
-			if (def->spec.multi && def->spec.multi_field == 0 && !def->spec.async && def->layout.parts == NULL)
+			if (def->spec.nelements == 1 && def->spec.multi_field == 0 && !def->spec.async &&
+				def->layout.parts == NULL)
 				add_path_of_totals(&asked, &served, def);
 		}
 	}

@@ -468,6 +468,8 @@ payload_columns(IndexDef *def, AttrNumber *columns)
 			columns[n++] = def->spec.fields[i].attno;
 	if (def->layout.doc_attno != 0)
 		columns[n++] = def->layout.doc_attno;
+	if (def->layout.elements_attno != 0)
+		columns[n++] = def->layout.elements_attno;
 	return n;
 }
 

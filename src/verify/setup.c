@@ -344,7 +344,7 @@ lacks_primary_key(Oid index_table)
 
 		if (rel == NULL)
 			continue;
-		index = open_identity_index(rel, row->sparse);
+		index = open_identity_index(rel, identified_by_primary_key(row));
 		relation_close(rel, AccessShareLock);
 		if (index == NULL)
 			return row->index_table;

@@ -20,14 +20,14 @@ INSERT INTO doc VALUES (-1, NULL, NULL, NULL), (-2, '{}', NULL, true), (-3, '{"k
 -- columns of the fact table and tag, an element of tags.
 CREATE FUNCTION recompute(index_table regclass) RETURNS text LANGUAGE sql AS $$
 	SELECT format('SELECT %s FROM %s WHERE %s', string_agg(expression, ', ' ORDER BY attnum),
-		max(fact_table::text) || CASE WHEN bool_or(attname = 'tag') THEN ', LATERAL (SELECT DISTINCT e::int AS tag FROM jsonb_array_elements_text(doc -> ''tags'') e) t' ELSE '' END,
+		max(fact_table::text) || CASE WHEN bool_or(attname = 'tag') THEN ', LATERAL (SELECT e::int AS tag FROM jsonb_array_elements_text(doc -> ''tags'') e) t' ELSE '' END,
 		string_agg(expression || ' IS NOT NULL', ' AND ') FILTER (WHERE attnotnull) || coalesce(' AND ' || max(filter), ''))
 	FROM (SELECT attnum, attname, attnotnull, fact_table, filter,
 			CASE WHEN attname IN ('id', 'doc', 'note', 'live', 'tag') THEN attname
 				WHEN atttypid = 'jsonb'::regtype THEN format('(doc -> %L)', attname)
 				ELSE format('(doc ->> %L)::%s', attname, format_type(atttypid, atttypmod)) END AS expression
 		FROM pg_attribute, indextable.index_tables i
-		WHERE attrelid = $1 AND i.index_table = $1 AND attnum > 0 AND NOT attisdropped) a
+		WHERE attrelid = $1 AND i.index_table = $1 AND attnum > 0 AND NOT attisdropped AND attname <> 'elements') a
 $$;
 CREATE FUNCTION columns(index_table regclass) RETURNS text LANGUAGE sql AS $$
 	SELECT string_agg(attname || ' ' || format_type(atttypid, atttypmod) || CASE WHEN attnotnull THEN ' NOT NULL' ELSE '' END, ', ' ORDER BY attnum)

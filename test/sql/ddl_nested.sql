@@ -12,7 +12,7 @@ BEGIN
 	PERFORM indextable.drain('nested.f');
 	SET LOCAL indextable.planner = off;
 	WITH expected AS MATERIALIZED (SELECT doc ->> 'k' AS key, id, r FROM nested.f UNION ALL SELECT DISTINCT t, id, r FROM nested.f, jsonb_array_elements_text(doc -> 'tags') t),
-		found AS MATERIALIZED (SELECT * FROM nested.f_k UNION ALL SELECT * FROM nested.f_t)
+		found AS MATERIALIZED (SELECT * FROM nested.f_k UNION ALL SELECT tags, id, r FROM nested.f_t)
 	SELECT (SELECT count(*) FROM (TABLE expected EXCEPT ALL TABLE found) x), (SELECT count(*) FROM (TABLE found EXCEPT ALL TABLE expected) x) INTO missing, extra;
 END $$;
 CREATE PROCEDURE fill(parts int[]) LANGUAGE plpgsql AS $$

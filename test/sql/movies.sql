@@ -49,7 +49,7 @@ SELECT count(*) FROM indextable.lookup('by_actor_year', '{"actor": "Ann Ash", "y
 
 -- the oracle
 CREATE VIEW actor AS
-	SELECT DISTINCT m.genre, m.name, m.doc, actor #>> '{}' AS actor
+	SELECT m.genre, m.name, m.doc, actor #>> '{}' AS actor
 	FROM movie m, jsonb_array_elements(CASE jsonb_typeof(doc -> 'starring')
 		WHEN 'array' THEN doc -> 'starring' ELSE jsonb_build_array(doc -> 'starring') END) actor
 	WHERE jsonb_typeof(doc -> 'starring') = 'array' OR actor #>> '{}' IS NOT NULL;

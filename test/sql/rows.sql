@@ -387,11 +387,11 @@ ALTER TABLE f ALTER COLUMN tenant DROP NOT NULL;
 CALL churn(30);
 :check
 -- what finds entries stays
-ALTER TABLE f_tag DROP CONSTRAINT f_tag_tags_town_id_key;
+ALTER TABLE f_tag DROP CONSTRAINT f_tag_tags_town_id_elements_key;
 ALTER TABLE f_tag ALTER COLUMN town SET NOT NULL;
-DROP INDEX f_tag_tags_town_id_key;
-CLUSTER f_tag USING f_tag_tags_town_id_key;
-ALTER TABLE f_tag CLUSTER ON f_tag_tags_town_id_key;
+DROP INDEX f_tag_tags_town_id_elements_key;
+CLUSTER f_tag USING f_tag_tags_town_id_elements_key;
+ALTER TABLE f_tag CLUSTER ON f_tag_tags_town_id_elements_key;
 ALTER TABLE f_tag REPLICA IDENTITY FULL;
 -- an entry too wide for the included fields
 SELECT indextable.create('f_note', 'f', '{country,@tenant}', include => '{note}', sparse => false);

@@ -54,7 +54,7 @@ SELECT kind, key, primary_key, expected -> 'doc' ->> 'v' AS expected, found, pro
 CALL indextable.repair('deno', 3);
 SELECT * FROM indextable.verify('deno');
 CALL damage('DELETE FROM tags WHERE a = 1', 'DELETE FROM tags WHERE a = 2 AND tag = 10', 'UPDATE tags SET n = 0 WHERE a = 3 AND tag = 10', 'UPDATE tags SET tag = 11 WHERE a = 4 AND tag = 10',
-	'INSERT INTO tags SELECT g, 5, ''b2'', 5 FROM generate_series(100, 102) g', 'UPDATE tags SET b = ''gone'' WHERE a = 6');
+	'INSERT INTO tags SELECT g, 5, ''b2'', 5, 1 FROM generate_series(100, 102) g', 'UPDATE tags SET b = ''gone'' WHERE a = 6');
 SELECT * FROM indextable.verify('tags');
 CALL indextable.repair('tags', 2);
 SELECT * FROM indextable.verify('tags');
@@ -76,7 +76,7 @@ CALL damage('DELETE FROM asyn WHERE a = 1', 'UPDATE asyn SET v = ''other'' WHERE
 SELECT * FROM indextable.verify('asyn');
 CALL indextable.repair('asyn', 1);
 SELECT * FROM indextable.verify('asyn');
-CALL damage('DELETE FROM asyn_tags WHERE tag = 10 AND a < 3', 'UPDATE asyn_tags SET tag = 11 WHERE a = 3 AND tag = 10', 'INSERT INTO asyn_tags VALUES (0, 99, ''none'')');
+CALL damage('DELETE FROM asyn_tags WHERE tag = 10 AND a < 3', 'UPDATE asyn_tags SET tag = 11 WHERE a = 3 AND tag = 10', 'INSERT INTO asyn_tags VALUES (0, 99, ''none'', 1)');
 SELECT * FROM indextable.verify('asyn_tags');
 CALL indextable.repair('asyn_tags');
 CALL pg_temp.no_rows('all_wrong()');
@@ -95,7 +95,7 @@ CALL indextable.repair('norm');
 CALL indextable.repair(index_table => 'asyn', batch_size => NULL);
 
 -- ---- in a transaction block: all or nothing
-CALL damage('DELETE FROM tags WHERE a < 4', 'INSERT INTO tags VALUES (0, 99, ''none'', 1)', 'DELETE FROM asyn WHERE a = 1');
+CALL damage('DELETE FROM tags WHERE a < 4', 'INSERT INTO tags VALUES (0, 99, ''none'', 1, 1)', 'DELETE FROM asyn WHERE a = 1');
 BEGIN;
 UPDATE doc SET doc = doc || '{"tags": [1, 50]}' WHERE a = 1;
 SELECT * FROM indextable.verify('tags');
@@ -217,7 +217,7 @@ SELECT * FROM indextable.verify('asyn_m');
 CALL indextable.repair('asyn_m');
 SELECT index_table, primary_key, attempts FROM indextable.rejected;
 TABLE asyn_m;
-CALL damage('INSERT INTO asyn_m VALUES (36, 36, ''bad'')', 'DELETE FROM asyn_m WHERE a = 37');
+CALL damage('INSERT INTO asyn_m VALUES (36, 36, ''bad'', 1)', 'DELETE FROM asyn_m WHERE a = 37');
 SELECT * FROM indextable.verify('asyn_m');
 CALL indextable.repair('asyn_m');
 TABLE asyn_m ORDER BY a, m;

@@ -76,7 +76,7 @@ WITH f AS MATERIALIZED (SELECT pk, doc, note FROM f),
 	k AS (SELECT doc ->> 'k', pk FROM f),
 	v AS (SELECT (doc ->> 'n')::int, doc ->> 'k', pk, doc ->> 'v', note FROM f),
 	d AS (SELECT doc ->> 'v', pk, doc FROM f),
-	t AS (SELECT DISTINCT e, pk, (doc ->> 'n')::int FROM f, jsonb_array_elements_text(doc -> 'tags') e)
+	t AS (SELECT e, pk, (doc ->> 'n')::int, count(*)::int FROM f, jsonb_array_elements_text(doc -> 'tags') e GROUP BY 1, 2, 3)
 SELECT 'f_k missing' AS what, count(*) AS n FROM (TABLE k EXCEPT ALL TABLE f_k) x
 UNION ALL SELECT 'f_k extra', count(*) FROM (TABLE f_k EXCEPT ALL TABLE k) x
 UNION ALL SELECT 'f_v missing', count(*) FROM (TABLE v EXCEPT ALL TABLE f_v) x

@@ -73,7 +73,7 @@ BEGIN
 		('f_k', 'SELECT doc ->> ''k'', pk, r FROM m'),
 		('f_p', 'SELECT doc ->> ''k'', pk, r, doc ->> ''u'', note FROM m'),
 		('f_d', 'SELECT doc ->> ''u'', pk, r, doc FROM m'),
-		('f_t', 'SELECT DISTINCT t, pk, r FROM m, jsonb_array_elements_text(CASE WHEN jsonb_typeof(doc -> ''t'') = ''array'' THEN doc -> ''t'' WHEN jsonb_typeof(doc -> ''t'') <> ''null'' THEN jsonb_build_array(doc -> ''t'') END) t'),
+		('f_t', 'SELECT t, pk, r, count(*)::int FROM m, jsonb_array_elements_text(CASE WHEN jsonb_typeof(doc -> ''t'') = ''array'' THEN doc -> ''t'' WHEN jsonb_typeof(doc -> ''t'') <> ''null'' THEN jsonb_build_array(doc -> ''t'') END) t GROUP BY 1, 2, 3'),
 		('f_u', 'SELECT doc ->> ''u'', pk, r FROM m WHERE doc ->> ''u'' IS NOT NULL'),
 		('f_r', 'SELECT r, doc ->> ''k'', pk FROM m'),
 		('f_e', 'SELECT doc ->> ''k'', pk, r FROM m WHERE doc ->> ''k'' IS NOT NULL'),

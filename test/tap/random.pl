@@ -308,17 +308,17 @@ my %index = (
 	],
 	i_tags => [
 		q('i_tags', 'fact', '{tags[*]}', include => '{v}'),
-		q(SELECT DISTINCT e #>> '{}' AS e, pk, doc #>> '{v}' FROM fact, elements(doc #> '{tags}') e)
+		q(SELECT e #>> '{}' AS e, pk, doc #>> '{v}', count(*)::int FROM fact, elements(doc #> '{tags}') e GROUP BY 1, 2, 3)
 	],
 	i_items => [
 		q('i_items', 'fact', '{v,items[*].name}', 'denormalized'),
-		q(SELECT DISTINCT ON (v, e, pk) * FROM
-			(SELECT doc #>> '{v}' AS v, e #>> '{name}' AS e, pk, doc FROM fact, elements(doc #> '{items}') e) x)
+		q(SELECT v, e, pk, doc, count(*)::int FROM
+			(SELECT doc #>> '{v}' AS v, e #>> '{name}' AS e, pk, doc FROM fact, elements(doc #> '{items}') e) x GROUP BY 1, 2, 3, 4)
 	],
 	i_tagnum => [
 		q('i_tagnum', 'fact', '{"tags[*]::int AS t"}', on_mismatch => 'skip'),
-		q(SELECT DISTINCT as_int(e #>> '{}') AS e, pk FROM fact, elements(doc #> '{tags}') e
-			WHERE e #>> '{}' IS NULL OR as_int(e #>> '{}') IS NOT NULL)
+		q(SELECT as_int(e #>> '{}') AS e, pk, count(*)::int FROM fact, elements(doc #> '{tags}') e
+			WHERE e #>> '{}' IS NULL OR as_int(e #>> '{}') IS NOT NULL GROUP BY 1, 2)
 	],
 	i_json => [ q('i_json', 'fact', '{j::jsonb}'), q(SELECT doc #> '{j}' AS j, pk FROM fact) ],
 	i_col => [ q('i_col', 'fact', '{@grp,k}', include => '{@note}'), q(SELECT grp, doc #>> '{k}' AS k, pk, note FROM fact) ],
@@ -332,10 +332,10 @@ my %index = (
 		q(SELECT other #>> '{k}' AS k, "B", a, other #>> '{v}' FROM "Fact 2")
 	],
 	'"I 2"' => [ q('"I 2"', '"Fact 2"', '{tags[*],@a}', 'denormalized', document => 'doc'),
-		q(SELECT DISTINCT ON (e, a, "B") * FROM
-			(SELECT e #>> '{}' AS e, a, "B", doc FROM "Fact 2", elements(doc #> '{tags}') e) x) ],
+		q(SELECT e, a, "B", doc, count(*)::int FROM
+			(SELECT e #>> '{}' AS e, a, "B", doc FROM "Fact 2", elements(doc #> '{tags}') e) x GROUP BY 1, 2, 3, 4) ],
 	i_late => [ q('i_late', 'late', '{k}'), q(SELECT DISTINCT doc #>> '{k}' AS k, pk FROM late) ],
-	i_latetags => [ q('i_latetags', 'late', '{tags[*]}'), q(SELECT DISTINCT e #>> '{}' AS e, pk FROM late, elements(doc #> '{tags}') e) ],
+	i_latetags => [ q('i_latetags', 'late', '{tags[*]}'), q(SELECT e #>> '{}' AS e, pk, count(*)::int FROM late, elements(doc #> '{tags}') e GROUP BY 1, 2) ],
 	i_uniq => [ q('i_uniq', 'uniq', '{k}', is_unique => true, include => '{v}'), q(SELECT doc #>> '{k}' AS k, pk, doc #>> '{v}' FROM uniq) ],
 );
 my @names = sort keys %index;

@@ -79,7 +79,7 @@ WITH f AS MATERIALIZED (SELECT id, doc, note FROM f),
 	k AS (SELECT doc ->> 'k', id FROM f),
 	u AS (SELECT (doc ->> 'u')::int, id FROM f WHERE doc ->> 'u' IS NOT NULL),
 	d AS (SELECT doc ->> 'k', (doc ->> 'u')::int, id, doc FROM f),
-	t AS (SELECT DISTINCT e, id, doc ->> 'u', note FROM f, jsonb_array_elements_text(doc -> 't') e)
+	t AS (SELECT e, id, doc ->> 'u', note, count(*)::int FROM f, jsonb_array_elements_text(doc -> 't') e GROUP BY 1, 2, 3, 4)
 SELECT 'f_k missing' AS what, count(*) AS n FROM (TABLE k EXCEPT ALL TABLE f_k) x
 UNION ALL SELECT 'f_k extra', count(*) FROM (TABLE f_k EXCEPT ALL TABLE k) x
 UNION ALL SELECT 'f_u missing', count(*) FROM (TABLE u EXCEPT ALL TABLE f_u) x
