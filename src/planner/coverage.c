@@ -22,6 +22,7 @@
 #include "optimizer/tlist.h"
 #include "rewrite/rewriteManip.h"
 
+#include "../definition/definition.h"
 #include "../scan/scan.h"
 #include "../util/compat.h"
 #include "planner.h"
@@ -42,6 +43,7 @@ static bool row_covered(PlannerInfo *root, RelOptInfo *rel, Candidate *c);
 static List *expressions_of_query(PlannerInfo *root, RelOptInfo *rel);
 static bool not_covered(Node *node, void *candidate);
 static AttrNumber column_in_entries(Candidate *c, Node *node, int *source);
+static AttrNumber column_of_presence(Candidate *c, Node *node);
 static void note_column(Candidate *c, Node *node, AttrNumber attno, int source);
 static bool fits_into_row(Candidate *c, AttrNumber attno, Node *node);
 static bool columns_not_covered(Node *node, Candidate *c);
@@ -180,6 +182,14 @@ over_entry(Node *node, void *context)
 
 	if (node == NULL || over->failed)
 		return NULL;
+	attno = column_of_presence(c, node);
+	if (attno != 0)
+	{
+		Form_pg_attribute att = TupleDescAttr(c->def->layout.desc, attno - 1);
+
+		return (Node *) null_test((Node *) makeVar(INDEX_VAR, attno, att->atttypid, att->atttypmod,
+												   att->attcollation, 0), IS_NOT_NULL);
+	}
 	attno = column_of_candidate(c, node);
 	if (attno != 0)
 	{
@@ -414,6 +424,13 @@ not_covered(Node *node, void *candidate)
 		return false;
 	if (IsA(node, PlaceHolderVar))
 		return c->partial_rows ? not_covered((Node *) ((PlaceHolderVar *) node)->phexpr, c) : true;
+	attno = column_of_presence(c, node);
+	if (attno != 0 && (!c->partial_rows || fits_into_row(c, attno, node)))
+	{
+		if (!list_member(c->exprs, node))
+			note_column(c, node, c->partial_rows ? attno : -attno, 0);
+		return false;
+	}
 	attno = column_in_entries(c, node, &source);
 	if (attno != 0 && (!c->partial_rows || fits_into_row(c, attno, node)))
 	{
@@ -445,6 +462,31 @@ column_in_entries(Candidate *c, Node *node, int *source)
 		*source = foreach_current_index(part) + 1;
 		if (attno != 0)
 			return attno;
+	}
+	return 0;
+}
+
+/*
+ * column_of_presence
+ *		Returns the column that is not NULL just where an expression is true: the expression says that the
+ *		text is there which the column has, cast to another type; 0 if it does not.
+ */
+static AttrNumber
+column_of_presence(Candidate *c, Node *node)
+{
+	NullTest   *test = (NullTest *) node;
+
+	if (!IsA(node, NullTest) || test->nulltesttype != IS_NOT_NULL || test->argisrow || is_totals(c->def) ||
+		depends_on_json_path((Node *) test->arg, NULL) ||
+		column_of_expression(c->def, (Node *) test->arg, c->varno) != 0)
+		return 0;
+	for (int i = 0; i < c->def->spec.nkeys + c->def->spec.nincludes; i++)
+	{
+		Field	   *field = &c->def->spec.fields[i];
+
+		if (field->fact_attno == 0 && !field->spec->multi && !field->is_jsonb &&
+			is_text_of_field(c->def, field, bare_value((Node *) test->arg), c->varno))
+			return field->attno;
 	}
 	return 0;
 }

@@ -85,7 +85,8 @@ typedef struct Candidate
 	bool		any_part;		/* it has no search of its own, and rows are
 								 * those that some part finds; see or_path.c */
 	List	   *exprs;			/* what the scan returns then, Node *, */
-	List	   *attnos;			/* the columns that have it, */
+	List	   *attnos;			/* the columns that have it, or < 0: whether
+								 * the one is not NULL, */
 	List	   *sources;		/* and with parts whose: 0 for its own, or the
 								 * number of the part, from 1 */
 

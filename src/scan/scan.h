@@ -68,8 +68,9 @@ typedef struct ScanPlan
 	Condition  *conditions;		/* without pointers */
 	List	   *groups;
 	List	   *columns;		/* entries_only: of the index table, for the
-								 * columns of custom_scan_tlist, or to make
-								 * rows of with partial_rows; otherwise those
+								 * columns of custom_scan_tlist, a negative one
+								 * for whether it is not NULL, or to make rows
+								 * of with partial_rows; otherwise those
 								 * of the fact table that are needed, 0: all;
 								 * NIL with stored_rows */
 	List	   *sources;		/* whose these are, as in Candidate */

@@ -403,7 +403,7 @@ start_search(IndexTableScan *scan)
 		if (scan->plan.entries_only)
 		{
 			foreach_int(attno, scan->plan.columns)
-				wanted = bms_add_member(wanted, attno);
+				wanted = bms_add_member(wanted, abs(attno));
 			if (scan->plan.partial_rows)
 				scan->partial = partial_row_begin(scan->def, scan->plan.columns);
 		}

@@ -393,7 +393,12 @@ return_entry(IndexTableScan *scan, TupleTableSlot *entry, TupleTableSlot *slot)
 		TupleTableSlot *source = part == 0 ? entry :
 			((IndexTableScan *) list_nth(scan->css.custom_ps, part - 1))->entry;
 
-		slot->tts_values[i] = slot_getattr(source, attno, &slot->tts_isnull[i]);
+		slot->tts_values[i] = slot_getattr(source, abs(attno), &slot->tts_isnull[i]);
+		if (attno < 0)
+		{
+			slot->tts_values[i] = BoolGetDatum(!slot->tts_isnull[i]);
+			slot->tts_isnull[i] = false;
+		}
 	}
 	return ExecStoreVirtualTuple(slot);
 }

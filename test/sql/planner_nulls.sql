@@ -257,5 +257,17 @@ CALL pg_temp.no_rows($$indextable.verify('way_b')$$);
 CALL pg_temp.no_rows($$indextable.verify('way_sparse')$$);
 CALL pg_temp.no_rows($$indextable.verify('way_0')$$);
 
+-- Entries tell that a text is there which they have as another type, where it is not searched for, too.
+CREATE TABLE typed (id int PRIMARY KEY, doc jsonb NOT NULL);
+INSERT INTO typed SELECT i, CASE i % 3 WHEN 0 THEN '{"a": "a4"}' ELSE jsonb_build_object('a', 'a' || i % 10, 'n', nullif(i % 7, 3), 'born', date '2000-01-01' + i % 100, 'notes', repeat('x', 500)) END FROM generate_series(1, 2000) i;
+SELECT indextable.create('typed_an', 'typed', '{a,n::int}', include => '{born::date}') \gset
+VACUUM ANALYZE typed, typed_an;
+EXPLAIN (COSTS OFF) SELECT id, doc ->> 'a' FROM typed WHERE doc ->> 'a' > 'a3' AND doc ->> 'n' IS NOT NULL;
+EXPLAIN (COSTS OFF) SELECT * FROM typed WHERE doc ->> 'a' > 'a8' AND doc ->> 'n' IS NOT NULL AND doc #>> '{born}' IS NOT NULL;
+SELECT query FROM unnest(ARRAY[$$SELECT id, doc ->> 'a' FROM typed WHERE doc ->> 'a' > 'a3' AND doc ->> 'n' IS NOT NULL ORDER BY id$$, $$SELECT * FROM typed WHERE doc ->> 'a' > 'a8' AND doc ->> 'n' IS NOT NULL AND doc #>> '{born}' IS NOT NULL ORDER BY id$$,
+	$$SELECT doc ->> 'a', count(*) FILTER (WHERE doc ->> 'n' IS NOT NULL), count((doc ->> 'born')::date) FILTER (WHERE doc ->> 'born' IS NOT NULL) FROM typed GROUP BY 1 ORDER BY 1$$,
+	$$SELECT x.id, y.doc ->> 'n' IS NOT NULL FROM typed x LEFT JOIN typed y ON x.id = y.id AND y.doc ->> 'a' = 'a7' WHERE x.doc ->> 'a' > 'a6' AND x.doc ->> 'born' IS NOT NULL ORDER BY x.id$$]) query
+WHERE outcome(query, 'off') IN ('no rows', 'error') OR EXISTS (SELECT FROM unnest('{on,force,fallback}'::text[]) planner WHERE outcome(query, planner) <> outcome(query, 'off'));
+
 SET client_min_messages = warning;
 DROP SCHEMA planner_nulls, planner_flat CASCADE;
