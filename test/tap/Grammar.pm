@@ -240,6 +240,24 @@ sub spelled
 	return pick(@any);
 }
 
+# guarded ALIAS: a condition that is an error for some values, behind one that says for which it is none. Between these comments the native
+# plan raises no error that the guard keeps off, and no other plan may either.
+sub guarded
+{
+	my ($a) = @_;
+	my ($text, $json, $v) = map { my ($way, @path) = @$_; $way eq 'v' ? ($a eq '' ? 'v' : "$a.v") : $way eq 'text' ? as_text($a, @path) : as_json($a, @path) } [ 'text', 'm' ], [ 'json', 'm' ], ['v'];
+	my ($i, $n) = (as_text($a, 'i'), between(0, 4));
+	feature('guarded');
+	my ($guard, $not, $risky) = @{ pick(
+		[ "($text) ~ '^[0-9]{1,4}\$'", "($text) !~ '^[0-9]{1,4}\$'", "($text)::int " . pick('=', '>', '<=') . " $n" ],
+		[ "($text) IN ('1', '2', '3')", "($text) NOT IN ('1', '2', '3')", pick("10 / ($text)::int > $n", "($text)::numeric(9,1) > $n", "($text)::bigint IN ($n, 2)") ],
+		[ "$v <> 0", "$v = 0", "10 / $v > $n" ],
+		[ "$v > $n", "$v <= $n", "100 / ($v - $n) > 30" ],
+		[ "jsonb_typeof($json) = 'number'", "jsonb_typeof($json) <> 'number'", "($text)::numeric > $n" ]) };
+	$guard .= " AND ($i) <> '0'" if chance(0.2);
+	return '/* guarded */ ' . pick("($guard AND $risky)", "($guard AND $risky)", "($guard AND ($risky OR $v = 1))", "($not OR $risky)", "(CASE WHEN $guard THEN $risky END)", "(CASE WHEN $guard THEN $risky ELSE $v = 2 END)", "NOT ($not OR $risky)") . ' /* till here */';
+}
+
 # row_comparison ALIAS, FIELD, FIELD
 sub row_comparison
 {
@@ -256,6 +274,7 @@ sub condition
 	my ($a, $fact, $depth) = @_;
 	my @fields = fields_of($fact);
 	my $way = rand();
+	return guarded($a) if chance(0.08);
 	return compared($a, pick(@fields)) if $way < 0.6 || ($depth // 0) > 2;
 	my $next = sub { condition($a, $fact, ($depth // 0) + 1) };
 	if ($way < 0.68) { feature('OR'); return '(' . join(' OR ', map { $next->() } 1 .. between(2, 3)) . ')'; }
@@ -323,6 +342,7 @@ sub item
 	my $field = pick(@fields);
 	my $e = expression($a, $field);
 	return $e if chance(0.8);
+	return guarded($a) if chance(0.15);
 	my $dot = $a eq '' ? '' : "$a.";
 	return "upper($e)" if $FIELD{$field}{type} eq 'text' && chance(0.3);
 	return pick("coalesce(($e)::text, '-')", "$e IS NULL", "($e)::text || 'x'", "CASE WHEN $e IS NULL THEN 0 ELSE 1 END", "$dot" . 'note', "$dot" . 'v', "$dot" . 'doc', "${dot}doc ? 'k'", "jsonb_typeof(" . as_json($a, 'tags') . ')', as_json($a, 'o'), "pg_typeof($e)", '1',
@@ -391,7 +411,7 @@ sub aggregate
 		my $field = pick(@fields);
 		my $e = expression($a, $field);
 		my $orderly = $FIELD{$field}{type} ne 'boolean';
-		pick('count(*)', "count($e)", "count(DISTINCT $e)", ($orderly ? (shown("min($e)", $field), shown("max($e)", $field)) : "bool_or($e)"), "string_agg(($e)::text, ',' ORDER BY ($e)::text, " . join(', ', key_of($a, $fact)) . ')',
+		pick('count(*)', 'count(*) FILTER (WHERE ' . guarded($a) . ')', "count($e)", "count(DISTINCT $e)", ($orderly ? (shown("min($e)", $field), shown("max($e)", $field)) : "bool_or($e)"), "string_agg(($e)::text, ',' ORDER BY ($e)::text, " . join(', ', key_of($a, $fact)) . ')',
 			"sum(${dot}v)", 'count(*) FILTER (WHERE ' . compared($a, $field) . ')', $FIELD{$field}{type} =~ /^(int|numeric)$/ ? "sum($e)" : "min(${dot}id)", "array_agg(${dot}id ORDER BY " . join(', ', key_of($a, $fact)) . ')')
 	} 1 .. between(1, 3);
 	if (chance(0.6))
@@ -563,7 +583,7 @@ sub groups
 	@key = ('k') if !@key;
 	my %e = map { $_ => expression($a, $_) } @key;
 	feature('groups');
-	$q->{where} = [ (map { "$e{$_} IS NOT NULL" } @key), chance(0.2) ? @{ $q->{where} } : () ];
+	$q->{where} = [ (chance(0.5) ? map { "$e{$_} IS NOT NULL" } @key[ 0 .. between(0, $#key) ] : ()), chance(0.2) ? @{ $q->{where} } : () ];
 	push @{ $q->{where} }, $a eq '' ? $i->{filter} : $i->{filter} =~ s/\b(v|doc|note)\b(?!')/$a.$1/gr if defined $i->{filter};
 	if (@key > 1 && chance(0.3)) { my $first = shift @key; push @{ $q->{where} }, "$e{$first} = " . constant($first); }
 	push @{ $q->{where} }, compared($a, $key[0], pick('range', 'other')) if chance(0.3);

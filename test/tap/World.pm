@@ -65,7 +65,7 @@ sub field { return $FIELD{ $_[0] }; }
 
 # by how sparse documents are: how many fields are missing, and how many of the others are odd: JSON null, of another type, no
 # array, an empty one
-my %missing = (0 => 0, 1 => 0.04, 2 => 0.15);
+my %missing = (0 => 0, 1 => 0.04, 2 => 0.3);
 my %odd = (0 => 0, 1 => 0.06, 2 => 0.2);
 
 # value FIELD-like member: what a document has there
@@ -491,7 +491,7 @@ sub kept_ddl
 		push @while, pick(
 			[ $alter->("maintenance => 'async'") ], [ $alter->("maintenance => 'async'") ], [ $alter->("maintenance => 'transactional'") ],
 			[ $alter->("strategy => '" . pick(qw(normalized denormalized)) . "'") ], [ $alter->("include => ARRAY['" . $FIELD{ pick(qw(note n k)) }{spec} . "']") ],
-			[ $alter->("filter => 'v > 2'") ], [ $alter->("filter => 'v > 2', populate => false") ],
+			[ $alter->("filter => 'v > 2'") ], [ $alter->("filter => 'v > 2', populate => false") ], [ $alter->('sparse => ' . pick(qw(true false))) ], [ $alter->('sparse => ' . pick(qw(true false))) ],
 			[ "ALTER TABLE $name DISABLE TRIGGER USER" ], [ "ALTER TABLE $name DISABLE TRIGGER USER" ], [ "ALTER TABLE $name ENABLE TRIGGER USER" ],
 			[ index_table($w, $f)->{sql} ], [ "SELECT indextable.drop('" . pick(@{ $f->{indexes} })->{name} . "')" ],
 			[ "ANALYZE $name" ], [ 'SELECT indextable.drain()' ]);
@@ -501,6 +501,13 @@ sub kept_ddl
 		push @before, "DELETE FROM $name WHERE doc ->> $field IS NULL", "ALTER TABLE $name ADD CONSTRAINT kept CHECK (doc ->> $field IS NOT NULL) NOT VALID";
 		splice @while, int(rand(@while + 1)), 0, [ "ALTER TABLE $name VALIDATE CONSTRAINT kept" ];
 		push @after, "ALTER TABLE $name DROP CONSTRAINT IF EXISTS kept";
+	}
+	if (chance(0.3))
+	{
+		push @before, "UPDATE $name SET note = 'n0' WHERE note IS NULL";
+		splice @while, int(rand(@while + 1)), 0, [ "ALTER TABLE $name ALTER note SET NOT NULL" ];
+		splice @while, int(rand(@while + 1)), 0, [ "ALTER TABLE $name ALTER note DROP NOT NULL" ] if chance(0.5);
+		push @after, "ALTER TABLE $name ALTER note DROP NOT NULL";
 	}
 	if ($l && chance(0.5))
 	{
