@@ -13,6 +13,15 @@
  *
  * In the same way unnest(tags) stands for an element of an array column.
  *
+ * Scopes.  Several conditions may be true of one element, or of different ones.  An index table with
+ * several fields of elements can be searched by conditions of one element only.  So a comparison has the
+ * numbers of the elements that it is true of, from the outermost array to the innermost: its scope.  An
+ * element has a number where a query has a name for it: the column of a function in FROM, of which
+ * the location of the function call is the number; an element of an array in a constant that is contained;
+ * or the place in jsonpath where it goes on with each element of an array.  What has no number may be true
+ * of any element, and is searched for alone.  Two comparisons are of one element if their scopes are the
+ * same, and one of an outer element is of the same if its scope is the beginning of the other.
+ *
  * The planner has replaced what a subquery uses of the query around it by parameters, whose
  * values are the arguments of its SubPlan.
  *
@@ -24,17 +33,22 @@
 #include "catalog/pg_operator.h"
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
+#include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
+#include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
 #include "../definition/definition.h"
 #include "match.h"
+
+/* Of so many elements of an array in a constant each can be searched for. */
+#define MAX_SINGLE_ELEMENTS	4
 
 /* What is replaced by any element. */
 typedef struct AnyElement
@@ -53,14 +67,26 @@ typedef struct Unnested
 								 * parameters, have no meaning outside */
 	Index		varno;			/* the only one that is, or 0 */
 	SubPlan    *subplan;		/* has the values of parameters, or NULL */
+	bool		nested;			/* below what was replaced: columns of other
+								 * functions are replaced, too */
 	bool		failed;
 } Unnested;
+
+/* The scope of what a clause has of elements. */
+typedef struct ClauseScope
+{
+	List	   *scope;
+	bool		several;		/* it has elements that do not agree */
+} ClauseScope;
 
 static Node *equal_to_joined(PlannerInfo *root, SubPlan *subplan, List *quals, Relids joined, Node *qual);
 static List *equal_to_member(Node *value, OpExpr *op);
 static Query *query_of(PlannerInfo *root, SubPlan *subplan);
 static Node *outside(Query *query, SubPlan *subplan, Node *expr);
 static Node *replace(Node *node, void *context);
+static void set_number(Node *node, int number);
+static bool collect_scope(Node *node, void *context);
+static List *single_elements(Jsonb *json, PathStep *steps, int nsteps);
 static bool unnests_array(FuncExpr *call);
 static Node *array_of(Node *arg);
 static bool has_no_elements(Node *node);
@@ -288,18 +314,25 @@ replace(Node *node, void *context)
 
 	if (node == NULL || unnested->failed)
 		return node;
-	if (IsA(node, Var) && (unnested->inner || ((Var *) node)->varno == (int) unnested->varno))
+	if (IsA(node, Var) &&
+		(unnested->inner || unnested->nested || ((Var *) node)->varno == (int) unnested->varno))
 	{
 		Var		   *var = (Var *) node;
 		Node	   *column = NULL;
+		bool		nested = unnested->nested;
 
 		if (var->varlevelsup == 0 && var->varno > 0 && var->varno <= list_length(unnested->rtable))
 			column = column_of_function(rt_fetch(var->varno, unnested->rtable), var->varattno);
 		if (column == NULL)
-			unnested->failed = true;
-		else if (unnested->inner)
-			column = replace(column, context);
-		return column != NULL ? column : node;
+		{
+			unnested->failed |= !nested || unnested->inner;
+			return node;
+		}
+		set_number(column, var->varno + (unnested->subplan == NULL ? 0 : unnested->subplan->plan_id << 16));
+		unnested->nested = true;
+		column = replace(column, context);
+		unnested->nested = nested;
+		return column;
 	}
 	if (IsA(node, Param) && ((Param *) node)->paramkind == PARAM_EXEC && unnested->inner)
 	{
@@ -324,6 +357,229 @@ replace(Node *node, void *context)
 	if (IsA(node, FuncExpr) && unnested->inner && unnests_array((FuncExpr *) node))
 		linitial(((FuncExpr *) node)->args) = array_of(linitial(((FuncExpr *) node)->args));
 	return node;
+}
+
+/*-------------------------------------------------------------------------
+ * Scopes
+ *-------------------------------------------------------------------------
+ */
+
+/* set_number: gives the call that stands for an element, which an expression is or goes on from, a number */
+static void
+set_number(Node *node, int number)
+{
+	List	   *args;
+
+	while (!IsA(node, FuncExpr) || !((FuncExpr *) node)->funcretset)
+	{
+		if (IsA(node, CoerceViaIO))
+			node = (Node *) ((CoerceViaIO *) node)->arg;
+		else if (IsA(node, FuncExpr) && (args = ((FuncExpr *) node)->args) != NIL)
+			node = linitial(args);
+		else
+			return;
+	}
+	((FuncExpr *) node)->location = number;
+}
+
+/* new_scope: returns a number that no other element has in the planning of a query, unless that has a billion */
+int
+new_scope(void)
+{
+	static int	last = 0;
+
+	last = last % 0x3fffffff + 1;
+	return -last;
+}
+
+/* within_scope: returns the scope of an element of an array that is within another element, or of one */
+List *
+within_scope(List *scope, int number)
+{
+	return lappend_int(list_copy(scope), number);
+}
+
+/* begins_with: returns whether a scope begins with another one */
+static bool
+begins_with(List *scope, List *with)
+{
+	ListCell   *a;
+	ListCell   *b;
+
+	if (list_length(with) > list_length(scope))
+		return false;
+	forboth(a, scope, b, with)
+	{
+		if (lfirst_int(a) != lfirst_int(b))
+			return false;
+	}
+	return true;
+}
+
+/* element_field: returns the multi-valued field that a comparison is of */
+static Field *
+element_field(IndexDef *def, Condition *condition)
+{
+	return field_of_column(def, def->layout.ident[condition->position]);
+}
+
+/* is_of_deepest: returns whether a comparison is of an element of the innermost array: an entry stands for it */
+bool
+is_of_deepest(IndexDef *def, Condition *condition)
+{
+	return is_element_position(def, condition->position) &&
+		element_field(def, condition)->element_steps == def->spec.fields[def->spec.deepest].element_steps;
+}
+
+/*
+ * is_same_element
+ *		Returns whether a comparison is true of the element, or of one that has it within, that another one is
+ *		true of, which is of the innermost array.
+ */
+bool
+is_same_element(IndexDef *def, Condition *condition, Condition *deepest)
+{
+	if (condition == deepest)
+		return true;
+	if (condition->scope == NIL || deepest->scope == NIL || !begins_with(deepest->scope, condition->scope))
+		return false;
+	return !is_of_deepest(def, condition) || list_length(condition->scope) == list_length(deepest->scope);
+}
+
+/* scope_of_call: returns the scope of the element that a call stands for; NIL: it has no number */
+static List *
+scope_of_call(FuncExpr *call)
+{
+	ClauseScope outer = {0};
+
+	if (call->location == 0 || call->location == -1)
+		return NIL;
+	(void) expression_tree_walker((Node *) call->args, collect_scope, &outer);
+	return outer.several ? NIL : within_scope(outer.scope, call->location);
+}
+
+/* collect_scope: collects the scope of all elements in an expression */
+static bool
+collect_scope(Node *node, void *context)
+{
+	ClauseScope *clause = context;
+	List	   *scope;
+
+	if (node == NULL)
+		return false;
+	if (!IsA(node, FuncExpr) || !((FuncExpr *) node)->funcretset)
+		return expression_tree_walker(node, collect_scope, context);
+	scope = scope_of_call((FuncExpr *) node);
+	if (scope == NIL || (!begins_with(scope, clause->scope) && !begins_with(clause->scope, scope)))
+		clause->several = true;
+	else if (list_length(scope) > list_length(clause->scope))
+		clause->scope = scope;
+	return false;
+}
+
+/*
+ * set_scope_of_clause
+ *		Sets the scope of comparisons that follow from a clause, if it is of one element, or of one and those
+ *		that have it within.
+ *
+ * Those of an outer element have its part of the scope: as many numbers as there are arrays.
+ */
+void
+set_scope_of_clause(IndexDef *def, Node *clause, List *conditions)
+{
+	ClauseScope scope = {0};
+
+	(void) collect_scope(clause, &scope);
+	if (scope.several || scope.scope == NIL)
+		return;
+	foreach_ptr(Condition, condition, conditions)
+	{
+		Field	   *field;
+		int			narrays = 0;
+
+		if (condition->scope != NIL || !is_element_position(def, condition->position))
+			continue;
+		field = element_field(def, condition);
+		for (int i = 0; i < field->element_steps; i++)
+			narrays += field->spec->steps[i].wildcard;
+		if (field->fact_attno != 0)
+			narrays = 1;
+		if (narrays <= list_length(scope.scope))
+			condition->scope = list_copy_head(scope.scope, narrays);
+	}
+}
+
+/*
+ * with_single_elements
+ *		Returns the constants, of type jsonb, that have one element each of the arrays that the [*] of a path
+ *		lead into: what contains a constant contains all of them.  NIL: there are no elements, or they
+ *		are arrays.
+ */
+List *
+with_single_elements(PathStep *steps, int nsteps, Const *json)
+{
+	List	   *result = NIL;
+
+	foreach_ptr(Jsonb, single, single_elements(DatumGetJsonbP(json->constvalue), steps, nsteps))
+		result = lappend(result, makeConst(JSONBOID, -1, InvalidOid, -1, JsonbPGetDatum(single), false, false));
+	return result;
+}
+
+/* single_elements: returns the same for a value (Jsonb *) */
+static List *
+single_elements(Jsonb *json, PathStep *steps, int nsteps)
+{
+	JsonbContainer *container = &json->root;
+	JsonbValue *value = NULL;
+	Datum	   *names = palloc(sizeof(Datum) * Max(nsteps, 1));
+	List	   *elements = NIL;
+	List	   *result = NIL;
+	bool		is_array;
+	int			n = 0;
+
+	check_stack_depth();
+	while (n < nsteps && !steps[n].wildcard)
+		n++;
+	if (n == nsteps)
+		return list_make1(json);
+	for (int i = 0; i < n; i++)
+	{
+		if (steps[i].is_index || !JsonContainerIsObject(container) ||
+			(value = getKeyJsonValueFromContainer(container, steps[i].name, steps[i].len, NULL)) == NULL ||
+			value->type != jbvBinary)
+			return NIL;
+		names[i] = PointerGetDatum(cstring_to_text_with_len(steps[i].name, steps[i].len));
+		container = value->val.binary.data;
+	}
+	if (JsonContainerIsScalar(container))
+		return NIL;
+	is_array = JsonContainerIsArray(container);
+	for (int i = 0; is_array && i < (int) JsonContainerSize(container) && i < MAX_SINGLE_ELEMENTS; i++)
+	{
+		value = getIthJsonbValueFromContainer(container, i);
+		if (value->type != jbvBinary || !JsonContainerIsArray(value->val.binary.data))
+			elements = list_concat(elements, single_elements(JsonbValueToJsonb(value), steps + n + 1,
+															 nsteps - n - 1));
+	}
+	if (!is_array)
+		elements = single_elements(n == 0 ? json : JsonbValueToJsonb(value), steps + n + 1, nsteps - n - 1);
+	foreach_ptr(Jsonb, element, elements)
+	{
+		Datum		in_place = JsonbPGetDatum(element);
+
+		if (is_array)
+			in_place = DirectFunctionCall2(jsonb_concat, DirectFunctionCall1(jsonb_in, CStringGetDatum("[]")),
+										   in_place);
+		if (n > 0)
+		{
+			ArrayType  *path = construct_array(names, n, TEXTOID, -1, false, TYPALIGN_INT);
+
+			in_place = DirectFunctionCall4(jsonb_set, JsonbPGetDatum(json), PointerGetDatum(path), in_place,
+										   BoolGetDatum(false));
+		}
+		result = lappend(result, DatumGetJsonbP(in_place));
+	}
+	return result;
 }
 
 /* unnests_array: returns whether a function returns the elements of an array, each as one value */

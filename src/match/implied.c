@@ -176,7 +176,12 @@ implied_by_elements(PlannerInfo *root, IndexDef *def, List *clauses, Index varno
 	List	   *result = NIL;
 
 	foreach_ptr(Node, clause, clauses)
-		result = list_concat(result, implied_conditions(root, def, clause, varno, unknown));
+	{
+		List	   *conditions = implied_conditions(root, def, clause, varno, unknown);
+
+		set_scope_of_clause(def, clause, conditions);
+		result = list_concat(result, conditions);
+	}
 	foreach_ptr(Condition, condition, result)
 	{
 		mark_lossy(condition);
@@ -204,10 +209,14 @@ implied_by_numbered_element(PlannerInfo *root, IndexDef *def, Node *clause, Inde
 	if (def->spec.multi_field < 0 || def->spec.multi_field >= def->layout.nsearch)
 		return NIL;
 	of_some = with_any_element(clause, &def->spec.fields[def->spec.multi_field], varno, &may_be_member);
-	if (of_some == NULL ||
-		(may_be_member &&
-		 def->spec.fields[def->spec.multi_field].spec->nsteps >
-			 def->spec.fields[def->spec.multi_field].plain_steps + 1))
+	for (int e = 0; e < def->spec.nelements && may_be_member; e++)
+	{
+		Field	   *field = &def->spec.fields[def->spec.elements[e]];
+
+		if (field->spec->nsteps > field->plain_steps + 1)
+			return NIL;
+	}
+	if (of_some == NULL)
 		return NIL;
 	result = implied_by_elements(root, def, list_make1(of_some), varno, unknown);
 	foreach_ptr(Condition, condition, result)

@@ -58,6 +58,11 @@ typedef struct Sought
 	Node	   *document;		/* what $ is */
 	Index		varno;			/* of the fact table */
 	Node	   *variables;		/* or NULL */
+	const char *start;			/* of the path: see number_of_item() */
+	bool		lax;
+	int			number;			/* of what $ is, for scopes */
+	List	   *scope;			/* of what @ is */
+	List	   *reached;		/* of what the last path has led to */
 	List	   *found;			/* of Condition * */
 } Sought;
 
@@ -68,7 +73,9 @@ static bool is_equal_to_other_text(Node *clause);
 static bool yields_nothing(JsonBehavior *behavior);
 #endif
 static bool is_simple_after_wildcards(Field *field);
+static int	number_of_item(Sought *sought, JsonPathItem *item);
 static int	follow(Sought *sought, JsonPathItem *item, int current, bool filters);
+static void add_found(Sought *sought, Condition *condition);
 static void seek_predicate(Sought *sought, JsonPathItem *item, int current);
 static void seek_comparison(Sought *sought, JsonPathItem *path, JsonPathItem *value, StrategyNumber strategy,
 							int current);
@@ -202,6 +209,7 @@ json_path_conditions(IndexDef *def, Node *clause, bool negated, Index varno)
 {
 	List	   *args;
 	Oid			function = function_of(clause, &args);
+	int			number = new_scope();
 	bool		match;
 	Const	   *path;
 	List	   *result = NIL;
@@ -230,6 +238,9 @@ json_path_conditions(IndexDef *def, Node *clause, bool negated, Index varno)
 			sought.root++;
 		if (sought.root == sought.nsteps)
 			continue;
+		sought.start = VARDATA(DatumGetJsonPathP(path->constvalue));
+		sought.lax = (DatumGetJsonPathP(path->constvalue)->header & JSONPATH_LAX) != 0;
+		sought.number = number;
 		jspInit(&item, DatumGetJsonPathP(path->constvalue));
 		/* What is no path is a predicate, whose result is what is found. */
 		if (negated)
@@ -265,6 +276,21 @@ is_simple_after_wildcards(Field *field)
 	return true;
 }
 
+/* number_of_item: returns a number for the elements that a path goes on with at an item of it, for scopes */
+static int
+number_of_item(Sought *sought, JsonPathItem *item)
+{
+	return (int) (item->base - sought->start);
+}
+
+/* add_found: adds a comparison of what the last path has led to */
+static void
+add_found(Sought *sought, Condition *condition)
+{
+	condition->scope = sought->reached;
+	sought->found = lappend(sought->found, condition);
+}
+
 /*
  * follow
  *		Returns the step of the field's path that a path leads to, and -1 if it leads somewhere
@@ -275,6 +301,7 @@ static int
 follow(Sought *sought, JsonPathItem *item, int current, bool filters)
 {
 	int			n = item->type == jpiRoot ? sought->root : current;
+	List	   *scope = item->type == jpiRoot ? list_make1_int(sought->number) : sought->scope;
 	JsonPathItem at = *item;
 	JsonPathItem next;
 
@@ -290,6 +317,8 @@ follow(Sought *sought, JsonPathItem *item, int current, bool filters)
 			case jpiKey:
 				name = jspGetString(&next, &len);
 				/* It looks into each element. */
+				if (n < sought->nsteps && sought->steps[n].wildcard)
+					scope = within_scope(scope, number_of_item(sought, &next));
 				while (n < sought->nsteps && sought->steps[n].wildcard)
 					n++;
 				if (n == sought->nsteps || sought->steps[n].is_index || sought->steps[n].len != len ||
@@ -300,16 +329,28 @@ follow(Sought *sought, JsonPathItem *item, int current, bool filters)
 			case jpiAnyArray:
 				/* What is no array is taken for an array of itself. */
 				if (n < sought->nsteps && sought->steps[n].wildcard)
+				{
+					scope = within_scope(scope, number_of_item(sought, &next));
 					n++;
+				}
 				break;
 			case jpiFilter:
 				{
+					List	   *outer = sought->scope;
 					JsonPathItem predicate;
 
 					if (!filters)
 						return -1;
+					/* So is a filter in lax mode applied to each element. */
+					if (sought->lax && n < sought->nsteps && sought->steps[n].wildcard)
+					{
+						scope = within_scope(scope, number_of_item(sought, &next));
+						n++;
+					}
 					jspGetArg(&next, &predicate);
+					sought->scope = scope;
 					seek_predicate(sought, &predicate, n);
+					sought->scope = outer;
 					break;
 				}
 			default:
@@ -317,6 +358,7 @@ follow(Sought *sought, JsonPathItem *item, int current, bool filters)
 		}
 		at = next;
 	}
+	sought->reached = scope;
 	return n;
 }
 
@@ -427,7 +469,7 @@ seek_absence(Sought *sought, JsonPathItem *path, int current)
 	}
 	condition = null_comparison(sought->def, sought->position);
 	if (condition != NULL)
-		sought->found = lappend(sought->found, condition);
+		add_found(sought, condition);
 }
 
 /* leads_to_field: returns whether a path, of which each element is compared, leads to the field that is sought */
@@ -436,6 +478,8 @@ leads_to_field(Sought *sought, JsonPathItem *path, int current)
 {
 	int			n = follow(sought, path, current, false);
 
+	if (n >= 0 && n < sought->nsteps && sought->steps[n].wildcard)
+		sought->reached = within_scope(sought->reached, new_scope());
 	while (n >= 0 && n < sought->nsteps && sought->steps[n].wildcard)
 		n++;
 	return n == sought->nsteps;
@@ -459,7 +503,7 @@ seek_comparison(Sought *sought, JsonPathItem *path, JsonPathItem *value, Strateg
 	if (condition != NULL && condition->taking == TAKE_NULL)
 		condition->unless |= CONTAINER_BIT;
 	if (condition != NULL)
-		sought->found = lappend(sought->found, condition);
+		add_found(sought, condition);
 }
 
 /* variable_comparison: returns the comparison of the field with a variable that is known when the scan starts, or NULL */

@@ -64,6 +64,9 @@ typedef struct Condition
 								 * together although each is lossy; 0 if there
 								 * are none */
 	int			nth;			/* which of these, from 0 */
+	List	   *scope;			/* numbers of the elements of arrays that it is
+								 * true of, each within the one before; NIL: of
+								 * some element; see elements.c */
 	RestrictInfo *rinfo;		/* NULL: the clause was not one yet */
 } Condition;
 
@@ -82,6 +85,13 @@ mark_lossy(Condition *condition)
 {
 	condition->lossy = true;
 	condition->together = 0;
+}
+
+/* is_element_position: returns whether a column of the index, from 0, is a multi-valued field */
+static inline bool
+is_element_position(IndexDef *def, int position)
+{
+	return position < def->spec.nkeys ? def->spec.fields[position].spec->multi : position >= def->layout.nleading;
 }
 
 /* mark_unwrapped: says of a comparison that jsonpath finds values within arrays, too, where the field is NULL or has another text */
@@ -114,6 +124,12 @@ extern Node *replace_node(Node *node, void *nodes);
 extern Node *whole_array_of(Node *arg);
 extern Node *element_of(Node *array);
 extern List *lateral_clauses(PlannerInfo *root, Index varno);
+extern int	new_scope(void);
+extern List *within_scope(List *scope, int number);
+extern bool is_same_element(IndexDef *def, Condition *condition, Condition *deepest);
+extern bool is_of_deepest(IndexDef *def, Condition *condition);
+extern void set_scope_of_clause(IndexDef *def, Node *clause, List *conditions);
+extern List *with_single_elements(PathStep *steps, int nsteps, Const *json);
 
 /* joined_values.c: values of other tables that elements are equal to */
 extern List *quals_of_join(Node *node, Relids *joined);

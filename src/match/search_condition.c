@@ -45,6 +45,8 @@ static Condition *row_comparison_start(IndexDef *def, RowCompareExpr *clause, In
 static List *pattern_range(IndexDef *def, Node *clause, Oid function, List *args, Index varno);
 static bool mentions_relation(Node *node, void *varno);
 static List *exact_if_text(IndexDef *def, List *conditions, Node *value);
+static List *contained_fields(PlannerInfo *root, IndexDef *def, Node *whole, Node *json, bool array, bool elements,
+							  bool others, Index varno, bool *unknown);
 static List *contained_values(PlannerInfo *root, IndexDef *def, Node *whole, Node *json, bool array, Index varno,
 							  bool *unknown);
 static List *element_exists(IndexDef *def, Oid function, List *args, Index varno);
@@ -361,7 +363,7 @@ null_comparison(IndexDef *def, int position)
 	Field	   *field = &def->spec.fields[position];
 	Condition  *condition;
 
-	if (def->spec.sparse || position == def->spec.multi_field)
+	if (def->spec.sparse || is_element_position(def, position))
 		return NULL;
 	condition = comparison(def, position, get_equality_operator(field->type), field->collation,
 						   (Node *) makeNullConst(field->type, -1, field->collation), false);
@@ -778,16 +780,49 @@ mentions_relation(Node *node, void *varno)
 static List *
 contained_values(PlannerInfo *root, IndexDef *def, Node *whole, Node *json, bool array, Index varno, bool *unknown)
 {
-	List	   *result = NIL;
+	List	   *result;
+	Field	   *deepest;
 
 	if (!is_value(json, varno) || (IsA(json, Const) && ((Const *) json)->constisnull))
 		return NIL;
+	if (def->spec.nelements < 2 || !IsA(json, Const) || array)
+		return contained_fields(root, def, whole, json, array, true, true, varno, unknown);
+
+	/* Each element of an array in the constant is contained by itself. */
+	result = contained_fields(root, def, whole, json, array, false, true, varno, unknown);
+	deepest = &def->spec.fields[def->spec.deepest];
+	for (int nsteps = 0; nsteps <= deepest->element_steps; nsteps++)
+	{
+		if (!is_value_after(def, deepest, nsteps, whole, varno))
+			continue;
+		foreach_ptr(Node, single, with_single_elements(deepest->spec->steps + nsteps,
+													   deepest->element_steps - nsteps, (Const *) json))
+		{
+			List	   *conditions = contained_fields(root, def, whole, single, array, true, false, varno, unknown);
+			int			number = new_scope();
+
+			foreach_ptr(Condition, condition, conditions)
+				condition->scope = nsteps < deepest->element_steps ? within_scope(NIL, number) : NIL;
+			result = list_concat(result, conditions);
+		}
+		return result;
+	}
+	return list_concat(result, contained_fields(root, def, whole, json, array, true, false, varno, unknown));
+}
+
+/* contained_fields: returns the same for fields of elements, or others, or both */
+static List *
+contained_fields(PlannerInfo *root, IndexDef *def, Node *whole, Node *json, bool array, bool elements, bool others,
+				 Index varno, bool *unknown)
+{
+	List	   *result = NIL;
+
 	for (int i = 0; i < def->spec.nkeys && i < def->layout.nsearch; i++)
 	{
 		Field	   *field = &def->spec.fields[i];
 		bool		is_json = field->fact_attno == 0 && field->is_jsonb && !array;
 
-		if (!is_castable_field(field) && !is_json)
+		if ((!is_castable_field(field) && !is_json) || !(field->spec->multi ? elements : others))
 			continue;
 		for (int nsteps = 0; nsteps <= field->spec->nsteps; nsteps++)
 		{
@@ -809,7 +844,8 @@ contained_values(PlannerInfo *root, IndexDef *def, Node *whole, Node *json, bool
 				condition->lossy = true;
 				condition->nth = nth - 1;
 				result = lappend(result, condition);
-				condition = nth < MAX_ELEMENTS && i == def->spec.multi_field && IsA(json, Const) && !array ?
+				condition = nth < MAX_ELEMENTS && i == def->spec.multi_field && def->spec.nelements == 1 &&
+					IsA(json, Const) && !array ?
 					conversion(def, i, BTEqualStrategyNumber, TAKE_CONTAINED, nsteps | nth << 16, json, false) :
 					NULL;
 			}
@@ -964,7 +1000,7 @@ exact_if_text(IndexDef *def, List *conditions, Node *value)
 	{
 		int			ntexts = count_only_texts(def, &def->spec.fields[condition->position], value, &condition->unless);
 
-		if (ntexts == 0 || (ntexts > MAX_ELEMENTS && !condition->array))
+		if (ntexts == 0 || (ntexts > MAX_ELEMENTS && !condition->array) || condition->scope != NIL)
 			continue;
 		condition->lossy = ntexts > 1 && !condition->array;
 		condition->together = condition->lossy ? ntexts : 0;

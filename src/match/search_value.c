@@ -492,6 +492,8 @@ any_of(List *arms, int position)
 		else if (best->operator != result->operator || best->subtype != result->subtype ||
 				 best->taking != result->taking || best->detail != result->detail || best->from != result->from)
 			return NULL;
+		if (!equal(result->scope, best->scope))
+			result->scope = NIL;
 		result->lossy = result->lossy || best->lossy || list_length(arm) > 1;
 		result->unless |= best->unless;
 		values = add_values(values, best);
@@ -543,12 +545,15 @@ index_position_of(IndexDef *def, Node *operand, Index varno)
 	 * An element is a value of the field, too, where a search is for any
 	 * element.
 	 */
-	if (attno == 0 && def->spec.multi_field >= 0 && def->spec.multi_field < def->layout.nsearch &&
-		(expression_is_element(def, &def->spec.fields[def->spec.multi_field], operand, varno) ||
-		 (IsA(operand, RelabelType) &&
-		  expression_is_element(def, &def->spec.fields[def->spec.multi_field],
-								(Node *) ((RelabelType *) operand)->arg, varno))))
-		return def->spec.multi_field;
+	for (int e = 0; attno == 0 && e < def->spec.nelements; e++)
+	{
+		Field	   *field = &def->spec.fields[def->spec.elements[e]];
+
+		if (expression_is_element(def, field, operand, varno) ||
+			(IsA(operand, RelabelType) &&
+			 expression_is_element(def, field, (Node *) ((RelabelType *) operand)->arg, varno)))
+			attno = field->attno;
+	}
 	if (attno == 0)
 		return -1;
 	for (int i = 0; i < def->layout.nsearch; i++)

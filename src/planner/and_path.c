@@ -131,7 +131,7 @@ in_one_order(PlannerInfo *root, RelOptInfo *rel, Served *served, List *searches)
 			fetching->entries_only = fetching->partial_rows = false;
 			fetching->exprs = fetching->attnos = NIL;
 			result = lappend(result, fetching);
-			if (c->def->spec.multi_field < 0 || list_length(used) == MAX_SEARCHES)
+			if (c->def->spec.nelements != 1 || list_length(used) == MAX_SEARCHES)
 				break;
 			used = lappend(used, list_nth(c->conditions, c->def->spec.multi_field));
 			c = consider_index_table(root, c->def, rel->baserestrictinfo, rel->relid, used, &why);

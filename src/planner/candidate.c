@@ -41,6 +41,11 @@ typedef struct Column
 	Index		varno;
 } Column;
 
+static void choose_element(Candidate *c, List *found, List *used);
+static int	position_of_element(IndexDef *def, int e);
+static bool is_pinned(Candidate *c, int position);
+static bool has_element_condition(Candidate *c);
+static void choose_conditions(Candidate *c, List *found, List *used, Condition *deepest);
 static Node *clause_of(Node *clause);
 static bool may_concern(Node *node, void *context);
 static bool contains_name(Const *constant, IndexDef *def);
@@ -103,18 +108,13 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Index varn
 	Candidate  *c;
 	List	   *filter = NIL;
 	List	   *found = NIL;
-	bool		array = false;
+	List	   *implied;
 	bool		unknown = false;
 	bool		policy_in_scan = false;
 
 	if (def->spec.filter != NULL && !filter_is_implied(def, clauses, varno, &filter))
 	{
 		*why = "its filter does not follow from the conditions";
-		return NULL;
-	}
-	if (def->spec.nelements > 1)
-	{
-		*why = REASON_NO_ELEMENTS;
 		return NULL;
 	}
 	foreach_ptr(Node, clause, clauses)
@@ -127,7 +127,10 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Index varn
 			policy_in_scan = true;
 		if (!may_concern(clause_of(clause), def))
 			continue;
-		foreach_ptr(Condition, condition, implied_conditions(root, def, clause_of(clause), varno, &unknown))
+		implied = implied_conditions(root, def, clause_of(clause), varno, &unknown);
+		if (def->spec.nelements > 1)
+			set_scope_of_clause(def, clause_of(clause), implied);
+		foreach_ptr(Condition, condition, implied)
 		{
 			condition->rinfo = IsA(clause, RestrictInfo) ? (RestrictInfo *) clause : NULL;
 			found = lappend(found, condition);
@@ -144,6 +147,103 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Index varn
 	c->filter = filter;
 	c->unknown = unknown;
 	c->order_from = -1;
+	if (def->spec.nelements < 2)
+		choose_conditions(c, found, used, NULL);
+	else
+		choose_element(c, found, used);
+	for (int e = 0; e < def->spec.nelements && c->conditions != NIL; e++)
+		c->distinct |= !is_pinned(c, position_of_element(def, e));
+	/* A row would come once for each of its elements. */
+	if (def->spec.nelements > 0 && !has_element_condition(c))
+	{
+		*why = c->refuted != NULL ? c->refuted : unknown ? REASON_UNKNOWN :
+			REASON_NO_ELEMENTS;
+		return NULL;
+	}
+	return c;
+}
+
+/*
+ * choose_element
+ *		Chooses the conditions of that element by which an index table with several fields of elements is
+ *		searched best: by the most equalities, and then by the most comparisons.
+ *
+ * What a row has an entry for is an element of the innermost array: so one of the conditions has to be true
+ * of such a one.  Those of other elements are left to be checked.
+ */
+static void
+choose_element(Candidate *c, List *found, List *used)
+{
+	Candidate	none = *c;
+	Candidate	best = *c;
+
+	foreach_ptr(Condition, deepest, found)
+	{
+		if (!is_of_deepest(c->def, deepest) || deepest->taking == TAKE_NULL)
+			continue;
+		*c = none;
+		choose_conditions(c, found, used, deepest);
+		c->unless |= deepest->unless;
+		foreach_ptr(Condition, condition, found)
+		{
+			if (!is_element_position(c->def, condition->position) || condition->taking == TAKE_NULL ||
+				!is_same_element(c->def, condition, deepest))
+				continue;
+			c->present = bms_add_member(c->present, condition->position);
+			if (c->def->spec.sparse)
+				c->unless |= condition->unless;
+		}
+		if (best.conditions == NIL || c->nequal > best.nequal ||
+			(c->nequal == best.nequal && list_length(c->conditions) > list_length(best.conditions)))
+			best = *c;
+	}
+	*c = best;
+}
+
+/* position_of_element: returns the position in the index of a multi-valued field, by its number */
+static int
+position_of_element(IndexDef *def, int e)
+{
+	return e < def->spec.nkey_elements ? def->spec.elements[e] :
+		def->layout.nleading + e - def->spec.nkey_elements;
+}
+
+/* is_pinned: returns whether all entries that are found have one value in a column of the index, from 0 */
+static bool
+is_pinned(Candidate *c, int position)
+{
+	foreach_ptr(Condition, condition, c->conditions)
+	{
+		if (condition->position == position)
+			return condition->strategy == BTEqualStrategyNumber && !condition->array;
+	}
+	return false;
+}
+
+/* has_element_condition: returns whether entries are searched by an element; rows without elements have none */
+static bool
+has_element_condition(Candidate *c)
+{
+	foreach_ptr(Condition, condition, c->conditions)
+	{
+		if (is_element_position(c->def, condition->position))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * choose_conditions
+ *		Chooses the conditions that entries are searched by: equalities with the leading columns of the
+ *		index, and a range of the next one.  Unless deepest is NULL, those of elements are true of the same
+ *		element as it.
+ */
+static void
+choose_conditions(Candidate *c, List *found, List *used, Condition *deepest)
+{
+	IndexDef   *def = c->def;
+	bool		array = false;
+
 	for (int position = 0; position < def->layout.nsearch; position++)
 	{
 		Condition  *equal = NULL;
@@ -153,7 +253,11 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Index varn
 
 		foreach_ptr(Condition, condition, found)
 		{
-			if (condition->position != position || (position == def->spec.multi_field && is_used(condition, used)))
+			if (condition->position != position ||
+				(is_element_position(def, position) && is_used(condition, used)))
+				continue;
+			if (deepest != NULL && is_element_position(def, position) &&
+				!is_same_element(def, condition, deepest))
 				continue;
 			if (condition->strategy == BTEqualStrategyNumber)
 			{
@@ -183,7 +287,7 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Index varn
 			if (lower != NULL)
 				c->conditions = lappend(c->conditions, lower);
 			/* One element may be above the one, and another below the other. */
-			if (upper != NULL && (lower == NULL || position != def->spec.multi_field))
+			if (upper != NULL && (lower == NULL || deepest != NULL || !is_element_position(def, position)))
 				c->conditions = lappend(c->conditions, upper);
 			break;
 		}
@@ -201,18 +305,7 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Index varn
 	foreach_ptr(Condition, condition, c->conditions)
 	{
 		c->unless |= condition->unless;
-		if (condition->position == def->spec.multi_field &&
-			(condition->array || condition->strategy != BTEqualStrategyNumber))
-			c->distinct = true;
 	}
-	/* A row would come once for each of its elements. */
-	if (def->spec.multi_field >= c->nequal && !(c->distinct && def->spec.multi_field == c->nequal))
-	{
-		*why = c->refuted != NULL ? c->refuted : unknown ? REASON_UNKNOWN :
-			REASON_NO_ELEMENTS;
-		return NULL;
-	}
-	return c;
 }
 
 /*
@@ -455,6 +548,9 @@ is_key_present(Candidate *c, int i)
 	Column		column = {.def = def,.field = &def->spec.fields[i],.varno = c->varno};
 	bool		proven = check_says_not_null(def, &def->spec.fields[i]);
 
+	/* Other elements than the one that is searched for do not matter. */
+	if (def->spec.nelements > 1 && def->spec.fields[i].spec->multi)
+		return bms_is_member(i, c->present);
 	foreach_ptr(Condition, condition, c->conditions)
 		proven = proven || (condition->position == i && condition->taking != TAKE_NULL);
 	foreach_ptr(Node, clause, c->known)

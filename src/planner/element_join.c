@@ -163,7 +163,7 @@ search_path(PlannerInfo *root, RelOptInfo *rel, IndexDef *def, List *of_elements
 		return NULL;
 	c = consider_index_table(root, def, list_concat_copy(clauses, of_elements), rel->relid, NIL, &why);
 	foreach_ptr(Condition, condition, c == NULL ? NIL : c->conditions)
-		searched |= condition->position == def->spec.multi_field &&
+		searched |= is_element_position(def, condition->position) &&
 		bms_overlap(pull_varnos(root, (Node *) condition->value), required);
 	if (!searched || !is_complete_enough(c, &why))
 		return NULL;

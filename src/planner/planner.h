@@ -63,6 +63,8 @@ typedef struct Candidate
 								 * from this one on */
 	uint32		unless;			/* VALUE_BITS: it serves unless rows have such */
 	bool		distinct;		/* several entries of a row may be found */
+	Bitmapset  *present;		/* positions of fields that are not NULL in the
+								 * element that is searched for, of several */
 	List	   *pathkeys;		/* that the order gives */
 	bool		backward;
 	bool		entries_only;	/* no fact row is needed */

@@ -228,6 +228,30 @@ SELECT indextable.create('n_n', 'nums', '{@n[*], @n[*]::text AS t}') \gset
 CALL pg_temp.compare('n_n', 'SELECT e, e::text, id FROM nums, unnest(n) e');
 TABLE n_n;
 
+-- ---- an index table of version 1.1 has no such column until it is rebuilt
+CREATE TABLE t (id int PRIMARY KEY, doc jsonb);
+INSERT INTO t VALUES (1, '{"tags": ["a", "b", "a"]}'), (2, '{"tags": ["b", null]}');
+SELECT indextable.create('t_tag', 't', '{tags[*]}'), indextable.create('t_own', 't', '{tags[*]}', include => '{name}') \gset
+CALL damage('ALTER TABLE t_tag DROP elements', 'ALTER TABLE t_tag ADD UNIQUE NULLS NOT DISTINCT (tags, id)',
+	'ALTER TABLE t_own DROP elements', 'ALTER TABLE t_own ADD UNIQUE NULLS NOT DISTINCT (tags, id) INCLUDE (name)');
+ALTER TABLE t_own ADD own int;
+UPDATE t SET doc = '{"tags": ["a", "a", "c"], "name": "n"}' WHERE id = 1;
+SELECT * FROM t_tag ORDER BY id, tags;
+SELECT * FROM t_own ORDER BY id, tags;
+SELECT v.* FROM unnest('{t_tag,t_own}'::regclass[]) i, indextable.verify(i) v;
+SELECT id FROM indextable.lookup(NULL::t, 't_tag', '{"tags": "a"}');
+CALL indextable.rebuild('t_tag');
+CALL pg_temp.compare('t_tag', 'SELECT e, id FROM t, jsonb_array_elements_text(doc -> ''tags'') e');
+UPDATE t SET doc = '{"tags": ["a", "c", "c"]}' WHERE id = 1;
+SELECT * FROM t_tag ORDER BY id, tags;
+-- but if its owner has added columns, it stays as it is
+CALL indextable.rebuild('t_own');
+SELECT * FROM t_own ORDER BY id, tags;
+ALTER TABLE t_own DROP own;
+CALL indextable.rebuild('t_own');
+SELECT * FROM t_own ORDER BY id, tags;
+SELECT v.* FROM unnest('{t_tag,t_own}'::regclass[]) i, indextable.verify(i) v;
+
 SET client_min_messages = warning;
 DROP SCHEMA elements CASCADE;
 CALL pg_temp.no_rows('pg_temp.leftovers()');
