@@ -82,7 +82,8 @@ static void seek_comparison(Sought *sought, JsonPathItem *path, JsonPathItem *va
 static void seek_any(Sought *sought, JsonPathItem *item, int current);
 static void seek_absence(Sought *sought, JsonPathItem *path, int current);
 static bool leads_to_field(Sought *sought, JsonPathItem *path, int current);
-static Condition *variable_comparison(Sought *sought, StrategyNumber strategy, JsonPathItem *variable);
+static bool is_later_variable(Sought *sought, JsonPathItem *item);
+static Node *value_of_variable(Sought *sought, JsonPathItem *variable);
 static void seek_prefix(Sought *sought, JsonPathItem *path, JsonPathItem *prefix, int current);
 static bool get_scalar(Sought *sought, JsonPathItem *item, JsonbValue *scalar);
 
@@ -496,9 +497,9 @@ seek_comparison(Sought *sought, JsonPathItem *path, JsonPathItem *value, Strateg
 		return;
 	if (get_scalar(sought, value, &scalar))
 		condition = json_comparison(sought->def, sought->position, strategy, &scalar);
-	else if (value->type == jpiVariable && !jspHasNext(value) && sought->variables != NULL &&
-			 !IsA(sought->variables, Const))
-		condition = variable_comparison(sought, strategy, value);
+	else if (is_later_variable(sought, value))
+		condition = json_value_comparison(sought->def, sought->position, strategy,
+										  value_of_variable(sought, value), sought->varno);
 	/* null may be an element of an array at the end of the path. */
 	if (condition != NULL && condition->taking == TAKE_NULL)
 		condition->unless |= CONTAINER_BIT;
@@ -506,20 +507,25 @@ seek_comparison(Sought *sought, JsonPathItem *path, JsonPathItem *value, Strateg
 		add_found(sought, condition);
 }
 
-/* variable_comparison: returns the comparison of the field with a variable that is known when the scan starts, or NULL */
-static Condition *
-variable_comparison(Sought *sought, StrategyNumber strategy, JsonPathItem *variable)
+/* is_later_variable: returns whether an item is a variable that is known when the scan starts */
+static bool
+is_later_variable(Sought *sought, JsonPathItem *item)
+{
+	return item->type == jpiVariable && !jspHasNext(item) && sought->variables != NULL &&
+		!IsA(sought->variables, Const);
+}
+
+/* value_of_variable: returns an expression of the value of such a variable, jsonb */
+static Node *
+value_of_variable(Sought *sought, JsonPathItem *variable)
 {
 	int			len;
 	char	   *name = jspGetString(variable, &len);
 	Node	   *key = (Node *) makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1,
 										 PointerGetDatum(cstring_to_text_with_len(name, len)), false, false);
 
-	return json_value_comparison(sought->def, sought->position, strategy,
-								 (Node *) makeFuncExpr(F_JSONB_OBJECT_FIELD, JSONBOID,
-													   list_make2(sought->variables, key), InvalidOid, InvalidOid,
-													   COERCE_EXPLICIT_CALL),
-								 sought->varno);
+	return (Node *) makeFuncExpr(F_JSONB_OBJECT_FIELD, JSONBOID, list_make2(sought->variables, key), InvalidOid,
+								 InvalidOid, COERCE_EXPLICIT_CALL);
 }
 
 /*
@@ -530,14 +536,17 @@ variable_comparison(Sought *sought, StrategyNumber strategy, JsonPathItem *varia
 static void
 seek_prefix(Sought *sought, JsonPathItem *path, JsonPathItem *prefix, int current)
 {
+	static const StrategyNumber bounds[] = {BTGreaterEqualStrategyNumber, BTLessStrategyNumber};
 	Datum		names[MAX_PREFIX_STEPS];
 	int			nnames = 0;
 	JsonbValue	scalar;
 	Node	   *text;
 	Node	   *value;
 	bool		unknown = false;
+	bool		later = is_later_variable(sought, prefix);
 
-	if (!leads_to_field(sought, path, current) || !get_scalar(sought, prefix, &scalar) || scalar.type != jbvString)
+	if (!leads_to_field(sought, path, current) ||
+		(!later && (!get_scalar(sought, prefix, &scalar) || scalar.type != jbvString)))
 		return;
 	for (int i = sought->root; i < sought->nsteps; i++)
 	{
@@ -545,6 +554,16 @@ seek_prefix(Sought *sought, JsonPathItem *path, JsonPathItem *prefix, int curren
 			return;
 		names[nnames++] = PointerGetDatum(cstring_to_text_with_len(sought->steps[i].name, sought->steps[i].len));
 	}
+	for (size_t i = 0; later && i < lengthof(bounds); i++)
+	{
+		Condition  *condition = prefix_comparison(sought->def, sought->position, bounds[i],
+												  value_of_variable(sought, prefix), sought->varno);
+
+		if (condition != NULL)
+			sought->found = lappend(sought->found, condition);
+	}
+	if (later)
+		return;
 	text = (Node *) makeFuncExpr(F_JSONB_EXTRACT_PATH_TEXT, TEXTOID,
 								 list_make2(sought->document,
 											makeConst(TEXTARRAYOID, -1, InvalidOid, -1,

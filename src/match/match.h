@@ -36,6 +36,7 @@ typedef enum Taking
 	TAKE_CONTAINED,				/* jsonb that a document contains */
 	TAKE_MEMBER,				/* an array that an array contains */
 	TAKE_DAY,					/* a date or a time, near the field */
+	TAKE_PREFIX,				/* a string in JSON that the field starts with */
 	TAKE_NULL,					/* nothing: the field is NULL, ... */
 	TAKE_NOT_NULL				/* ... or is not */
 } Taking;
@@ -110,6 +111,7 @@ extern Expr *json_constant(JsonbValue *scalar);
 extern Condition *json_comparison(IndexDef *def, int position, StrategyNumber strategy, JsonbValue *scalar);
 extern Condition *json_value_comparison(IndexDef *def, int position, StrategyNumber strategy, Node *json,
 										Index varno);
+extern Condition *prefix_comparison(IndexDef *def, int position, StrategyNumber strategy, Node *json, Index varno);
 extern List *operands(Node *clause);
 extern List *bounds_of_pattern(Node *clause, Oid function, Oid collation);
 extern Condition *boolean_condition(IndexDef *def, Node *expr, bool value, Index varno);

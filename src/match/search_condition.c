@@ -23,6 +23,7 @@
 #include "utils/fmgroids.h"
 #include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
+#include "utils/pg_locale.h"
 #include "utils/typcache.h"
 
 #include "../catalog/catalog.h"
@@ -507,6 +508,22 @@ Condition *
 json_value_comparison(IndexDef *def, int position, StrategyNumber strategy, Node *json, Index varno)
 {
 	return is_value(json, varno) ? conversion(def, position, strategy, TAKE_JSON, 0, json, false) : NULL;
+}
+
+/*
+ * prefix_comparison
+ *		Returns one of the two comparisons, >= and <, of a text that starts with a string in JSON, which is
+ *		evaluated before the fact table is read; NULL if there is none.  Texts are in the order of their bytes.
+ */
+Condition *
+prefix_comparison(IndexDef *def, int position, StrategyNumber strategy, Node *json, Index varno)
+{
+	Field	   *field = &def->spec.fields[position];
+
+	return is_castable_field(field) && field->type == TEXTOID && field->convert == NULL &&
+		OidIsValid(field->collation) && lc_collate_is_c(field->collation) && is_value(json, varno) ?
+		conversion(def, position, strategy, TAKE_PREFIX, 0, json, false) :
+		NULL;
 }
 
 /*

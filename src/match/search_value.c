@@ -14,6 +14,7 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "parser/parse_coerce.h"
+#include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
@@ -22,6 +23,7 @@
 #include "match.h"
 
 static int	array_elements(ArrayType *array, Datum **elements, bool **nulls);
+static Taken take_prefix(StrategyNumber strategy, const char *prefix, int len, Datum *result);
 static Taken first_member(ArrayType *array, bool strict, Datum *result);
 static bool leads_to_value(Field *field, Node *json, PathStep *steps, int nsteps);
 static bool is_name(Node *arg, PathStep *step);
@@ -91,6 +93,11 @@ take_value(Field *field, Condition *condition, Datum value, Datum *result)
 			return take_scalar(field, strategy, &scalar, result);
 		case TAKE_DAY:
 			return take_day(field, strategy, condition->from, detail, value, result);
+		case TAKE_PREFIX:
+			json = DatumGetJsonbP(value);
+			if (!JB_ROOT_IS_SCALAR(json) || !JsonbExtractScalar(&json->root, &scalar) || scalar.type != jbvString)
+				return TAKEN_NONE;
+			return take_prefix(strategy, scalar.val.string.val, scalar.val.string.len, result);
 		case TAKE_CONTAINED:
 			return contained_value(field, detail & 0xffff, detail >> 16, DatumGetJsonbP(value), result) ?
 				TAKEN :
@@ -102,6 +109,27 @@ take_value(Field *field, Condition *condition, Datum value, Datum *result)
 			break;
 	}
 	return TAKEN_UNKNOWN;
+}
+
+/*
+ * take_prefix
+ *		Sets *result to the least text that starts with a prefix, or, for <, to one that is greater than all
+ *		of these and not than others, in the order of bytes.  It need not be valid in any encoding.
+ */
+static Taken
+take_prefix(StrategyNumber strategy, const char *prefix, int len, Datum *result)
+{
+	text	   *value;
+
+	while (strategy == BTLessStrategyNumber && len > 0 && (unsigned char) prefix[len - 1] == 0xff)
+		len--;
+	if (strategy == BTLessStrategyNumber && len == 0)
+		return TAKEN_UNKNOWN;
+	value = cstring_to_text_with_len(prefix, len);
+	if (strategy == BTLessStrategyNumber)
+		VARDATA(value)[len - 1]++;
+	*result = PointerGetDatum(value);
+	return TAKEN;
 }
 
 /* first_member: sets *result to the first element of an array that is not NULL; with strict, none may be NULL */

@@ -136,6 +136,7 @@ describe_conditions(IndexTableScan *scan, List *ancestors, ExplainState *es)
 						 condition->taking == TAKE_CONTAINED || condition->taking == TAKE_MEMBER ?
 						 "%s(%s %s element of %s)" :
 						 condition->taking == TAKE_DAY ? "%s(%s %s about %s)" :
+						 condition->taking == TAKE_PREFIX ? "%s(%s %s prefix %s)" :
 						 "%s(%s %s %s)",
 						 i > 0 ? " AND " : "", column != NULL ? quote_identifier(column) : "?",
 						 get_opname(condition->operator), value);

@@ -23,10 +23,14 @@ loop() {
 		$(($1 + ROWS_WARM)) $(($1 + ROWS_WARM + ROWS_CALLGRIND - 1)) "$2"
 }
 
-# planned_query PAIRS: plans a query by so many pairs of values, which is to take instructions in proportion; two statements of the server
+# planned_query PAIRS or or_ARMS: plans a query by so many pairs of values, or by an OR of so many arms that may have rows in common,
+# which is to take instructions in proportion; two statements of the server
 planned_query() {
 	local n query
-	query="SELECT id FROM bench.fact WHERE (doc->>'town', doc->>'name') IN ($(seq "$1" | sed "s/.*/('t&', 'n&')/" | paste -sd,))"
+	case $1 in
+	or_*) query=$(seq "${1#or_}" | sed "s/.*/OR (doc->>'town' = 't&' AND doc->>'name' > 'n&')/" | paste -sd' ' | sed 's/^OR/SELECT id FROM bench.fact WHERE/') ;;
+	*) query="SELECT id FROM bench.fact WHERE (doc->>'town', doc->>'name') IN ($(seq "$1" | sed "s/.*/('t&', 'n&')/" | paste -sd,))" ;;
+	esac
 	for n in 2 $PLANS; do printf 'DO $$ BEGIN FOR i IN 1..%s LOOP EXECUTE $q$EXPLAIN %s$q$; END LOOP; END $$;\n\n' "$n" "$query"; done
 }
 
@@ -121,7 +125,7 @@ instructions_part() {
 		count_instructions 4k $variant "$here/variants/$variant.sql" "insert_4k move_4k"
 	done
 	for variant in none expression indextable; do
-		count_instructions 600 $variant "$here/variants/$variant.sql" "plan_10 plan_100 plan_1000"
+		count_instructions 600 $variant "$here/variants/$variant.sql" "plan_10 plan_100 plan_1000 plan_or_10 plan_or_100 plan_or_1000"
 	done
 	for count in $COUNTS; do
 		((count > 1)) || continue
