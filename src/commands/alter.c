@@ -344,17 +344,22 @@ drain_and_lock(LockWait *wait)
 /*
  * lock_definition
  *		Locks writers of the fact table out, and returns the definition of the
- *		index table with the names that its columns have now.
+ *		index table with the names that its columns have now.  Raises an error if the index table has
+ *		got another owner while the lock was waited for: a new filter would run as that one.
  */
 static DefinitionRow *
 lock_definition(Oid index_table)
 {
 	Oid			fact = catalog_fact_of(index_table);
 
+	DefinitionRow *stored;
+
 	lock_tree(fact, ShareRowExclusiveLock);
 	elsewhere->snapshots->note_writers_locked_out(fact);
 	update_definitions(fact, false, true);
-	return required_definition(index_table);
+	stored = required_definition(index_table);
+	require_owner(index_table);
+	return stored;
 }
 
 static void

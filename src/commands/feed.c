@@ -75,6 +75,7 @@ indextable_drop_feed(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("table \"%s\" has no feed", get_rel_name(relid))));
 	}
+	require_owner(relid);		/* it may be another's since */
 	row.feed = false;
 	catalog_write_fact(&row);
 	CacheInvalidateRelcacheByRelid(relid);

@@ -115,6 +115,7 @@ open_feed(Oid relid, bool missing_ok, Relation *fact)
 	*fact = try_relation_open(relid, AccessShareLock);
 	if (*fact == NULL)
 		report_dropped(relid);
+	require_owner(relid);		/* it may be another's since */
 	def = (*fact)->rd_rel->relkind == RELKIND_RELATION || (*fact)->rd_rel->relkind == RELKIND_PARTITIONED_TABLE ?
 		definition_of_fact(*fact, relid) : NULL;
 	if (def != NULL && def->queue.feed)

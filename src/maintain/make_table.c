@@ -41,6 +41,7 @@
 /* The fact table for which an index table is being filled, or InvalidOid; see refuse_write_beside(). */
 Oid			fact_being_filled = InvalidOid;
 
+static void require_rights(Oid relid, LOCKMODE lock);
 static bool is_created_here(Oid relid, Oid owner);
 static void copy_dropped_column_layout(Oid relid, Relation parent);
 
@@ -49,6 +50,9 @@ static void copy_dropped_column_layout(Oid relid, Relation parent);
  *		Opens and locks a table that can be a fact table, or raises an error that says
  *		why it cannot be one.  The current user has to own the table; with ACCESS SHARE
  *		the privilege to read it is enough.  Shows that the command waits for a stronger lock.
+ *
+ * Rights are asked for before the lock, which others could not be made to wait for, and once more
+ * when it is there, because the table may have got another owner meanwhile.
  */
 Relation
 open_fact(Oid relid, LOCKMODE lock, WaitingCommand command)
@@ -59,13 +63,11 @@ open_fact(Oid relid, LOCKMODE lock, WaitingCommand command)
 
 	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
 		report_dropped(relid);
-	if (lock == AccessShareLock ? pg_class_aclcheck(relid, GetUserId(), ACL_SELECT) != ACLCHECK_OK :
-		!owns_relation(relid, GetUserId()))
-		aclcheck_error(lock == AccessShareLock ? ACLCHECK_NO_PRIV : ACLCHECK_NOT_OWNER,
-					   get_relkind_objtype(get_rel_relkind(relid)), get_rel_name(relid));
+	require_rights(relid, lock);
 	if (lock >= ShareRowExclusiveLock)
 		lock_politely(&wait, lock);
 	rel = open_existing(relid, lock);
+	require_rights(relid, lock);
 
 	switch (rel->rd_rel->relkind)
 	{
@@ -112,6 +114,16 @@ open_fact(Oid relid, LOCKMODE lock, WaitingCommand command)
 				 errdetail("%s", why),
 				 errhint("A fact table is an ordinary or a partitioned table with a primary key.")));
 	return rel;
+}
+
+/* require_rights: raises an error unless the current user may read a table, by ACCESS SHARE, or owns it */
+static void
+require_rights(Oid relid, LOCKMODE lock)
+{
+	if (lock == AccessShareLock ? pg_class_aclcheck(relid, GetUserId(), ACL_SELECT) != ACLCHECK_OK :
+		!owns_relation(relid, GetUserId()))
+		aclcheck_error(lock == AccessShareLock ? ACLCHECK_NO_PRIV : ACLCHECK_NOT_OWNER,
+					   get_relkind_objtype(get_rel_relkind(relid)), get_rel_name(relid));
 }
 
 /*
