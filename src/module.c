@@ -24,6 +24,7 @@
 #include "scan/scan.h"
 #include "statistics/statistics.h"
 #include "indextable.h"
+#include "util/naming.h"
 #include "util/settings.h"
 #include "worker/worker.h"
 #include "writes/writes.h"
@@ -54,6 +55,7 @@ void
 _PG_init(void)
 {
 	define_gucs();
+	naming_init();
 	statistics_init();
 	query_table_init();
 	unexpanded_init();

@@ -138,8 +138,8 @@ indextable_advise(PG_FUNCTION_ARGS)
 	values[1] = CStringGetTextDatum(fact_name(PG_GETARG_OID(ARG_FACT_TABLE)));
 	values[2] = Int32GetDatum(sample_rows(fcinfo));
 	values[3] = PG_GETARG_DATUM(ARG_DOCUMENT);
-	rows = query_as_caller(psprintf("SELECT * FROM indextable_internal.advise_fields($1, $2, %s, $3)",
-									document == NULL ? "NULL" : "$4"), document == NULL ? 3 : 4, types, values);
+	rows = query_as_caller(InvalidOid, psprintf("SELECT * FROM indextable_internal.advise_fields($1, $2, %s, $3)",
+												document == NULL ? "NULL" : "$4"), document == NULL ? 3 : 4, types, values);
 	return_rows(&rows, rsinfo);
 	return (Datum) 0;
 }
@@ -319,7 +319,7 @@ query_profile(const char *query, Datum profile, bool is_async)
 	Oid			types[] = {profile_row_type(false), BOOLOID};
 	Datum		values[] = {profile, BoolGetDatum(is_async)};
 
-	return query_as_caller(query, 2, types, values);
+	return query_as_caller(InvalidOid, query, 2, types, values);
 }
 
 /*

@@ -254,7 +254,7 @@ fetch_some(RowRequest *request, Oid role, Datum *keys, int n, bool as_list,
 		if (!request->secured)
 			set_config_option("row_security", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 		MemoryContextSwitchTo(cxt);
-		rows = query_as_caller(sql.data, nargs, types, values);
+		rows = query_as_caller(request->relid, sql.data, nargs, types, values);
 		MemoryContextSwitchTo(outer);
 		for (uint64 row = 0; row < rows.n; row++)
 		{

@@ -29,6 +29,7 @@
 
 #include "../indextable.h"
 #include "../util/compat.h"
+#include "../util/naming.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
 #include "foreign.h"
@@ -60,6 +61,7 @@ foreign_plan_make(FactDef *def, MemoryContext parent, Bitmapset *columns, bool j
 	MemoryContext old = MemoryContextSwitchTo(cxt);
 	ForeignPlan *plan = palloc0(sizeof(ForeignPlan));
 	Oid		   *types;
+	RawStmt    *statement;
 	Query	   *query;
 	PlannedStmt *stmt;
 
@@ -85,9 +87,11 @@ foreign_plan_make(FactDef *def, MemoryContext parent, Bitmapset *columns, bool j
 	for (int i = 0; i < n * def->layout.npk; i++)
 		types[i] = get_array_type(
 								  TupleDescAttr(def->layout.desc, def->layout.pk_attno[i % def->layout.npk] - 1)->atttypid);
-	query = linitial_node(Query,
-						  pg_analyze_and_rewrite_fixedparams(linitial_node(RawStmt, pg_parse_query(plan->sql)),
-															 plan->sql, types, n * def->layout.npk, NULL));
+	statement = linitial_node(RawStmt, pg_parse_query(plan->sql));
+	WHILE_NAMING(plan->relids, n, plan->sql,
+				 query = linitial_node(Query,
+									   pg_analyze_and_rewrite_fixedparams(statement, plan->sql, types,
+																		  n * def->layout.npk, NULL)));
 	stmt = pg_plan_query_compat(query, plan->sql, 0, NULL);
 	check_tables(def, plan, stmt);
 	plan_without_checks(stmt);

@@ -37,6 +37,7 @@
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../util/as_owner.h"
+#include "../util/naming.h"
 #include "../util/sql.h"
 #include "foreign.h"
 
@@ -127,7 +128,8 @@ begin_scan(FactDef *def, Relation leaf, const char *sql, AttrNumber *columns, in
 		set_config_option("enable_sort", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 		set_config_option("enable_incremental_sort", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
 						  false);
-		scan->portal = SPI_cursor_open_with_args(NULL, sql, nargs, types, args, NULL, true, 0);
+		WHILE_NAMING(&RelationGetRelid(leaf), 1, sql,
+					 scan->portal = SPI_cursor_open_with_args(NULL, sql, nargs, types, args, NULL, true, 0));
 		if (scan->portal == NULL)
 			elog(ERROR, "%s: %s", SPI_result_code_string(SPI_result), sql);
 		SPI_finish();

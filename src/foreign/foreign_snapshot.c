@@ -28,6 +28,7 @@
 #include "../util/as_owner.h"
 #include "../util/inherit.h"
 #include "../util/lock.h"
+#include "../util/naming.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
 #include "foreign.h"
@@ -47,6 +48,7 @@ static bool use_was_rolled_back = false;
 
 static List *source_of(Oid fact, Oid leaf);
 static bool has_synchronized_snapshots(Oid fact);
+static Portal open_row(Oid relid);
 static void unlock_fact(Oid relid);
 
 /* release_foreign_snapshot: releases the snapshot before the transaction ends */
@@ -205,18 +207,13 @@ get_synchronized_snapshot(FactDef *def, Relation fact)
 	foreach_oid(relid, foreign_leaves(def->relid))
 	{
 		List	   *found = source_of(def->relid, relid);
-		Portal		opened;
 
 		if (list_member(sources, found))
 			continue;
 		sources = lappend(sources, found);
 		AS_OWNER(lsecond_oid(found));
 		{
-			SPI_connect();
-			opened = SPI_cursor_open_with_args(NULL, psprintf("SELECT FROM %s LIMIT 1", quoted_relation(relid)),
-											   0, NULL, NULL, NULL, true, 0);
-			SPI_finish();
-			portals = lappend(portals, opened);
+			portals = lappend(portals, open_row(relid));
 		}
 		END_AS_OWNER();
 	}
@@ -253,6 +250,20 @@ get_synchronized_snapshot(FactDef *def, Relation fact)
 		MemoryContextSwitchTo(old);
 	}
 	return snapshot;
+}
+
+/* open_row: opens a cursor for one row of a table, so that the server that has it takes a snapshot when it is fetched */
+static Portal
+open_row(Oid relid)
+{
+	char	   *sql = psprintf("SELECT FROM %s LIMIT 1", quoted_relation(relid));
+	Portal		result;
+
+	SPI_connect();
+	WHILE_NAMING(&relid, 1, sql,
+				 result = SPI_cursor_open_with_args(NULL, sql, 0, NULL, NULL, NULL, true, 0));
+	SPI_finish();
+	return result;
 }
 
 /* unlock_fact: releases the locks that lock_with_timeout() has taken on a fact table and its partitions */

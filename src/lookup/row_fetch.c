@@ -282,9 +282,9 @@ fetch_secured(Lookup *lookup, Datum *key)
 			generate_operator_clause(&sql, as_base_type(column, att->atttypid), type,
 									 get_equality_operator(type), psprintf("$%d", i + 1), type);
 		}
-		lookup->plan = keep_query(sql.data, factdef->layout.npk, types);
+		lookup->plan = keep_query(factdef->relid, sql.data, factdef->layout.npk, types);
 	}
-	rows = query_by_plan(lookup->plan, key, lookup->snapshot);
+	rows = query_by_plan(factdef->relid, lookup->plan, key, lookup->snapshot);
 
 	/*
 	 * The query is parsed again when something has changed, and policies may

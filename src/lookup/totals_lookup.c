@@ -68,7 +68,7 @@ indextable_totals(PG_FUNCTION_ARGS)
 	definition_hold(def->fact, CurrentMemoryContext);
 	require_active(def);
 	make_query(def, PG_ARGISNULL(1) ? NULL : PG_GETARG_JSONB_P(1), &query);
-	rows = query_as_caller(query.sql.data, query.nargs, query.types, query.values);
+	rows = query_as_caller(def->relid, query.sql.data, query.nargs, query.types, query.values);
 	return_groups(def, &rows, rsinfo);
 	return (Datum) 0;
 }

@@ -446,6 +446,13 @@ not_null_column(HeapTuple constraint)
 #define writes_tables(plan)		(!bms_is_empty((plan)->resultRelationRelids))
 #endif
 
+/* Since 19 what is noted of a query that was analyzed cannot be changed any more. */
+#if PG_VERSION_NUM < 190000
+#define JumbleState_compat		JumbleState
+#else
+#define JumbleState_compat		const JumbleState
+#endif
+
 /* Since 19 the planner is told for which EXPLAIN it plans, if for any. */
 #if PG_VERSION_NUM < 190000
 #define PLANNER_HOOK_PARAMETERS \

@@ -30,11 +30,14 @@
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
+#include "utils/plancache.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
 #include "as_owner.h"
+#include "naming.h"
 #include "sql.h"
+#include "wait_point.h"
 #include "while_set.h"
 
 Oid			altered_by_us = InvalidOid;
@@ -276,31 +279,36 @@ query_with(Oid role, const char *sql, int nargs, Oid *types, Datum *values)
 
 /*
  * query_as_caller
- *		Runs one query as the current user, with the active snapshot, and returns its rows.
+ *		Runs one query of a table, or of what is the extension's own if relid is InvalidOid, as the
+ *		current user, with the active snapshot, and returns its rows.
  *
  * Settings are left as they are, because policies and functions may depend on them: names in the
  * query must be qualified, and so must operators.
  */
 Rows
-query_as_caller(const char *sql, int nargs, Oid *types, Datum *values)
+query_as_caller(Oid relid, const char *sql, int nargs, Oid *types, Datum *values)
 {
 	MemoryContext cxt = CurrentMemoryContext;
 	Rows		rows;
 
+	wait_point("a query of a table is going to be run");
 	SPI_connect();
-	rows = copy_rows_of(SPI_execute_with_args(sql, nargs, types, values, NULL, true, 0), cxt);
+	WHILE_NAMING(&relid, OidIsValid(relid) ? 1 : 0, sql,
+				 rows = copy_rows_of(SPI_execute_with_args(sql, nargs, types, values, NULL, true, 0), cxt));
 	SPI_finish();
 	return rows;
 }
 
-/* keep_query: returns a plan of one query for query_by_plan(), which is kept until SPI_freeplan() */
+/* keep_query: returns a plan of one query of a table for query_by_plan(), which is kept until SPI_freeplan() */
 SPIPlanPtr
-keep_query(const char *sql, int nargs, Oid *types)
+keep_query(Oid relid, const char *sql, int nargs, Oid *types)
 {
 	SPIPlanPtr	plan;
 
+	wait_point("a query of a table is going to be run");
 	SPI_connect();
-	plan = SPI_prepare(sql, nargs, types);
+	WHILE_NAMING(&relid, OidIsValid(relid) ? 1 : 0, sql,
+				 plan = SPI_prepare(sql, nargs, types));
 	if (plan == NULL)
 		elog(ERROR, "%s: %s", SPI_result_code_string(SPI_result), sql);
 	SPI_keepplan(plan);
@@ -310,14 +318,16 @@ keep_query(const char *sql, int nargs, Oid *types)
 
 /* query_by_plan: runs a query that was kept as query_as_caller() does, with a snapshot; returns its rows */
 Rows
-query_by_plan(SPIPlanPtr plan, Datum *values, Snapshot snapshot)
+query_by_plan(Oid relid, SPIPlanPtr plan, Datum *values, Snapshot snapshot)
 {
+	const char *sql = ((CachedPlanSource *) linitial(SPI_plan_get_plan_sources(plan)))->query_string;
 	MemoryContext cxt = CurrentMemoryContext;
 	Rows		rows;
 
 	SPI_connect();
 	PushActiveSnapshot(snapshot);
-	rows = copy_rows_of(SPI_execute_plan(plan, values, NULL, true, 0), cxt);
+	WHILE_NAMING(&relid, OidIsValid(relid) ? 1 : 0, sql,
+				 rows = copy_rows_of(SPI_execute_plan(plan, values, NULL, true, 0), cxt));
 	PopActiveSnapshot();
 	SPI_finish();
 	return rows;
