@@ -317,9 +317,8 @@ leaves_have_trigger(Relation root, const char *name)
 		return false;
 	foreach_oid(relid, list_with_partitions(RelationGetRelid(root)))
 	{
-		Relation	rel = get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ?
-			NULL :
-			try_relation_open(relid, AccessShareLock);
+		bool		partitioned = get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE;
+		Relation	rel = partitioned ? NULL : try_relation_open(relid, AccessShareLock);
 		bool		has = rel == NULL || trigger_is_as_made(rel, name, TRIGGER_FIRES_ALWAYS, false);
 
 		if (rel != NULL)

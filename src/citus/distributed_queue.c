@@ -109,8 +109,7 @@ distribute_queue(FactDef *def, Oid queue)
 	for (i = 0; i < def->layout.npk; i++)
 		if (strcmp(get_attname(def->relid, def->layout.pk_attno[i], false), table.column) == 0)
 			break;
-	run_with_citus_settings(
-							psprintf("SELECT pg_catalog.create_distributed_table(%s, 'key%d', colocate_with => %s)",
+	run_with_citus_settings(psprintf("SELECT pg_catalog.create_distributed_table(%s, 'key%d', colocate_with => %s)",
 									 quote_literal_cstr(quoted_relation(queue)), i + 1,
 									 quote_literal_cstr(quoted_relation(def->relid))));
 }

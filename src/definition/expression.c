@@ -511,8 +511,7 @@ check_columns(Relation fact, Node *expr)
 					 errmsg("virtual generated column \"%s\" cannot be used in a filter or an expression",
 							NameStr(TupleDescAttr(RelationGetDescr(fact), attno - 1)->attname)),
 					 errhint("Use the expression that generates it: %s.",
-							 quote_literal_cstr(
-								 deparse_expression(expand_virtual_columns(expr, fact),
+							 quote_literal_cstr(deparse_expression(expand_virtual_columns(expr, fact),
 													deparse_context_for(RelationGetRelationName(fact),
 																		RelationGetRelid(fact)),
 													false, false)))));

@@ -303,14 +303,12 @@ stored_fields(Relation fact, List *texts)
 	foreach_ptr(char, field, texts)
 	{
 		FieldSpec  *spec = parse_field_spec(field, false);
+		RowExpression *expression = NULL;
 
 		/* One without a name is refused, and shown as it was given. */
-		result = lappend(result,
-						 field_as_written(fact, spec,
-										  spec->expression == NULL || spec->name == NULL ?
-										  NULL :
-										  expression_compile(fact, spec->expression, InvalidOid, -1, NULL,
-															 true)));
+		if (spec->expression != NULL && spec->name != NULL)
+			expression = expression_compile(fact, spec->expression, InvalidOid, -1, NULL, true);
+		result = lappend(result, field_as_written(fact, spec, expression));
 		/* It may be too long now. */
 		(void) parse_field_spec(llast(result), false);
 	}

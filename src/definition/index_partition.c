@@ -173,12 +173,13 @@ index_table_of(Oid relid)
 void
 report_no_partition(IndexDef *def)
 {
+	Field	   *field = &def->spec.fields[def->spec.part_field];
+
 	ereport(ERROR,
 			(errcode(ERRCODE_CHECK_VIOLATION),
 			 errmsg("no partition of index table \"%s\" found for entry", def->name),
 			 errdetail("The value of its key field \"%s\" is within the bounds of no partition.",
-					   NameStr(TupleDescAttr(def->layout.desc, def->spec.fields[def->spec.part_field].attno - 1)
-							   ->attname)),
+					   NameStr(TupleDescAttr(def->layout.desc, field->attno - 1)->attname)),
 			 errhint("Partitions were lost. Run %s", told_call("repair", def->relid))));
 }
 

@@ -158,17 +158,14 @@ require_recorded_code(IndexDef *def, const char *what, const char *text, Node *e
 	if (bms_overlap(columns, def->fact->retyped) || !finds_object(expr, &search))
 		return;
 	object = getObjectDescription(&search.found, false);
-	ereport(
-		ERROR,
+	ereport(ERROR,
 		(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 		 errmsg("%s \"%s\" of index table \"%s\" would use another object now: %s", what, text,
 				get_rel_name(OidIsValid(check.row->replaces) ? check.row->replaces : check.row->index_table),
 				object),
-		 errdetail(
-			 "It was created or renamed since the index table was created, and fits better than what the %s has used so far.",
+		 errdetail("It was created or renamed since the index table was created, and fits better than what the %s has used so far.",
 			 what),
-		 errhint(
-			 "Drop or rename it, and REVOKE CREATE on its schema from who should not create such objects. To have it used, run DROP TABLE %s; and create the index table again.",
+		 errhint("Drop or rename it, and REVOKE CREATE on its schema from who should not create such objects. To have it used, run DROP TABLE %s; and create the index table again.",
 			 quoted_relation(check.row->index_table))));
 }
 

@@ -304,12 +304,14 @@ compare_ops(const Op *a, const Op *b, IndexDef *def)
 			return a->abbreviated < b->abbreviated ? -1 : 1;
 		if (a->first != b->first)
 			return a->first < b->first ? -1 : 1;
-		c = !a->long_first && !b->long_first ?
-			0 :
-			ApplySortAbbrevFullComparator(heap_getattr(a->tuple, def->layout.ident[0], def->layout.desc, &a_null),
-										  false,
-										  heap_getattr(b->tuple, def->layout.ident[0], def->layout.desc, &b_null),
-										  false, &sort[0]);
+		c = 0;
+		if (a->long_first || b->long_first)
+		{
+			Datum		x = heap_getattr(a->tuple, def->layout.ident[0], def->layout.desc, &a_null);
+			Datum		y = heap_getattr(b->tuple, def->layout.ident[0], def->layout.desc, &b_null);
+
+			c = ApplySortAbbrevFullComparator(x, false, y, false, &sort[0]);
+		}
 	}
 	else
 	{

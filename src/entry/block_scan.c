@@ -199,11 +199,12 @@ next_table(BlockScan *scan)
 		if (scan->def == NULL)
 			stop_counting(scan->rel);
 		if (scan->shared != NULL)
+		{
+			Size		at = scan->shared->tables[scan->ntable++].at;
+
 			scan->scan = table_beginscan_parallel_compat(scan->rel,
-														 (ParallelTableScanDesc) ((char *) scan->shared +
-																				  scan->shared
-																				  ->tables[scan->ntable++]
-																				  .at));
+														 (ParallelTableScanDesc) ((char *) scan->shared + at));
+		}
 		else
 			scan->scan = table_beginscan_compat(scan->rel, scan->snapshot);
 		if (scan->def == NULL)

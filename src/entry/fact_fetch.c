@@ -136,9 +136,9 @@ place_of_row(IndexDef *def, TupleTableSlot *entry)
 		return NULL;
 	place = slot_getattr(entry, def->layout.hint_attno, &isnull);
 	/* Whoever writes index tables by hand can write a place that is none. */
-	return isnull || !ItemPointerIsValid((ItemPointer) DatumGetPointer(place)) ?
-		NULL :
-		(ItemPointer) DatumGetPointer(place);
+	if (isnull || !ItemPointerIsValid((ItemPointer) DatumGetPointer(place)))
+		return NULL;
+	return (ItemPointer) DatumGetPointer(place);
 }
 
 /*

@@ -310,10 +310,12 @@ foreign_batch_begin(RowRequest *request)
 	batch->cxt = CurrentMemoryContext;
 	batch->types = palloc(sizeof(TypeCacheEntry *) * request->def->layout.npk);
 	for (int i = 0; i < request->def->layout.npk; i++)
-		batch->types[i] = lookup_type_cache(TupleDescAttr(request->def->layout.desc,
-														  request->def->layout.pk_attno[i] - 1)
-											->atttypid,
+	{
+		AttrNumber	attno = request->def->layout.pk_attno[i];
+
+		batch->types[i] = lookup_type_cache(TupleDescAttr(request->def->layout.desc, attno - 1)->atttypid,
 											TYPECACHE_EQ_OPR_FINFO | TYPECACHE_HASH_PROC_FINFO);
+	}
 	return batch;
 }
 

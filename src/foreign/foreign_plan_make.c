@@ -162,6 +162,13 @@ choose_joins(FactDef *def, ForeignPlan *plan)
 	pfree(sizes);
 }
 
+/* key_type: returns the type of the k-th column of a fact table's primary key */
+static Oid
+key_type(FactDef *def, int k)
+{
+	return TupleDescAttr(def->layout.desc, def->layout.pk_attno[k] - 1)->atttypid;
+}
+
 /* plan_sql: returns the statement of a plan, and sets the columns that it reads */
 static char *
 plan_sql(FactDef *def, ForeignPlan *plan)
@@ -190,9 +197,7 @@ plan_sql(FactDef *def, ForeignPlan *plan)
 				appendStringInfo(&from, "%s%s", k > 0 ? " AND " : "",
 								 equality_sql(psprintf("f.%s", key_column(def, k)),
 											  psprintf("$%d", i * def->layout.npk + k + 1),
-											  TupleDescAttr(def->layout.desc, def->layout.pk_attno[k] - 1)
-											  ->atttypid,
-											  true));
+											  key_type(def, k), true));
 			appendStringInfo(&from, ") t%d", i);
 			if (first < 0)
 				first = i;
@@ -200,9 +205,7 @@ plan_sql(FactDef *def, ForeignPlan *plan)
 				appendStringInfo(&from, " %s %s", k > 0 ? "AND" : "ON",
 								 equality_sql(psprintf("t%d.%s", first, key_column(def, k)),
 											  psprintf("t%d.%s", i, key_column(def, k)),
-											  TupleDescAttr(def->layout.desc, def->layout.pk_attno[k] - 1)
-											  ->atttypid,
-											  false));
+											  key_type(def, k), false));
 			appendStringInfo(&list, "%st%d.*", size > 0 ? ", " : "", i);
 			size++;
 		}

@@ -99,8 +99,7 @@ make_query(IndexDef *def, Jsonb *key, TotalsQuery *query)
 	appendStringInfoString(sql, "), pg_catalog.jsonb_build_object(");
 	for (int i = 0; i < def->spec.nincludes; i++)
 		if (SUM_ATTNO(def, i) != 0)
-			appendStringInfo(
-							 sql,
+			appendStringInfo(sql,
 							 "%s%s, CASE WHEN pg_catalog.sum(t.%s) OPERATOR(pg_catalog.>) 0 THEN pg_catalog.sum(t.%s) END",
 							 sql->data[sql->len - 1] == '(' ? "" : ", ",
 							 quote_literal_cstr(def->spec.fields[def->spec.nkeys + i].spec->name),

@@ -174,11 +174,11 @@ equal_to_joined(PlannerInfo *root, SubPlan *subplan, List *quals, Relids joined,
 	for (int i = 0; i < 2; i++)
 	{
 		Node	   *element = outside(subroot->parse, subplan, list_nth(op->args, i));
-		SubLink    *values = element == NULL ?
-			NULL :
-			joined_values(root, subroot, quals, joined, list_nth(op->args, 1 - i));
+		SubLink    *values = NULL;
 		ScalarArrayOpExpr *any;
 
+		if (element != NULL)
+			values = joined_values(root, subroot, quals, joined, list_nth(op->args, 1 - i));
 		if (values == NULL)
 			continue;
 		any = makeNode(ScalarArrayOpExpr);
@@ -743,10 +743,10 @@ whole_array_of(Node *arg)
 	if (IsA(type, CaseTestExpr))
 		type = (Node *) expr->arg;
 	name = lsecond(((OpExpr *) when->expr)->args);
-	return function_of(type, &args) == F_JSONB_TYPEOF && equal(linitial(args), array) && IsA(name, Const) &&
-		!name->constisnull && strcmp(TextDatumGetCString(name->constvalue), "array") == 0 ?
-		array :
-		arg;
+	if (function_of(type, &args) == F_JSONB_TYPEOF && equal(linitial(args), array) && IsA(name, Const) &&
+		!name->constisnull && strcmp(TextDatumGetCString(name->constvalue), "array") == 0)
+		return array;
+	return arg;
 }
 
 /* has_no_elements: returns whether an expression is NULL, or an array without elements */

@@ -108,12 +108,12 @@ simple_query(PlannerInfo *subroot)
 {
 	Query	   *query = subroot == NULL ? NULL : subroot->parse;
 
-	return query == NULL || query->commandType != CMD_SELECT || query->hasAggs || query->hasWindowFuncs ||
+	if (query == NULL || query->commandType != CMD_SELECT || query->hasAggs || query->hasWindowFuncs ||
 		query->hasTargetSRFs || query->groupClause != NIL || query->groupingSets != NIL ||
 		query->havingQual != NULL || query->setOperations != NULL || query->rowMarks != NIL ||
-		query->targetList == NIL || subroot->append_rel_list != NIL ?
-		NULL :
-		query;
+		query->targetList == NIL || subroot->append_rel_list != NIL)
+		return NULL;
+	return query;
 }
 
 /* array_of_values: returns ARRAY(SELECT expr FROM relation WHERE …), with all conditions on the only relation in expr; or NULL */

@@ -203,9 +203,9 @@ with_plain_paths(Node *node, void *context)
 	if (!IsA(node, OpExpr) && !IsA(node, FuncExpr) && !IsA(node, SubscriptingRef))
 		return expression_tree_mutator(node, with_plain_paths, context);
 	type = exprType(node);
-	column = (type != TEXTOID && type != JSONBOID) || depends_on_json_path(node, NULL) ?
-		NULL :
-		follow_path(node, note_name, &names);
+	if ((type != TEXTOID && type != JSONBOID) || depends_on_json_path(node, NULL))
+		return expression_tree_mutator(node, with_plain_paths, context);
+	column = follow_path(node, note_name, &names);
 	if (column == NULL || names == NIL || column->vartype != JSONBOID)
 		return expression_tree_mutator(node, with_plain_paths, context);
 	values = palloc(list_length(names) * sizeof(Datum));

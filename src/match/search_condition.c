@@ -714,13 +714,12 @@ pattern_range(IndexDef *def, Node *clause, Oid function, List *args, Index varno
 	Node	   *expr = linitial(args);
 	int			position = position_of_text(def, &expr, lsecond(args), varno);
 	List	   *result = NIL;
+	Form_pg_attribute att;
 
 	if (position < 0 || function >= FirstNormalObjectId || !IsA(lsecond(args), Const))
 		return NIL;
-	foreach_node(OpExpr, op,
-				 bounds_of_pattern(clause, function,
-								   TupleDescAttr(def->layout.desc, def->layout.ident[position] - 1)
-								   ->attcollation))
+	att = TupleDescAttr(def->layout.desc, def->layout.ident[position] - 1);
+	foreach_node(OpExpr, op, bounds_of_pattern(clause, function, att->attcollation))
 	{
 		Condition  *condition = comparison(def, position, op->opno, op->inputcollid, lsecond(op->args), false);
 

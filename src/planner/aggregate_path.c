@@ -303,11 +303,12 @@ position_of(Candidate *c, Node *expr, Oid operator, StrategyNumber strategy, Oid
 		Form_pg_attribute att = TupleDescAttr(c->def->layout.desc, c->def->layout.ident[i] - 1);
 
 		if (has_column_value(c, expr, att->attnum))
-			return get_op_opfamily_strategy(operator, lookup_type_cache(att->atttypid, TYPECACHE_BTREE_OPFAMILY)
-											->btree_opf) == strategy &&
-				(!OidIsValid(att->attcollation) || att->attcollation == collation) ?
-				i :
-				-1;
+		{
+			Oid			family = lookup_type_cache(att->atttypid, TYPECACHE_BTREE_OPFAMILY)->btree_opf;
+
+			return get_op_opfamily_strategy(operator, family) == strategy &&
+				(!OidIsValid(att->attcollation) || att->attcollation == collation) ? i : -1;
+		}
 	}
 	return -1;
 }
@@ -319,10 +320,10 @@ add_groups(Loose *loose, List *clauses, List *tlist)
 	foreach_ptr(SortGroupClause, clause, clauses)
 	{
 		Node	   *expr = get_sortgroupclause_expr(clause, tlist);
-		int			position = IsA(expr, Const) ?
-			0 :
-			position_of(loose->c, expr, clause->eqop, BTEqualStrategyNumber, exprCollation(expr));
+		int			position = 0;
 
+		if (!IsA(expr, Const))
+			position = position_of(loose->c, expr, clause->eqop, BTEqualStrategyNumber, exprCollation(expr));
 		if (position < 0)
 			return false;
 		if (position < loose->c->nequal || IsA(expr, Const))

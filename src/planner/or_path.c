@@ -765,10 +765,10 @@ path_of_index(PlannerInfo *root, IndexOptInfo *index, List *comparisons)
 			found = lappend(found, comparison);
 		}
 	}
-	return list_length(found) < list_length(comparisons) ?
-		NULL :
-		(Path *) create_index_path(root, index, clauses, NIL, NIL, NIL, ForwardScanDirection, false, NULL, 1,
-								   false);
+	if (list_length(found) < list_length(comparisons))
+		return NULL;
+	return (Path *) create_index_path(root, index, clauses, NIL, NIL, NIL, ForwardScanDirection, false, NULL, 1,
+									  false);
 }
 
 /* is_on_column: returns whether an expression compares a column of a btree with a value, or for equality with one of several */

@@ -311,9 +311,9 @@ replace_elements(Asked *asked, Query *query, Replaced *replaced)
 		return "a row counts for each of its elements";
 	if (replaced->by_entry && !replaced->by_element)
 		return REASON_NO_ELEMENTS;
-	return c->unless == 0 || index_table_has_none(c->def, c->unless, NULL) ?
-		NULL :
-		"elements are repeated, or are no strings";
+	if (c->unless != 0 && !index_table_has_none(c->def, c->unless, NULL))
+		return "elements are repeated, or are no strings";
+	return NULL;
 }
 
 /*
@@ -373,9 +373,8 @@ query_of(Asked *asked, RangeTblEntry *rte, List *filter)
 	query->hasAggs = parse->hasAggs;
 	query->hasTargetSRFs = expression_returns_set((Node *) query->targetList);
 	query->jointree->quals = (Node *) quals;
-	query->havingQual = parse->havingQual == NULL ?
-		NULL :
-		(Node *) make_ands_explicit(copyObject((List *) parse->havingQual));
+	if (parse->havingQual != NULL)
+		query->havingQual = (Node *) make_ands_explicit(copyObject((List *) parse->havingQual));
 	(void) forget_plan((Node *) query, NULL);
 	return query;
 }

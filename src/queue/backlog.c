@@ -382,8 +382,9 @@ wait_for_transaction(FullTransactionId xid, TimestampTz until)
 bool
 wait_for_queue(FactTableRow *queue, int64 max_lag, int64 timeout)
 {
-	return place_of(queue->fact_table)
-		->changes->wait(queue, max_lag, timeout < 0 ? DT_NOEND : GetCurrentTimestamp() + timeout);
+	TimestampTz until = timeout < 0 ? DT_NOEND : GetCurrentTimestamp() + timeout;
+
+	return place_of(queue->fact_table)->changes->wait(queue, max_lag, until);
 }
 
 /* report_own_changes: raises the error for waiting for changes that this transaction has made, and perhaps can drain */
