@@ -23,7 +23,6 @@
 #include "utils/fmgroids.h"
 #include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
-#include "utils/pg_locale.h"
 #include "utils/typcache.h"
 
 #include "../catalog/catalog.h"
@@ -520,10 +519,10 @@ prefix_comparison(IndexDef *def, int position, StrategyNumber strategy, Node *js
 {
 	Field	   *field = &def->spec.fields[position];
 
-	return is_castable_field(field) && field->type == TEXTOID && field->convert == NULL &&
-		OidIsValid(field->collation) && lc_collate_is_c(field->collation) && is_value(json, varno) ?
-		conversion(def, position, strategy, TAKE_PREFIX, 0, json, false) :
-		NULL;
+	if (!is_castable_field(field) || field->type != TEXTOID || field->convert != NULL ||
+		field->collation != C_COLLATION_OID || !is_value(json, varno))
+		return NULL;
+	return conversion(def, position, strategy, TAKE_PREFIX, 0, json, false);
 }
 
 /*
