@@ -62,7 +62,7 @@ enum
 #define MIN_SAMPLE_ROWS		100
 #define MAX_SAMPLE_ROWS		1000000
 
-/* create() looks at so many rows, which takes a few milliseconds. */
+/* The number of rows that create() looks at, which takes a few milliseconds. */
 #define NOTICE_ROWS			1000
 
 /* It says nothing of tables with fewer rows, and neither does reason_against(). */
@@ -71,7 +71,7 @@ enum
 /* The number of characters in a line of advice, so that a terminal of 100 columns shows it beside its topic. */
 #define LINE_COLUMNS		86
 
-/* advise() without a key reads so much of the documents for each field. */
+/* The number of bytes of documents that advise() without a key reads for each field. */
 #define JUDGED_BYTES		(SAMPLE_BYTES / 4)
 
 typedef struct Notice
@@ -410,7 +410,7 @@ open_judged(Oid relid, DefinitionRow *row, const char *document)
 	return fact;
 }
 
-/* open_documents: opens a fact table likewise; returns what is known of it, and which column has the documents */
+/* open_documents: opens a fact table as open_judged() does; returns its definition, and sets *doc to the column with the documents */
 FactDef *
 open_documents(Oid relid, const char *document, Relation *fact, AttrNumber *doc)
 {
@@ -426,8 +426,8 @@ open_documents(Oid relid, const char *document, Relation *fact, AttrNumber *doc)
 
 /*
  * judge_key
- *		Collects the profile of the key in p->row, from a sample of at most so many rows and
- *		bytes.
+ *		Collects the profile of the key in p->row, from a sample of at most this number of
+ *		rows and bytes.
  */
 static void
 judge_key(Profile *p, Relation fact, int rows, double bytes)

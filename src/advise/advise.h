@@ -20,7 +20,7 @@ extern char *path_text(List *steps);
 
 /* profile.c: collects numbers on the documents of a fact table, from a sample of them */
 
-/* So many of the most common keys are kept. */
+/* The number of the most common keys that are kept. */
 #define COMMON_KEYS			5
 
 typedef struct CommonKey
@@ -73,7 +73,7 @@ typedef struct Profile
 
 extern void profile_table(Profile *p, Relation fact, int rows, double bytes);
 
-/* The documents of a sample have at most about so many bytes together, which are read in some seconds. */
+/* About the largest size of all documents of a sample, in bytes; they are read in some seconds. */
 #define SAMPLE_BYTES	(256.0 * 1024 * 1024)
 
 typedef struct Sample

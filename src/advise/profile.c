@@ -35,7 +35,7 @@
 #include "../util/sql.h"
 #include "advise.h"
 
-/* A sample ends at so many entries, which matters if the key is an array. */
+/* The number of entries at which a sample ends, which matters if the key is an array. */
 #define SAMPLE_ENTRIES	2000000
 
 static void read_rows(Profile *p, Sample *sample, Tuplesortstate *sort);
@@ -46,14 +46,15 @@ static void count_key(Profile *p, Datum *values, int64 n);
 static bool is_number(Field *field, Datum value);
 
 /*
- * Tables of up to so many blocks are read whole, unless their documents are too large.  Of
- * a larger table, so many blocks are read first, to see how full blocks are.
+ * Tables of up to this number of blocks are read whole, unless their documents are too
+ * large. Of a larger table, this number of blocks is read first, to see how full blocks
+ * are.
  */
 #define PILOT_BLOCKS	100
 
 /*
- * Rows of one block may be alike.  So the sample has up to so many times as many
- * blocks as its rows would need, and only some rows of each.
+ * Rows of one block may be alike.  So the sample has up to this number of times the blocks
+ * that its rows would need, and only some rows of each.
  */
 #define SPREAD			4.0
 
@@ -62,7 +63,7 @@ static void choose_sample(Sample *sample, AttrNumber doc, int rows, double bytes
 
 /*
  * profile_table
- *		Collects the numbers of a fact table in p, from a sample of at most so many
+ *		Collects the numbers of a fact table in p, from a sample of at most this number of
  *		rows and bytes.
  *
  * p->row and p->def say which index table is in question; p->def is resolved and has

@@ -58,11 +58,11 @@ PG_FUNCTION_INFO_V1(indextable_survey);
 /* Longer names of members are left out. */
 #define MAX_NAME_BYTES		200
 
-/* Numbers with so many characters would soon be too large for int, and those with more than these for bigint. */
+/* Numbers with more characters than these would soon be too large for int, and for bigint. */
 #define MANY_DIGITS			9
 #define MAX_DIGITS			18
 
-/* 2 ^ so many registers count distinct values, to within some percent. */
+/* The binary logarithm of the number of registers that count distinct values, to within some percent. */
 #define REGISTER_BITS		9
 
 /* Steps of a path that are followed; advise_fields() says so, too. */
@@ -175,8 +175,8 @@ indextable_survey(PG_FUNCTION_ARGS)
 
 /*
  * survey_documents
- *		Looks at a sample of at most about so many rows of a fact table, at the documents in the
- *		column doc.
+ *		Surveys the documents in the column doc of a fact table, in a sample of at most about
+ *		this number of rows.
  */
 static Survey *
 survey_documents(FactDef *def, AttrNumber doc, Relation fact, int rows)

@@ -28,7 +28,7 @@
 #include "../util/sql.h"
 #include "catalog.h"
 
-/* As soon as the table skipped has so many rows of an index table, they are replaced by their sum. */
+/* The number of rows of an index table in the table skipped that are replaced by their sum. */
 #define MAX_SKIPPED_ROWS	100
 
 /* The columns of the catalog's table definition. */

@@ -27,7 +27,7 @@
 
 PG_FUNCTION_INFO_V1(indextable_reset_stats);
 
-/* Before PostgreSQL 16, workers look every so many ms which index tables were read. */
+/* The interval, in ms, at which workers look which index tables were read, before PostgreSQL 16. */
 #define NOTE_INTERVAL		60000
 
 static void copy_counters(Oid from, Oid to);
@@ -173,7 +173,7 @@ usage_note_reads(void)
 		FreeErrorData(error);
 }
 
-/* note_reads: does that, for run_in_transaction(); without the extension there is nothing to note */
+/* note_reads: stores the numbers of reads; a callback of run_in_transaction(); does nothing without the extension */
 static void
 note_reads(void *unused)
 {

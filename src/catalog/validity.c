@@ -81,7 +81,7 @@ definition_matches_tables(DefinitionRow *row)
 
 /*
  * is_adopted
- *		Returns whether an index table depends on its fact table, as one does that we have made
+ *		Returns whether an index table depends on its fact table, as do those that we have made
  *		or adopted.
  *
  * Those in parts do not: Citus forgets the shards of a table that is dropped as an index

@@ -364,7 +364,7 @@ citus_lock_shards(List *pairs)
 		(void) query_as(InvalidOid, "SELECT pg_catalog.lock_shard_metadata(5, '{%s}')", numbers.data + 1);
 }
 
-/* citus_lock_table: locks all shards of a distributed table likewise, also those into which some were split meanwhile */
+/* citus_lock_table: locks all shards of a distributed table as citus_lock_shards() does, also those that a split has made meanwhile */
 void
 citus_lock_table(Oid relid)
 {

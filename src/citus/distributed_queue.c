@@ -408,7 +408,7 @@ check_shards_unchanged(Oid fact_table)
 		report_own_changes(fact_table, false);
 }
 
-/* wait_until_consumed: does that as the owner of the queue */
+/* wait_until_consumed: waits until the changes queued before a time are applied; the owner of the queue is in charge */
 static bool
 wait_until_consumed(Oid queue, TimestampTz before, TimestampTz until)
 {

@@ -81,7 +81,7 @@ static const char rows[] =
 " LEFT JOIN LATERAL pg_catalog.jsonb_to_recordset(CASE WHEN a.success THEN a.result::pg_catalog.jsonb END)"
 "  AS d (kind text, key jsonb, primary_key jsonb, expected jsonb, found jsonb, problem text) ON true";
 
-/* So many discrepancies of one shard are reported at most. */
+/* The largest number of discrepancies of one shard that are reported. */
 #define MAX_REPORTED		100000
 
 static void queue_discrepancies(Oid index_table, int64 *found);
@@ -255,8 +255,8 @@ queue_and_put(Discrepancy *d, void *arg)
  *		because their node does not answer, are reported as a problem of the setup.
  *
  * sample is the percentage of the shards that are compared.  Unless repair is 0, the keys
- * of rows whose entries are wrong are queued with this number.  The nodes do that as the
- * current user, who has to own the index table.
+ * of rows whose entries are wrong are queued with this number.  The nodes compare their
+ * shards as the current user, who has to own the index table.
  */
 void
 verify_all_shards(IndexDef *def, double sample, int64 repair, discrepancy_handler handler, void *arg)

@@ -87,7 +87,7 @@
 #define PREPARED_WAIT		1000
 #define PREPARED_LOOK		5
 
-/* The names of tables' shards begin as the tables' do, at least by so many bytes. */
+/* The number of bytes, at least, that the name of a shard has in common with that of its table, from the first one on. */
 #define SHARD_PREFIX		30
 
 /* A shard since whose arrival no transaction of another node is in doubt. */

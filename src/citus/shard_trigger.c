@@ -186,7 +186,7 @@ distributed_install_guard(Oid index_table)
 	install_guard_with(index_table, guard_number(index_table));
 }
 
-/* install_guard_with: does that, with a number of the rows in the queue by which the index table is built, or 0 */
+/* install_guard_with: installs this guard; number is that of the queued rows by which the index table is built, or 0 */
 void
 install_guard_with(Oid index_table, int64 number)
 {

@@ -1,9 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * alter.c
- *	  indextable.alter(): gives an index table that exists another maintenance,
- *	  strategy, included fields, filter or partitions, makes it unique or not, and
- *	  has it refuse or skip values that cannot be keys.
+ *	  indextable.alter(): gives an index table that exists another maintenance, strategy,
+ *	  included fields, filter or partitions, makes it unique or not, and lets it refuse or
+ *	  skip values that are not possible as keys.
  *
  * Another maintenance, uniqueness and on_mismatch leave the entries as they are (see
  * alter_in_place.c).  For everything else the entries are made anew in a second table,

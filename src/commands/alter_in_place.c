@@ -1,19 +1,19 @@
 /*-------------------------------------------------------------------------
  *
  * alter_in_place.c
- *	  Gives an index table another maintenance, makes it unique or not, and has it
- *	  refuse or skip values that cannot be keys: changes that leave its entries as
- *	  they are.
+ *	  Gives an index table another maintenance, makes it unique or not, and lets it refuse
+ *	  or skip values that are not possible as keys: changes that leave its entries as they
+ *	  are.
  *
  * Totals are given another filter here, too: what the groups lack by it is added to them.
  *
  * Writers of the fact table are locked out: all that have written have ended, and the
  * next ones read the new definition.  What is queued is applied in between.
  *
- * A session that reads may go on with a definition that it has cached, as long as it
- * keeps its locks.  A change of what entries there can be is therefore made with the
- * index table locked against its readers, too: whoever relies on the old definition has
- * a lock on the index table until its transaction ends, and who gets one afterwards
+ * A session that reads may go on with a definition that it has cached, as long as it keeps
+ * its locks.  A change of what entries there can be is therefore made with the index table
+ * locked against its readers, too: a session that relies on the old definition has a lock
+ * on the index table until its transaction ends, and one that gets the lock afterwards
  * hears of the new definition.
  *
  *-------------------------------------------------------------------------
@@ -120,8 +120,8 @@ alter_totals(DefinitionRow *row)
 
 /*
  * change_mismatch
- *		Has an index table refuse or skip values that cannot be keys from now on, as *row
- *		says.
+ *		Makes an index table refuse or skip values that are not possible as keys from now
+ *		on, as *row says.
  *
  * Entries that it has are right either way.  Those that it has skipped would be missing
  * from one that refuses such values, so there must be none.  Rows that it has rejected,

@@ -358,7 +358,7 @@ run_build(Build *b)
 
 /*
  * retry_rejections
- *		Raises an error if rows are rejected, and are so again when they are tried again:
+ *		Raises an error if rows are rejected, and are rejected again when they are retried:
  *		see require_no_rejections().
  */
 static void

@@ -49,7 +49,7 @@
  */
 #define SLICE				0.25
 
-/* What was seen in a slice counts so much of what was seen in the next one. */
+/* The weight of what was seen in a slice, relative to the next slice. */
 #define FADE				(7.0 / 8)
 
 /* With fewer bytes than this in the queue, lately, there are no writers to speak of: some 90 rows. */

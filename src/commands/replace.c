@@ -358,8 +358,8 @@ find_bound(Partitioning *p, const char *bound)
  *		Gives an index table, which is empty, the columns and indexes that its
  *		replacement has.
  *
- * 'async' and 'was_async' say whether the index table is to be asynchronous, and
- * whether it is so now.
+ * 'async' and 'was_async' say whether the index table is to be asynchronous, and whether it
+ * is asynchronous now.
  */
 static void
 copy_layout(Oid old, Oid new, bool async, bool was_async)

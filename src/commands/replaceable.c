@@ -222,7 +222,7 @@ check_replaceable(DefinitionRow *row, Oid index_table)
 /*
  * refuse_needed
  *		Raises an error that a change cannot be made if an object depends on a column of a table,
- *		or on its primary key, as a view does that groups by it.
+ *		or on its primary key; an example is a view that groups by it.
  */
 static void
 refuse_needed(Oid relid, int column, const char *change)

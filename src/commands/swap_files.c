@@ -113,9 +113,9 @@ swap_indexes(Oid old, Oid new)
 
 /*
  * swap_files
- *		Exchanges the files of two tables, or of two indexes, as CLUSTER does it
- *		with the table that it has written anew.  If the new one was not analyzed yet, it is
- *		taken to have so many rows; -1: that is not known.
+ *		Exchanges the files of two tables, or of two indexes, as CLUSTER does it with the
+ *		table that it has written anew.  If the new one was not analyzed yet, it is taken to
+ *		have this number of rows; -1: that is not known.
  */
 void
 swap_files(Oid old, Oid new, float4 rows)

@@ -403,11 +403,11 @@ refuse_trigger_change(Node *command)
 
 /*
  * refuse_shard
- *		Refuses to have Citus make a fact table or an index table the shard of a new table,
+ *		Refuses to let Citus make a fact table or an index table the shard of a new table,
  *		which would take its name.
  *
- * Citus does that when a local table is added to its metadata, as by a foreign key to one of
- * its tables.  Renaming the table is what it does first.
+ * Citus makes such a shard when a local table is added to its metadata, as by a foreign key
+ * to one of its tables. It renames the table first.
  */
 static void
 refuse_shard(RenameStmt *stmt)

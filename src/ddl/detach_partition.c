@@ -89,8 +89,8 @@ prepare_detaches(List *detaches)
 
 /*
  * detach_under_locks
- *		Does the same under the locks of the command, which are asked for first, as the command
- *		does it.
+ *		Prepares detaches as prepare_detaches() does, but asks for the locks of the command
+ *		first, as the command itself does.
  */
 bool
 detach_under_locks(List *detaches)

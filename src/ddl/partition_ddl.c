@@ -315,7 +315,7 @@ parent_to_detach_from(AlterTableStmt *stmt)
 		get_rel_relkind(parent) == RELKIND_PARTITIONED_TABLE ? parent : InvalidOid;
 }
 
-/* prepare_detach_in_two: does the same for a command that takes two transactions */
+/* prepare_detach_in_two: prepares a DETACH that takes two transactions, CONCURRENTLY or FINALIZE */
 static void
 prepare_detach_in_two(AlterTableStmt *stmt, AlterTableCmd *cmd)
 {

@@ -85,9 +85,10 @@ definition_of_fact(Relation fact, Oid root)
 
 /*
  * definition_for_writer
- *		Does the same for one who writes the fact table, and only queues what asynchronous index
- *		tables need: no lock of theirs is waited for, because writers wait for nobody.  What
- *		these tables and their indexes are like may be missing in the result.
+ *		Returns the definition of a fact table, as definition_of_fact() does, for a writer of
+ *		the fact table, which only queues what asynchronous index tables need: no lock of theirs
+ *		is waited for, because writers wait for nobody. The columns and indexes of these tables
+ *		may be missing in the result.
  *
  * What a writer needs of them is in the catalog: whether they are there, and which columns of
  * the fact table they depend on.  A command that changes that locks writers of the fact table
@@ -137,14 +138,14 @@ get_definition_of(Relation fact, Oid root, bool writing)
 	return entry->def = def;
 }
 
-/* fresh_definition: returns the same if it is cached and nothing was heard that might have changed it; otherwise NULL */
+/* fresh_definition: returns the cached definition, or NULL if there is none or it may be out of date */
 FactDef *
 fresh_definition(Oid root)
 {
 	return find_definition(root, false);
 }
 
-/* find_definition: does the same; if writing, what a writer does not need may be missing */
+/* find_definition: returns what fresh_definition() does; if writing, what a writer does not need may be missing */
 static FactDef *
 find_definition(Oid root, bool writing)
 {

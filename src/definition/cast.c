@@ -137,8 +137,7 @@ cast_init(Cast *cast, Oid type, int32 typmod, Oid collation, MemoryContext cxt)
 		cast->kind = CAST_NONE;
 
 	/*
-	 * The input function of numeric does the same as its length coercion,
-	 * which cannot return its errors without raising them.
+	 * The input function of numeric applies the typmod as its length coercion does, which cannot return its errors without raising them.
 	 */
 	if (typmod >= 0 && type != NUMERICOID &&
 		find_typmod_coercion_function(type, &function) == COERCION_PATH_FUNC)

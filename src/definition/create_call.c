@@ -221,15 +221,15 @@ name_fields(List *fields, NameData *names)
 
 /*
  * describe_index_table
- *		Has the comment of an index table say what it is, as it is now.
+ *		Writes the comment of an index table that says what it is now.
  *
- * A comment that is not of this kind stays, and so does that there is none, unless the index
- * table is being made, or made anew.
+ * A comment that is not of this kind stays, and a missing comment stays missing, unless the
+ * index table is being made, or made anew.
  *
- * Only where the comment is to change, others who do the same are kept out, by a lock that nobody
- * else takes: COMMENT locks the table as VACUUM does, and whoever renames a fact table is not to
- * wait for that.  So the lock of COMMENT is taken only if it is free.  A comment that another
- * transaction is writing is a user's.
+ * Where the comment is to change, and only there, other sessions that would write it are kept out
+ * by a lock that nothing else takes: COMMENT locks the table as VACUUM does, and a session that
+ * renames a fact table is not to wait for that.  So the lock of COMMENT is taken only if it is
+ * free.  A comment that another transaction is writing is a user's.
  */
 void
 describe_index_table(Oid index_table, bool is_made)

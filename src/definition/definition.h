@@ -346,7 +346,7 @@ extern FactDef *soft_definition(Oid relid);
  * were read.
  */
 
-/* A snapshot in use is never older than so many transactions, though one that was imported may be older than others. */
+/* The largest age of a snapshot in use, in transactions; an imported one may be older than others, but no older than this. */
 #define MAX_SNAPSHOT_AGE	1000000000
 
 extern bool tree_is_older(Oid relid, Snapshot snapshot);

@@ -82,7 +82,7 @@ static const char *const usual[] = {"text", "varchar", "integer", "int", "int2",
 
 /*
  * check_name_length
- *		Refuses a name for something new that is so long that the server would cut it.
+ *		Refuses a name for something new if the server would cut it because it is too long.
  */
 void
 check_name_length(const char *name, const char *hint)

@@ -8,11 +8,11 @@
  * they, the fact table and the catalog are in, and whatever other sessions do with them.  A
  * definition that is cached, and up to date, is at hand.  Otherwise definition/cache.c loads
  * it, in a subtransaction, where any error means that there is none, and only if each lock
- * is to be had at once.  What is in the way only for the moment, such as a lock, is tried
- * again the next time; what is wrong with the tables is not, before there is news of them.
+ * is free at once.  What is in the way only for the moment, such as a lock, is tried again
+ * the next time; what is wrong with the tables is not, before there is news of them.
  *
  * The locks under which a definition is loaded are released at once.  So what it says may
- * have changed when an index table is used: whoever uses one locks it, and asks
+ * have changed when an index table is used: a caller that uses one locks it, and asks
  * definition_settled() after that.
  *
  *-------------------------------------------------------------------------
@@ -58,8 +58,7 @@ typedef struct Reading
 
 static HTAB *tables = NULL;
 static uint64 news = 0;			/* counts what has made something forgotten */
-static int	nfailed = 0;		/* at least so many tables are marked as
-								 * failed */
+static int	nfailed = 0;		/* number of tables, at least, that are marked as failed */
 static bool reading_now = false;
 
 static void forget_table(Oid relid);
@@ -314,7 +313,7 @@ lock_now(Reading *reading, Oid relid)
 	return !reading->busy;
 }
 
-/* lock_indexes_now: locks the indexes of an index table likewise, which REINDEX locks without the table */
+/* lock_indexes_now: locks the indexes of an index table as lock_now() does, as REINDEX locks them without the table */
 static bool
 lock_indexes_now(Reading *reading, Oid index_table)
 {

@@ -15,9 +15,10 @@
  * VACUUM and ANALYZE change rows of pg_class in place.  Other commands write them, too, like
  * GRANT, for which the answer is no without need, until there are no older snapshots.
  *
- * The transactions are read once and cached.  News of a table that has no partitions make its
- * own row be read again; news of one that has, all.  A session hears of news when it takes a
- * lock.  If it has not heard of a change yet, it is as if it had asked before the change.
+ * The transactions are read once and cached.  After news of a table without partitions its
+ * own row is read again; after news of one with partitions, all rows.  A session hears of
+ * news when it takes a lock.  If it has not heard of a change yet, it is as if it had asked
+ * before the change.
  *
  *-------------------------------------------------------------------------
  */
@@ -338,8 +339,9 @@ add_xid(Tree *tree, TransactionId xid)
 /*
  * was_rewritten
  *		Returns whether a table was written anew, since a snapshot was taken, by a command that
- *		keeps no row as that snapshot sees it: REPACK (CONCURRENTLY), and extensions that do the
- *		same.  The caller has locked the table; root is the one that it is a partition of, or it.
+ *		keeps no row as that snapshot sees it: REPACK (CONCURRENTLY), and extensions that work in
+ *		this way.  The caller has locked the table; root is the one that it is a partition of, or
+ *		it.
  *
  * Such a command copies the rows as its own, so to an older snapshot the table looks empty.
  * VACUUM FULL and CLUSTER give a table another file, too, but its rows remain those of their

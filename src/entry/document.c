@@ -19,9 +19,9 @@
 #include "entry.h"
 
 /*
- * How many bytes of a stored document are tried at first.  To decompress them costs as
- * much as to fetch so many from a TOAST table.  When they are not enough, twice as many
- * are tried from the next row on, up to a limit.
+ * How many bytes of a stored document are tried at first.  To decompress them costs as much
+ * as to fetch this number from a TOAST table.  When they are not enough, twice as many are
+ * tried from the next row on, up to a limit.
  */
 #define FIRST_SLICE		256
 #define LAST_SLICE		4096

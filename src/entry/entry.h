@@ -170,7 +170,7 @@ typedef struct RowDelta
 {
 	Datum	   *values;			/* by column of the table of totals */
 	bool	   *isnull;
-	int			n;				/* to so many groups */
+	int			n;				/* number of groups that it adds to */
 	Datum	   *elements;		/* whose keys have these elements; NULL: one */
 	uint32		lacking;		/* what is to be recorded of the row */
 	int			skipped;		/* values left out, to be counted */

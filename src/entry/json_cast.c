@@ -170,7 +170,7 @@ json_value_cast(Oid type, int32 typmod, Oid collation, JsonbValue *value, Datum 
 	return value->type != jbvNull && cast_json(&field, value, true, result, &mismatch) == VALUE_OK;
 }
 
-/* set_type: has values of a field, which is a copy, be cast to another type */
+/* set_type: sets the type to which values of a field, which is a copy, are cast */
 static void
 set_type(Field *field, Oid type, int32 typmod)
 {

@@ -4,13 +4,13 @@
  *	  Searches an index for one key after another, which may come in its order, and by
  *	  ranges of keys.
  *
- * To search for a key, a btree descends from its root, which costs more than a look at
- * a dozen items.  So where many of the keys between the first and the last one are
- * searched for, it is cheaper to walk through the index from one key to the next: one
- * scan, which begins with the first key and has no end, is read on until it comes to the
- * key.  A walk skips only so many items for each key that it reaches.  Where it does not
- * pay, it is given up, and the caller searches for the next keys one by one, at first
- * for a few and then for more and more of them, before a walk is tried again.
+ * To search for a key, a btree descends from its root, which costs more than a look at a
+ * dozen items.  So where many of the keys between the first and the last one are searched
+ * for, it is cheaper to walk through the index from one key to the next: one scan, which
+ * begins with the first key and has no end, is read on until it comes to the key.  A walk
+ * skips only SKIPPED_PER_KEY items for each key that it reaches.  Where it does not pay, it
+ * is given up, and the caller searches for the next keys one by one, at first for a few and
+ * then for more and more of them, before a walk is tried again.
  *
  * A walk finds what a search finds.  It compares keys by the functions by which the index
  * is ordered.  A key that does not come after the one before it, because the caller's
@@ -39,7 +39,7 @@
 #define SKIPPED_PER_KEY 8
 #define MAX_SKIPPED 64
 
-/* For so many keys a walk is not tried again, if it has not paid; doubled each time. */
+/* The number of keys for which a walk is not tried again, if it has not paid; doubled each time. */
 #define MIN_PAUSE 128
 #define MAX_PAUSE 65536
 
@@ -58,7 +58,7 @@ typedef struct KeyWalk
 	bool		at_end;			/* ... the end of the index */
 	bool		at_key;			/* the item has that key */
 	bool		visited;		/* the item was looked at already */
-	int			budget;			/* so many items may be skipped */
+	int			budget;			/* number of items that may still be skipped */
 	int			reached;		/* keys since the scan began */
 	int			pause;			/* keys that are left to others now, and ... */
 	int			next_pause;		/* ... the next time that walking does not pay */
@@ -276,7 +276,7 @@ walk_to(KeyWalk *walk, ScanKey keys)
 	return true;
 }
 
-/* next_of_walk: does the same where a walk has come to the key */
+/* next_of_walk: returns the next entry, as key_search_next() does, where a walk has come to the key */
 static bool
 next_of_walk(KeySearch *search, TupleTableSlot *slot)
 {

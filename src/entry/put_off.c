@@ -54,8 +54,8 @@ static bool lags(Oid index_table);
 
 /*
  * put_off_ops
- *		Puts off operations on an index table if they cannot be applied yet; returns whether that
- *		is so.
+ *		Puts off operations on an index table if they cannot be applied yet; returns whether it
+ *		has.
  */
 bool
 put_off_ops(IndexDef *def, OpList *list)

@@ -30,7 +30,7 @@ static Size value_bytes(IndexDef *def, AttrNumber attno, Datum value);
 static void report_large_entries(IndexDef *def, FactRow *row, int n, Size bytes);
 static void report_long_key(IndexDef *def, FactRow *row, Size bytes, Field *longest, Size longest_bytes);
 
-/* The key and the primary key of an entry may have so many bytes of data together, before compression. */
+/* The largest size of the key and the primary key of an entry together, in bytes of data, before compression. */
 #define MAX_KEY_BYTES		2600
 
 /* The entries of one row in an index table may have this number of MB of data together, before compression. */

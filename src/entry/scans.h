@@ -47,8 +47,7 @@ typedef struct BlockScan
 	Relation	rel;			/* the table that is being read; NULL: none */
 	Leaf	   *leaf;
 	void	   *foreign;		/* its rows, if it is no table of this server */
-	double		foreign_limit;	/* so many rows of each such partition are
-								 * read; 0: all, of which percent is chosen */
+	double		foreign_limit;	/* number of rows of each such partition that are read; 0: all, of which percent is chosen */
 	double		foreign_read;	/* rows of the current one that were read */
 	double		foreign_rows;	/* rows of those that were read with a limit,
 								 * all of them, and those that were read */
@@ -171,7 +170,7 @@ typedef struct EntryScan
 	EntryFilter filter;
 	int			nkeys;
 	ScanKey		keys;
-	uint64		entries;		/* so many were returned */
+	uint64		entries;		/* number of entries returned */
 	uint64		heap_fetches;	/* so often a table was read for them */
 	MemoryContext cxt;			/* that the scans live in */
 	void	   *search;			/* what the store of the entries has begun, or
@@ -243,8 +242,7 @@ typedef struct LiveScan
 								 * long as the scan; false unless the caller
 								 * sets it before the first search */
 	LOCKMODE	lock;			/* that partitions are opened with */
-	int			columns;		/* so many columns of a row, the first, are
-								 * mostly used; 0 unless the caller sets it */
+	int			columns;		/* number of columns of a row, the first ones, that are mostly used; 0 unless the caller sets it */
 	ScanKey		keys;
 } LiveScan;
 

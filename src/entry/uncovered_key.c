@@ -4,23 +4,22 @@
  *	  Takes the included fields out of an index table's primary key, where entries
  *	  are too wide for them.
  *
- * The primary key covers the included fields for index-only scans, and a btree
- * takes entries of up to MAX_INDEX_DATA bytes.  A wider entry is to be written all the
- * same, so the key is rebuilt without the included fields, and meanwhile no other
- * session may use the index table.  If writers waited for that in their transactions,
- * two of them, who both have the index table locked, would wait for each other, and
- * others behind them.  So nobody ever waits for it in the queue of a lock:
+ * The primary key covers the included fields for index-only scans, and a btree takes
+ * entries of up to MAX_INDEX_DATA bytes.  A wider entry is to be written all the same, so
+ * the key is rebuilt without the included fields, and meanwhile no other session may use
+ * the index table.  If writers waited for that in their transactions, two of them that both
+ * have the index table locked would wait for each other, and others behind them.  So nobody
+ * ever waits for it in the queue of a lock:
  *
  * - Where the types of the columns keep every entry within the limit, nothing is ever
  *   to be done: see primary_key_max_covered_bytes().  Otherwise entries are measured when
  *   an index table is filled, and its primary key covers the included fields only if
  *   all entries are at most half as wide as the limit.
  * - An entry that is wider, but still fits, may be followed by others that do not fit.
- *   It is only noted.  When its transaction is about to commit, and not in the middle
- *   of a statement, the key is rebuilt, if the index table can be locked at once and is
- *   so small that this takes a moment.  An error rolls back nothing but this attempt.
- *   If the key was not rebuilt, a warning is given, and the next such entry is another
- *   occasion.
+ *   It is only noted.  When its transaction is about to commit, and not in the middle of a
+ *   statement, the key is rebuilt, if the index table can be locked at once and is small
+ *   enough for this to take a moment.  An error rolls back nothing but this attempt. If the
+ *   key was not rebuilt, a warning is given, and the next such entry is another occasion.
  * - For an entry that does not fit, the key is rebuilt before the entry is written.  At the
  *   end of its statement this is done only if it can be done at once: if this session does
  *   not use the index table itself, as the statement may that writes or a cursor, and if the
@@ -76,7 +75,7 @@
 /* How often we try to lock an index table before a commit, every 10 ms. */
 #define TRIES				100
 
-/* The key of an index table that has at most so many pages, 32 MB, is rebuilt in a moment. */
+/* The largest number of pages of an index table, 32 MB, whose key is rebuilt in a moment. */
 #define EARLY_PAGES			4096
 
 /* An attempt to rebuild the key of an index table when the transaction commits. */

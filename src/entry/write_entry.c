@@ -281,7 +281,8 @@ settle_conflict(Writer *w, TupleTableSlot *slot)
 
 /*
  * settle_insert
- *		Does the same for an entry that direct_write.c has inserted; takes over the tuple.
+ *		Settles the conflict of an entry that direct_write.c has inserted; takes over the
+ *		tuple.
  */
 void
 settle_insert(Writer *w, HeapTuple tuple)
@@ -361,8 +362,8 @@ delete_entry(Writer *w, Op *op)
  *		w->found.
  *
  * If it is to be updated, its page is pruned, so that there is space in it for the new
- * version.  Nobody else might do that: readers of the index alone do not come to the
- * page.
+ * version.  Perhaps nothing else would prune it: readers of the index alone do not come to
+ * the page.
  *
  * A walk has read the page of the index before, perhaps when other entries of the page
  * were not deleted yet.  What is in it now that was not then are entries of other rows, as

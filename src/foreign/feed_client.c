@@ -116,7 +116,7 @@ feeds_require(FactDef *def, Oid relid)
 		(void) take_from(def, next_group(&tables), 0, answer_deadline());
 }
 
-/* feeds_require_of: does the same for a partition of a fact table that is open */
+/* feeds_require_of: calls feeds_require() for a partition of a fact table that is open */
 void
 feeds_require_of(Relation fact, Oid partition)
 {

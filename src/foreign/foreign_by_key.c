@@ -81,11 +81,11 @@ static bool same_key(ForeignBatch *batch, Datum *a, Datum *b);
  *		Calls each() with every row that has one of n primary keys, and maybe with others,
  *		in no order.
  *
- * The request is for the fact table; partitions has the partition that each key belongs
- * to, which the caller has locked unless row security applies.  keys has the values of
- * all columns of the first key, then those of the second, and so on.  A row is valid for
- * the call only.  One statement asks all partitions concerned and no others, at the same
- * time if their foreign-data wrapper can do that.
+ * The request is for the fact table; partitions has the partition that each key belongs to,
+ * which the caller has locked unless row security applies.  keys has the values of all
+ * columns of the first key, then those of the second, and so on.  A row is valid for the
+ * call only.  One statement asks all partitions concerned and no others, at the same time
+ * if their foreign-data wrapper supports it.
  */
 void
 foreign_by_key_fetch(RowRequest *request, Oid *partitions, Datum *keys, int n,

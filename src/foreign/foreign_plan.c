@@ -30,7 +30,7 @@
 #include "../util/compat.h"
 #include "foreign.h"
 
-/* So many partitions are asked by one plan at most. */
+/* The largest number of partitions that one plan asks. */
 #define MAX_PARTITIONS		256
 
 /* For more keys the rows cost more than the statements, and are not sent through joins. */
@@ -247,7 +247,7 @@ make_plan(FactDef *def, MemoryContext parent, Bitmapset *columns, bool joined, L
 	return plan;
 }
 
-/* largest_plan: returns of how many partitions a plan may be that asks so many */
+/* largest_plan: returns the largest number of partitions of a plan by which nparts of them are asked */
 static int
 largest_plan(int nparts)
 {
@@ -292,8 +292,8 @@ find_used(ForeignPlan *plan, PartitionKeys *parts, int nparts)
  * lock_others
  *		Locks the partitions that are executed with those that are asked, though they get no keys,
  *		because one statement asks them, or the plan has no Append to leave them out of.  Returns
- *		false if one is not to be had at once, or if there is news of one, which may have been
- *		dropped: then a plan for just those that are asked is needed.
+ *		false if a lock is not free at once, or if there is news of a partition, which may have
+ *		been dropped: then a plan for just those that are asked is needed.
  */
 static bool
 lock_others(FactDef *def, ForeignPlan *plan, PartitionKeys *parts, int nparts)

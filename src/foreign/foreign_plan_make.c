@@ -34,7 +34,7 @@
 #include "../util/sql.h"
 #include "foreign.h"
 
-/* So many partitions are joined at most. */
+/* The largest number of partitions that are joined. */
 #define MAX_JOINED			16
 
 /* How often a server, a foreign-data wrapper or a schema has changed; 0: not listening yet. */

@@ -66,7 +66,7 @@ typedef struct PageQuery
 	RowComparison rows[2];		/* has what they point to */
 	int			nrows;
 	EntryScan	scan;
-	int			found;			/* so many entries of the page were read */
+	int			found;			/* number of entries of the page that were read */
 } PageQuery;
 
 /* A row of a page that is returned later: its document is still to be fetched, or other rows come before it. */
@@ -417,7 +417,7 @@ begin_scan(PageQuery *query)
 	entry_scan_want(&query->scan, query->wanted);
 }
 
-/* set_key: has the search be for the values of the current key */
+/* set_key: makes the search one for the values of the current key */
 static void
 set_key(PageQuery *query)
 {

@@ -57,7 +57,7 @@
 
 /*
  * To make an entry of a row that was read, and to search for it, costs as much as to read
- * so many entries in vain, or more: up to a hundred, as measured.
+ * this number of entries in vain, or more: up to a hundred, as measured.
  */
 #define READ_PER_ROW		60
 

@@ -51,14 +51,14 @@
 
 PG_FUNCTION_INFO_V1(indextable_maintain);
 
-/* So many index tables need no memory to be allocated for a version of a row. */
+/* The number of index tables up to which no memory is allocated for a version of a row. */
 #define FEW					4
 
 /* The entries of one version of the row that the trigger fired for. */
 typedef struct Version
 {
 	Entries    *entries;		/* by transactional index table */
-	int		   *skipped;		/* how many entries were left out, likewise */
+	int		   *skipped;		/* number of entries left out, by transactional index table */
 	Entries		few_entries[FEW];
 	int			few_skipped[FEW];
 } Version;

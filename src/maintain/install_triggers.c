@@ -121,9 +121,9 @@ triggers_install_on(Oid relid, Oid fact)
  *		Drops our triggers on a fact table that has no index tables left, and its queue
  *		tables.  Returns whether that was done.
  *
- * DROP TABLE locks an index table before the fact table, and waiting for the fact
- * table then could deadlock with writers.  So without wait, the triggers stay, and do
- * nothing, if the lock is not to be had immediately.
+ * DROP TABLE locks an index table before the fact table, and waiting for the fact table
+ * then could deadlock with writers.  So without wait, the triggers stay, and do nothing, if
+ * the lock is not free.
  */
 bool
 triggers_remove(Oid fact, bool wait)

@@ -33,7 +33,7 @@
 #include "../util/while_set.h"
 #include "maintain.h"
 
-/* The entries of so many rows are written together. */
+/* The number of rows whose entries are written together. */
 #define MAX_ROWS			10000
 
 static FactDef *open_definition(Relation root);
@@ -306,8 +306,8 @@ prepare_truncate(Relation rel)
  * maintain_truncate
  *		Empties the index tables of a fact table that was truncated, and queues in its feed
  *		that all rows have changed.  TRUNCATE of the fact table holds a lock that keeps
- *		every other session out.  Afterwards older snapshots see it empty, and likewise the
- *		index tables.
+ *		every other session out.  Afterwards older snapshots see it and the index tables
+ *		empty.
  *
  * Of a table in parts, Citus has locked the table that is without rows on all nodes, and
  * locks the index tables in the same way, so that the drains of all nodes have ended, and

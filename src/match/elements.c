@@ -55,7 +55,7 @@ typedef struct AnyElement
 {
 	Field	   *field;			/* of a column: only its elements are */
 	Index		varno;			/* the fact table */
-	int			n;				/* so many were */
+	int			n;				/* number of things replaced */
 	bool		may_be_member;	/* an object's member would do, too */
 } AnyElement;
 
@@ -253,7 +253,7 @@ outside(Query *query, SubPlan *subplan, Node *expr)
  *		own elements, as in FROM fact, jsonb_array_elements(doc -> 'lines') e WHERE e ->> 'name' =
  *		'x'.  A row without such an element is joined with nothing.
  *
- * That is so only if the condition is one on all rows of the query, or of a subquery of a
+ * This holds only if the condition is one on all rows of the query, or of a subquery of a
  * semijoin.
  */
 List *

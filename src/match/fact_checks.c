@@ -57,7 +57,7 @@ struct FactChecks
 	List	   *not_null;		/* of Checked *: it is not NULL */
 	List	   *arrays;			/* of Checked *: it is an array, or NULL, or
 								 * SQL NULL */
-	List	   *objects;		/* of Checked *: it is an object, likewise */
+	List	   *objects;		/* of Checked *: it is an object, or NULL, or SQL NULL */
 };
 
 /* The newest transaction since which something is known that a plan may rely on. */

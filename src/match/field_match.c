@@ -10,8 +10,8 @@
  * defaults.
  *
  * A path.  The value of a field is what #> finds by the names of its path, and what #>> makes
- * of that as text; entry/document.c finds it as the server's functions do.  Other operators do
- * the same as far as this goes:
+ * of that as text; entry/document.c finds it as the server's functions do.  Other operators
+ * find the same values as far as this goes:
  *
  * - #> and jsonb_extract_path() are one function, and so are #>> and
  *	 jsonb_extract_path_text(): variadic arguments become an array, too.
@@ -96,7 +96,7 @@ typedef struct Matching
 {
 	PathStep   *steps;
 	int			nsteps;
-	int			n;				/* so many steps were compared */
+	int			n;				/* number of steps compared */
 } Matching;
 
 static bool has_value(IndexDef *def, Field *field, Node *expr, Index varno, bool exactly);

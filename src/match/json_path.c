@@ -19,7 +19,7 @@
  * arrays on the way to others.)  A field that is a number, a date or the like, is no array or
  * object anyway.
  *
- * !exists($.town) is true only if the path finds nothing: the field is NULL then.  That is so even
+ * !exists($.town) is true only if the path finds nothing: the field is NULL then.  This holds even
  * where there are arrays on the way, as a field has nothing there.
  *
  * SQL/JSON functions, JSON_EXISTS(), JSON_VALUE() and JSON_QUERY(), are read as those of jsonb

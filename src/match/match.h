@@ -80,7 +80,7 @@ extern NullTest *null_test(Node *expr, NullTestType type);
 
 /* search_condition.c: the comparisons that an index table can be searched by */
 
-/* mark_lossy: has rows that a comparison finds be checked, whatever others find */
+/* mark_lossy: marks a comparison as one whose rows are checked, whatever others find */
 static inline void
 mark_lossy(Condition *condition)
 {

@@ -776,7 +776,7 @@ mentions_relation(Node *node, void *varno)
 	return expression_tree_walker(node, mentions_relation, varno);
 }
 
-/* Of so many elements of an array each can be searched for. */
+/* The largest number of elements of an array that are each searched for. */
 #define MAX_ELEMENTS	4
 
 /*

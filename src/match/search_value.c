@@ -154,7 +154,7 @@ first_member(ArrayType *array, bool strict, Datum *result)
 	return taken;
 }
 
-/* take_values: does the same with each element of an array, and sets *values to the n that can be searched for */
+/* take_values: takes each element of an array as take_value() does; sets *values to the n that can be searched for */
 Taken
 take_values(Field *field, Condition *condition, Datum array, Datum **values, int *n)
 {
@@ -346,8 +346,8 @@ contained_value(Field *field, int nsteps, int nth, Jsonb *json, Datum *result)
 
 /*
  * find_contained
- *		Finds a scalar at the end of a path that tells what to search for, after so many before it.
- *		A number in the path may be that of an element, which containment does not tell.
+ *		Finds a scalar at the end of a path that tells what to search for, after *before others. A
+ *		number in the path may be that of an element, which containment does not tell.
  */
 static bool
 find_contained(Field *field, JsonbContainer *container, PathStep *steps, int nsteps, int *before, Datum *result)
@@ -438,7 +438,7 @@ only_string(const char *text, int len)
 						!(len == 5 && memcmp(text, "false", 5) == 0));
 }
 
-/* constant_values: returns those elements of an array that are not NULL, as constants, if it is a constant with at most so many; else NIL */
+/* constant_values: returns the elements of a constant array of at most max that are not NULL, as constants; else NIL */
 List *
 constant_values(Node *array, int max)
 {

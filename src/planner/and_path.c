@@ -79,7 +79,7 @@ add_and_path(PlannerInfo *root, RelOptInfo *rel, Served *served, List *candidate
 		add_scan_path(root, rel, &best->path);
 }
 
-/* merging_path: returns the path that merges some searches, which find so many rows together */
+/* merging_path: returns the path that merges some searches; rows is the number of rows that they find together */
 static CustomPath *
 merging_path(PlannerInfo *root, RelOptInfo *rel, List *searches, double rows)
 {

@@ -54,7 +54,7 @@ column_share(PlannerInfo *root, Candidate *c, Condition *condition)
 	return Min(result, 1);
 }
 
-/* range_share: returns the share of the entries with which a comparison for more or less is true, likewise */
+/* range_share: returns the share of the entries for which a comparison for more or less is true */
 double
 range_share(PlannerInfo *root, Candidate *c, Condition *condition)
 {

@@ -358,9 +358,9 @@ expressions_of_query(PlannerInfo *root, RelOptInfo *rel)
 
 /*
  * cover_aggregates
- *		Does the same for a query that aggregates what it reads of one table: the scan has to
- *		return the grouping columns and the arguments of aggregates.  Sets target to these, with
- *		the numbers of the grouping columns.
+ *		Returns whether entries cover a query that aggregates what it reads of one table: the
+ *		scan has to return the grouping columns and the arguments of aggregates.  Sets target to
+ *		these, with the numbers of the grouping columns.
  */
 bool
 cover_aggregates(PlannerInfo *root, Candidate *c, List *clauses, PathTarget *target)

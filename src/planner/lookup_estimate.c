@@ -43,7 +43,7 @@
 
 PG_FUNCTION_INFO_V1(indextable_read_support);
 
-/* So many elements of an array are looked up in the statistics; the others are taken to be like them. */
+/* The number of elements of an array that are looked up in the statistics; the others are taken to be like them. */
 #define MAX_ELEMENTS	32
 
 /* An estimate of one call. */

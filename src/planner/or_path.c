@@ -561,8 +561,8 @@ compare_arms(const void *a, const void *b, void *context)
  *		values, or looks for each of several elements; returns false if it does not.
  *
  * A value that is equal to one before it becomes NULL, which nothing is equal to: a constant now,
- * and any other when it is known.  What is equal to two values has these be equal, too, as far as
- * one family of operators goes.  Of elements a row may have several.
+ * and any other when it is known.  If something is equal to two values, these are equal, too, as
+ * far as one family of operators goes.  Of elements a row may have several.
  */
 static bool
 split_values(Node *clause, Arms *arms)

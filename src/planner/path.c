@@ -28,7 +28,7 @@
 #include "../util/settings.h"
 #include "planner.h"
 
-/* So many sets of other tables are tried for a table in a join. */
+/* The largest number of sets of other tables that are tried for a table in a join. */
 #define MAX_OUTER_SETS	10
 
 static set_rel_pathlist_hook_type previous_hook = NULL;

@@ -164,8 +164,8 @@ height(double pages)
 
 /*
  * estimate_cost
- *		Sets the costs of a path, one of so many scans of the same index table, that checks some
- *		clauses for each entry, before its row is fetched, and others for each row.  What entries
+ *		Sets the costs of a path, one of loops scans of the same index table, that evaluates
+ *		checks for each entry, before its row is fetched, and clauses for each row.  What entries
  *		have costs nothing to compute.
  */
 void
@@ -272,8 +272,8 @@ finish_path(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, dou
 
 /*
  * estimate_and
- *		Sets the costs of a path that reads entries by these paths, and returns so many of them, or
- *		fetches their rows.
+ *		Sets the costs of a path that reads entries by the paths in reading, and returns this
+ *		number of entries, or fetches their rows.
  */
 void
 estimate_and(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *reading, double entries, Path *path)
@@ -289,7 +289,7 @@ estimate_and(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *reading, do
 	}
 }
 
-/* prefer_if_forced: has a path be chosen unless the setting leaves that to its costs */
+/* prefer_if_forced: makes the planner choose a path unless the setting leaves that to its costs */
 void
 prefer_if_forced(Path *path)
 {
@@ -429,7 +429,7 @@ fetched_page_cost(RelOptInfo *rel, double loops)
 /*
  * pages_cost
  *		Returns what it costs to read the pages of some rows, to which entries lead, of a fact table
- *		with so many pages, if one of them costs this in no order.
+ *		of fact_pages pages, if a page read in no order costs page_cost.
  *
  * The entries of one key come in the order of the primary key.  If rows are stored in that
  * order, their pages are read in one direction, and cost as little as those of a bitmap scan:
@@ -511,8 +511,8 @@ stored_order(Oid relid, AttrNumber attno, bool partitioned)
 
 /*
  * estimate_searches
- *		Returns what it costs to find so many entries of an index table by so many searches, and
- *		unless entries_only to fetch their rows.
+ *		Returns the cost of finding this number of entries of an index table by this number of
+ *		searches, and unless entries_only of fetching their rows.
  */
 Cost
 estimate_searches(PlannerInfo *root, double tuples, double searches, double entries, bool entries_only)

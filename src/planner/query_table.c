@@ -4,8 +4,8 @@
  *	  Finds out whether a table in a query is a fact table that index tables may serve, and
  *	  locks these.
  *
- * Planning must neither fail nor wait because of this.  So an index table whose lock is not to
- * be had at once does not serve.
+ * Planning must neither fail nor wait because of this.  So an index table whose lock is not
+ * free at once does not serve.
  *
  *-------------------------------------------------------------------------
  */

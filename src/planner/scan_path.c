@@ -363,8 +363,8 @@ add_sort(Query *query, Candidate *c, RelOptInfo *rel)
 /*
  * replace_by_parameters
  *		Gives the columns of the fact table in an expression, and those of a second relation unless
- *		that is 0, the numbers 1 and 2, and has everything else that is not known there be a
- *		parameter, whose value is added to values.
+ *		that is 0, the numbers 1 and 2, and replaces everything else that is not known there by
+ *		parameters, whose values are added to *values.
  */
 Node *
 replace_by_parameters(Node *node, Index varno, Index second, List **values)

@@ -379,7 +379,7 @@ query_of(Asked *asked, RangeTblEntry *rte, List *filter)
 	return query;
 }
 
-/* forget_plan: has aggregates of a copied query be planned anew */
+/* forget_plan: removes what the planner has noted in the aggregates of a copied query */
 static bool
 forget_plan(Node *node, void *context)
 {

@@ -60,8 +60,8 @@ static bool wait_for_transaction(FullTransactionId xid, TimestampTz until);
  *		indextable.backlog_limit allows.  The writer has just written to this queue table,
  *		and last is the last row that it wrote.
  *
- * It costs nothing as long as the table up to that row is too small to hold so many
- * changes.  Then the backlog is estimated: the limit need not be met exactly.
+ * It costs nothing as long as the table up to that row is too small to hold more changes
+ * than that.  Then the backlog is estimated: the limit need not be met exactly.
  */
 void
 backlog_check(FactDef *def, Relation queue, HeapTuple last)

@@ -376,10 +376,9 @@ typedef struct Drain
 {
 	const ChangeSource *source; /* NULL: the queue of the fact table */
 	void	   *arg;			/* of the source */
-	int64		limit;			/* so many rows are reconciled at once, and so
-								 * many changes taken from the queue */
+	int64		limit;			/* number of rows that are reconciled at once, and of changes taken from the queue */
 	Reconciliation rows;
-	int64		n;				/* so many changes were taken */
+	int64		n;				/* number of changes taken */
 	bool		again;			/* it is to be tried again soon */
 } Drain;
 
@@ -389,7 +388,7 @@ typedef struct DrainCall
 	bool		all;			/* an error of one table is a warning */
 	int			limit;			/* the size of batches */
 	bool		reading;		/* other servers have been read from */
-	int64		changes;		/* so many were applied */
+	int64		changes;		/* number of changes applied */
 } DrainCall;
 
 /*

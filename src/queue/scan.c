@@ -139,7 +139,7 @@ get_scan_state(Relation rel, BlockNumber blocks)
 	return state;
 }
 
-/* forget_blocks: has the table be read from its beginning */
+/* forget_blocks: makes the scan read the table from its beginning */
 static void
 forget_blocks(QueueScanState *state)
 {

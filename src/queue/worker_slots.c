@@ -92,7 +92,7 @@ request_workers(Oid database)
 	LWLockRelease(shared->lock);
 }
 
-/* add_request: does that, with the lock held exclusively */
+/* add_request: adds a request for workers in a database; the lock is held exclusively */
 static void
 add_request(Oid database)
 {
@@ -356,7 +356,7 @@ has_ended(const WorkerSlot *slot)
  *		databases if there may still be something to do.  Calls a function with what they were at,
  *		which has ended them as far as anybody can tell.  Returns how many slots are in use.
  *
- * The launcher does that in place of the workers, because these may be ended at any point: a
+ * The launcher frees the slots, not the workers, because these may be ended at any point: a
  * process that ends should need nothing in shared memory.  Until then writers take such a
  * worker for a running one, and so what they have queued meanwhile needs the other worker.
  */

@@ -10,9 +10,9 @@
  *
  * Each of these expressions is the text at a path, perhaps cast to the type of a field, or the
  * jsonb at a path.  A text field has the text.  From the text of a value of another type the
- * type's input makes the same value, which is so for the types named below only: their output
- * is exact, and reads no settings.  A field that is NULL is left out, and what leads nowhere is
- * NULL, too.  Paths with subscripts would need arrays.
+ * type's input makes the same value, but only if it is one of the types named below: their
+ * output is exact, and reads no settings.  A field that is NULL is left out, and what leads
+ * nowhere is NULL, too.  Paths with subscripts would need arrays.
  *
  *-------------------------------------------------------------------------
  */

@@ -56,7 +56,7 @@ typedef struct ScanPlan
 	bool		null_groups;	/* columns that tell groups may be NULL */
 	bool		null_ends;		/* the column after them may be NULL, of which
 								 * the greatest value is read */
-	int			nequal;			/* so many leading columns are compared by = */
+	int			nequal;			/* number of leading columns that are compared by = */
 	bool		any_part;		/* returns the rows that one of its parts finds
 								 * or several, each once */
 	bool		has_checks;		/* the last of custom_exprs lists conditions

@@ -35,7 +35,7 @@ typedef struct SharedScan
 /* The group that a scan is at. */
 typedef struct LooseScan
 {
-	int			ngroups;		/* so many columns tell groups */
+	int			ngroups;		/* number of columns that tell groups */
 	bool		in_group;		/* the scan is at a group */
 	bool		last_is_next;	/* of which the last entry is to be returned */
 	MemoryContext cxt;			/* of ... */
@@ -197,10 +197,10 @@ search_whole_array(IndexTableScan *scan)
  * what only its own process knows, and the values to search for.  Workers get the values, and
  * the name of the index.  They read entries, and neither our catalog nor the fact table.
  *
- * If entries cannot answer, the leader has no workers be launched, as if there were none to be
- * had.  So it executes all of the plan below the Gather by itself, with its fallback.  A plan
- * may have several scans below a Gather: if one of them cannot be shared, the others are read by
- * the leader alone, too.
+ * If entries cannot answer, the leader launches no workers, as if none were available. So it
+ * executes all of the plan below the Gather by itself, with its fallback.  A plan may have
+ * several scans below a Gather: if one of them cannot be shared, the others are read by the
+ * leader alone, too.
  *-------------------------------------------------------------------------
  */
 

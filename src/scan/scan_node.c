@@ -445,7 +445,7 @@ check_not_truncated(IndexTableScan *scan)
 		refuse_truncated(scan->fact->relid, scan->css.ss.ps.state->es_snapshot, scan->begun_at, scan->locked);
 }
 
-/* part_go_on: has a part be at its next entry, and EXPLAIN ANALYZE count it, unless a policy may hide its row */
+/* part_go_on: moves a part to its next entry, which EXPLAIN ANALYZE counts unless a policy may hide its row */
 static void
 part_go_on(IndexTableScan *part)
 {
@@ -636,7 +636,7 @@ estimate_shared(CustomScanState *node, ParallelContext *pcxt)
 	return shared_scan_size(scan, may_share(scan));
 }
 
-/* share: shares a scan with the workers that are about to be launched, or has there be none: see scan_keys.c */
+/* share: shares a scan with the workers that are about to be launched, or prevents their launch: see scan_keys.c */
 static void
 share(CustomScanState *node, ParallelContext *pcxt, void *shared)
 {

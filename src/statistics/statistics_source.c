@@ -45,8 +45,7 @@ typedef struct Lender
 	bool		partitioned;	/* the index table is */
 
 	/*
-	 * What is a share of the entries is so much less of the fact table's
-	 * rows:
+	 * Factors that turn a fraction of the entries into a fraction of the fact table's rows:
 	 */
 	double		not_null;		/* of what is not NULL, */
 	double		common;			/* and of common values */

@@ -24,7 +24,7 @@
 #include "arguments.h"
 #include "settings.h"
 
-/* An array of fields or bounds has no more elements; no index table can have so many. */
+/* The largest number of elements of an array of fields or bounds; no index table can have as many. */
 #define MAX_ELEMENTS		10000
 
 /* A longer interval is taken for this one, ten years, which fits into microseconds. */

@@ -240,7 +240,7 @@ forget_presorted(Aggref *agg)
 #endif
 }
 
-/* plan_without_checks: has nobody's rights be checked when a plan is executed */
+/* plan_without_checks: keeps the executor from checking rights when a plan is executed */
 static inline void
 plan_without_checks(PlannedStmt *plan)
 {

@@ -38,14 +38,14 @@
 #include "sql.h"
 #include "subxact.h"
 
-/* How many ms to pause before a lock is tried again, and for how many ms lock_in_turns() does that. */
+/* How many ms to pause before a lock is tried again, and for how many ms lock_in_turns() tries. */
 #define PAUSE				50
 #define PATIENCE			10000
 
 /* How many ms the first attempt of lock_in_turns() lasts. */
 #define FIRST_TIMEOUT		20
 
-/* So many attempts of lock_in_turns() may fail because of tables that it can do without. */
+/* The number of attempts of lock_in_turns() that may fail because of tables that it can do without. */
 #define MAX_FAILURES		3
 
 /* What request_lock() is to lock, in this order. */
@@ -105,14 +105,14 @@ lock_with_timeout(Oid relid, LOCKMODE mode)
 
 /*
  * lock_in_turns
- *		Locks tables, and trees with all their partitions.  Those who have come to stand behind
- *		us are let through now and then, for some seconds; after that we wait plainly.  Raises
- *		the error of a deadlock, which is found soon: the first attempt lasts so short a time that
+ *		Locks tables, and trees with all their partitions.  The transactions that wait behind us
+ *		are let through now and then, for some seconds; after that we wait plainly.  Raises the
+ *		error of a deadlock, which is found soon: the first attempt lasts so short a time that
  *		nobody else finds it before.
  *
  * Others are tables that are to be locked together with these, if they can be had soon: if it is
- * they that are in use, others are not made to wait for long.  Then the result is false, and none
- * of them is locked; nor need the tables and the trees be.
+ * they that are in use, others are not made to wait for long.  Then the result is false, none of
+ * them is locked, and the tables and the trees may be unlocked, too.
  */
 bool
 lock_in_turns(List *tables, List *trees, List *others, LOCKMODE mode)
@@ -146,7 +146,7 @@ lock_tree_in_turns(Oid relid, LOCKMODE mode)
 	(void) lock_in_turns(NIL, list_make1_oid(relid), NIL, mode);
 }
 
-/* try_lock: asks for a lock for so many ms; returns the error that it has ended with, or NULL */
+/* try_lock: waits for a lock for some ms at most; returns the error that has ended the attempt, or NULL */
 static ErrorData *
 try_lock(LockRequest *request, int ms)
 {
@@ -195,7 +195,7 @@ request_lock(void *arg)
 	CHECK_FOR_INTERRUPTS();
 }
 
-/* set_timeouts: has a wait for a lock end after so many ms, and look for a deadlock after half of that time */
+/* set_timeouts: limits a wait for a lock to some ms, and makes it look for a deadlock after half of that time */
 static void
 set_timeouts(int ms)
 {
@@ -210,8 +210,8 @@ set_timeouts(int ms)
  *		Locks several tables, of which other sessions may hold one and wait for another, in
  *		any order, and lets these go on.
  *
- * Only one of the tables is waited for plainly.  If another is not to be had soon then, all
- * are released, and that one is waited for.  Nobody waits for us so long meanwhile that the
+ * Only one of the tables is waited for plainly.  If another is not free soon then, all are
+ * released, and that one is waited for.  Nobody waits for us so long meanwhile that the
  * server looks for a deadlock.  A table that this transaction had locked before stays
  * locked.  Where the tables are never free together, as when transactions without end read
  * each of them, they are locked one after the other in the end.
@@ -238,7 +238,7 @@ lock_all_in_turns(const TableLock *locks, int n)
 		lock_one(locks++);
 }
 
-/* lock_all: locks what a LockAttempt says; fails, with the GUCs restored, if another table than the first is not to be had soon */
+/* lock_all: locks what a LockAttempt says; fails, with the GUCs restored, if a table other than the first is not free soon */
 static void
 lock_all(void *arg)
 {
@@ -285,8 +285,8 @@ lock_newly(Oid relid, LOCKMODE mode)
 
 /*
  * lock_once
- *		Does the same as lock_newly(), unless *time tells that the lock is held already; sets
- *		*time, which is 0 at first.
+ *		Locks a table as lock_newly() does, unless *time tells that the lock is held already;
+ *		sets *time, which is 0 at first.
  *
  * To ask the server each time would cost a row of a transaction a few percent.  A lock is
  * held until the transaction ends, or the subtransaction that has taken it is rolled back,
@@ -296,13 +296,13 @@ lock_newly(Oid relid, LOCKMODE mode)
  * lock, or commits, and so gives its locks to the one around it, makes no difference, apart
  * from one more question.  The same holds for the portal of a cursor or a nested statement,
  * which has its locks to itself: if it comes to its end they are given to the transaction,
- * and if it fails, they are released with the subtransaction that the error rolls back.
- * The third does not happen, as only those unlock a table who have locked it again
- * themselves: the server counts.
+ * and if it fails, they are released with the subtransaction that the error rolls back. The
+ * third does not happen, as a table is unlocked only by code that has locked it again itself:
+ * the server counts.
  *
  * So nobody else has changed what the lock guards, and there is no news of it to be heard.
  * That the index table was dropped, or something added to it, by our own transaction is
- * seen by those who open it.
+ * seen by the code that opens it.
  */
 bool
 lock_once(Oid relid, LOCKMODE mode, uint64 *time)
@@ -408,7 +408,7 @@ lock_tree_now(Oid relid, LOCKMODE mode)
 	return lock_tables_now(list_with_partitions(relid), mode);
 }
 
-/* lock_tables_now: does the same for these tables, without their partitions */
+/* lock_tables_now: locks tables as lock_tree_now() does, without their partitions */
 bool
 lock_tables_now(List *tables, LOCKMODE mode)
 {
@@ -468,7 +468,7 @@ measure_now(List *tables, int64 *table_size, int64 *indexes_size)
 	return true;
 }
 
-/* add_sizes: does that for one of them, and adds up; leaves nothing locked */
+/* add_sizes: adds the sizes of one table, measured without waiting; leaves nothing locked; false: it cannot be locked */
 static bool
 add_sizes(Oid relid, int64 *table_size, int64 *indexes_size)
 {

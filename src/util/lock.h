@@ -15,12 +15,12 @@
 #include "storage/lockdefs.h"
 
 /*
- * How many ms at most to wait for a lock that would hold up others, who queue up behind
- * it, before it is tried again later.
+ * How many ms at most to wait for a lock, as others would wait behind that, before it is
+ * tried again later.
  */
 #define LOCK_TIMEOUT		200
 
-/* Pauses between looks at what costs little, by sleep_longer(), become no longer than so many ms. */
+/* Pauses between looks at what costs little, by sleep_longer(), become no longer than this, in ms. */
 #define LOOK_PAUSE			10
 
 /* A table that lock_all_in_turns() locks. */

@@ -1,15 +1,16 @@
 /*-------------------------------------------------------------------------
  *
  * lock_wait.c
- *	  Waits for the lock of a table and its partitions without having others wait behind it, and shows
- *	  that to users.
+ *	  Waits for the lock of a table and its partitions without making others wait behind it, and
+ *	  shows that to users.
  *
- * Who asks for a lock that others hold has all wait that come later and conflict with it.  So the lock
- * is asked for during LOCK_TIMEOUT at most.  If others have it longer, it is not asked for, but the end
- * of their transactions is waited for, as CREATE INDEX CONCURRENTLY does, and nobody waits behind that.
+ * A session that asks for a lock that others hold makes all wait that come later and conflict with
+ * it.  So the lock is asked for during LOCK_TIMEOUT at most.  If others have it longer, it is not
+ * asked for, but the end of their transactions is waited for, as CREATE INDEX CONCURRENTLY does,
+ * and nobody waits behind that.
  *
- * The wait is cut into slices.  Each looks for a deadlock early, and no two looks are further apart than
- * deadlock_timeout: as with lock_in_turns(), it is us who find it.
+ * The wait is cut into slices.  Each looks for a deadlock early, and no two looks are further apart
+ * than deadlock_timeout: as with lock_in_turns(), this session is the one that finds it.
  *
  *-------------------------------------------------------------------------
  */
@@ -123,7 +124,7 @@ wait_for_lockers(LockWait *wait, Oid relid, LOCKMODE mode)
 	pfree(lockers.vxids);
 }
 
-/* wait_for_slice: waits for so many ms; returns whether all of the transactions have ended */
+/* wait_for_slice: waits for some ms; returns whether all of the transactions have ended */
 static bool
 wait_for_slice(LockWait *wait, Lockers *lockers, int ms)
 {

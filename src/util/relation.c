@@ -381,7 +381,7 @@ has_table_dependency(Oid relid, Oid on)
 	return find_table_dependencies(relid, is_on_table, &on, false);
 }
 
-/* record_table_dependency: has a table be dropped with another one, as an index would be */
+/* record_table_dependency: makes a table depend on another, so that it is dropped with it, as an index would be */
 void
 record_table_dependency(Oid relid, Oid other)
 {

@@ -17,7 +17,7 @@
 
 /*
  * sleep_interruptibly
- *		Sleeps for so many ms.
+ *		Sleeps for a number of ms.
  *
  * It takes a loop, as the latch may be set earlier, and can be waited for only for 24
  * days at once.

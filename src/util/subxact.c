@@ -144,7 +144,7 @@ forget_table(void *arg)
 	*noted->notes = list_delete_oid(*noted->notes, noted->relid);
 }
 
-/* forget_at_end: has a pointer to memory of the transaction be NULL when the transaction has ended */
+/* forget_at_end: sets a pointer to memory of the transaction to NULL when the transaction has ended */
 void
 forget_at_end(void *pointer)
 {

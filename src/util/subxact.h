@@ -73,7 +73,7 @@ extern ErrorData *end_attempt(AttemptState *attempt);
 		(error) = end_attempt(&attempt_); \
 	} while (0)
 
-/* CATCHING_ROW_ERRORS: does the same, but throws an error that is not about one row */
+/* CATCHING_ROW_ERRORS: executes statements as CATCHING_ERRORS() does, but throws an error that is not about one row */
 #define CATCHING_ROW_ERRORS(error, ...) \
 	do { \
 		CATCHING_ERRORS(error, __VA_ARGS__); \

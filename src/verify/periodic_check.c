@@ -1,14 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * periodic_check.c
- *	  Has index tables checked periodically and, if the setting check_repair is on,
- *	  repaired.
+ *	  Checks index tables periodically and, if the setting check_repair is on, repairs them.
  *
- * A worker does that between two batches, outside of any transaction.  What is due, what is
- * found and which reports are kept is SQL (see "Checks" in the install script); here is what
- * SQL cannot do: a transaction for each index table, errors that end it, and the CALL of a
- * procedure that commits.  The lock on the table checked lets only one worker of a database
- * check at a time.
+ * A worker checks them between two batches, outside of any transaction.  What is due, what
+ * is found and which reports are kept is SQL (see "Checks" in the install script); here is
+ * what SQL cannot do: a transaction for each index table, errors that end it, and the CALL
+ * of a procedure that commits.  The lock on the table checked lets only one worker of a
+ * database check at a time.
  *
  *-------------------------------------------------------------------------
  */
@@ -37,7 +36,7 @@
 #include "../util/time_limit.h"
 #include "verify.h"
 
-/* The worker looks once in so many ms whether a check is due. */
+/* The interval, in ms, at which the worker looks whether a check is due. */
 #define LOOK_INTERVAL		10000
 
 /* A round of checks. */

@@ -53,10 +53,10 @@
 
 PG_FUNCTION_INFO_V1(indextable_repair);
 
-/* One round mends at most so many discrepancies. */
+/* The largest number of discrepancies that one round mends. */
 #define MAX_SUSPECTS		100000
 
-/* It gives up after so many rounds that mended nothing, because rows were locked; the pause between two is in ms. */
+/* The number of rounds that may mend nothing, because rows are locked, and the pause between two, in ms. */
 #define MAX_IDLE_ROUNDS		20
 #define PAUSE				100
 
