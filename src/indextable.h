@@ -220,7 +220,10 @@ typedef struct IndexRun
 	uint64		own_lacking_in; /* ... in this subtransaction, a full XID */
 } IndexRun;
 
-/* The definition of an index table; columns are those of the index table where nothing else is said. */
+/*
+ * The definition of an index table; columns are those of the index table where nothing else is
+ * said.
+ */
 typedef struct IndexDef
 {
 	struct FactDef *fact;
@@ -257,7 +260,10 @@ typedef struct Leaf
 	TupleTableSlot *slots[2];	/* hold rows that map has converted */
 } Leaf;
 
-/* The columns of a fact table that its index tables need. Bitmapsets are offset as IndexSpec.used is. */
+/*
+ * The columns of a fact table that its index tables need. Bitmapsets are offset as
+ * IndexSpec.used is.
+ */
 typedef struct FactLayout
 {
 	TupleDesc	desc;			/* its columns if it has leaves */

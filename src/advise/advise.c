@@ -68,7 +68,10 @@ enum
 /* It says nothing of tables with fewer rows, and neither does reason_against(). */
 #define MIN_NOTICE_ROWS		1000
 
-/* The number of characters in a line of advice, so that a terminal of 100 columns shows it beside its topic. */
+/*
+ * The number of characters in a line of advice, so that a terminal of 100 columns shows it
+ * beside its topic.
+ */
 #define LINE_COLUMNS		86
 
 /* The number of bytes of documents that advise() without a key reads for each field. */
@@ -281,7 +284,11 @@ fact_name(Oid relid)
 	return OidOutputFunctionCall(F_REGCLASSOUT, ObjectIdGetDatum(relid));
 }
 
-/* profile_of_arguments: collects the numbers of the key and the fact table that the arguments name, and returns them as a row */
+/*
+ * profile_of_arguments
+ *		Collects the numbers of the key and the fact table that the arguments name, and
+ *		returns them as a row.
+ */
 static Datum
 profile_of_arguments(FunctionCallInfo fcinfo)
 {
@@ -312,7 +319,11 @@ profile_of_arguments(FunctionCallInfo fcinfo)
 	return profile_row(p, same);
 }
 
-/* query_profile: returns the rows of a query of the numbers of a key, $1; $2 is whether its index table is asynchronous */
+/*
+ * query_profile
+ *		Returns the rows of a query of the numbers of a key, $1; $2 is whether its index table
+ *		is asynchronous.
+ */
 static Rows
 query_profile(const char *query, Datum profile, bool is_async)
 {
@@ -350,7 +361,11 @@ return_rows(const Rows *rows, ReturnSetInfo *rsinfo)
 	}
 }
 
-/* words_that_fit: returns the number of bytes of the words of a text that a line has room for: those of the first word, at least */
+/*
+ * words_that_fit
+ *		Returns the number of bytes of the words of a text that a line has room for: those of
+ *		the first word, at least.
+ */
 static int
 words_that_fit(const char *text, int columns)
 {
@@ -375,7 +390,11 @@ words_that_fit(const char *text, int columns)
  *-------------------------------------------------------------------------
  */
 
-/* new_request: returns the definition of an index table with a key, apart from that as create() has it by default */
+/*
+ * new_request
+ *		Returns the definition of an index table with a key, apart from that as create() has
+ *		it by default.
+ */
 static DefinitionRow *
 new_request(List *key, List *include, char *filter)
 {
@@ -410,7 +429,11 @@ open_judged(Oid relid, DefinitionRow *row, const char *document)
 	return fact;
 }
 
-/* open_documents: opens a fact table as open_judged() does; returns its definition, and sets *doc to the column with the documents */
+/*
+ * open_documents
+ *		Opens a fact table as open_judged() does; returns its definition, and sets *doc to the
+ *		column with the documents.
+ */
 FactDef *
 open_documents(Oid relid, const char *document, Relation *fact, AttrNumber *doc)
 {

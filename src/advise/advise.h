@@ -13,7 +13,10 @@
 #include "../entry/scans.h"
 #include "../indextable.h"
 
-/* advise.c: tells users whether an index table, also one that they have created, is worth its cost */
+/*
+ * advise.c: tells users whether an index table, also one that they have created, is worth its
+ * cost
+ */
 extern void advise_init(void);
 extern FactDef *open_documents(Oid relid, const char *document, Relation *fact, AttrNumber *doc);
 extern char *path_text(List *steps);

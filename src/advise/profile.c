@@ -268,7 +268,11 @@ count_keys(Profile *p, Tuplesortstate *sort)
 						  (p->sampled_entries - once + once * p->sampled_entries / entries), distinct), entries);
 }
 
-/* count_key: counts a key that n entries have, and keeps it in its place if it is one of the most common */
+/*
+ * count_key
+ *		Counts a key that n entries have, and keeps it in its place if it is one of the most
+ *		common.
+ */
 static void
 count_key(Profile *p, Datum *values, int64 n)
 {
@@ -335,7 +339,11 @@ sample_begin(Sample *sample, FactDef *def, AttrNumber doc, Relation fact, int ro
 	choose_sample(sample, doc, rows, bytes);
 }
 
-/* choose_sample: chooses which blocks are read, as many as SPREAD allows, and how many of their rows are returned */
+/*
+ * choose_sample
+ *		Chooses which blocks are read, as many as SPREAD allows, and how many of their rows
+ *		are returned.
+ */
 static void
 choose_sample(Sample *sample, AttrNumber doc, int rows, double bytes)
 {
@@ -432,7 +440,10 @@ sample_next(Sample *sample)
 	return NULL;
 }
 
-/* sample_stop: ends the reading, perhaps before the last row, and estimates how many rows there are */
+/*
+ * sample_stop
+ *		Ends the reading, perhaps before the last row, and estimates how many rows there are.
+ */
 void
 sample_stop(Sample *sample)
 {

@@ -153,7 +153,11 @@ text_array(Datum *texts, bool *isnull, int n)
 	return PointerGetDatum(construct_md_array(texts, isnull, 1, &n, &lower, TEXTOID, -1, false, TYPALIGN_INT));
 }
 
-/* plain_path: returns a field's path into the document, up to its [*] if it has one, as the text of an array */
+/*
+ * plain_path
+ *		Returns a field's path into the document, up to its [*] if it has one, as the text of
+ *		an array.
+ */
 static char *
 plain_path(Field *field)
 {

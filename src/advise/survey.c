@@ -62,7 +62,10 @@ PG_FUNCTION_INFO_V1(indextable_survey);
 #define MANY_DIGITS			9
 #define MAX_DIGITS			18
 
-/* The binary logarithm of the number of registers that count distinct values, to within some percent. */
+/*
+ * The binary logarithm of the number of registers that count distinct values, to within some
+ * percent.
+ */
 #define REGISTER_BITS		9
 
 /* Steps of a path that are followed; advise_fields() says so, too. */
@@ -382,7 +385,11 @@ count_text(Place *place, const char *text, int len)
 		place->uuids++;
 }
 
-/* has_form: returns whether a text has a form, in which 9 stands for a digit, x for a hexadecimal one, and others for themselves */
+/*
+ * has_form
+ *		Returns whether a text has a form, in which 9 stands for a digit, x for a hexadecimal
+ *		one, and others for themselves.
+ */
 static bool
 has_form(const char *text, int len, const char *form)
 {
@@ -397,7 +404,11 @@ has_form(const char *text, int len, const char *form)
 	return true;
 }
 
-/* place_type: returns the type that fits all scalars that were seen at a place; they may be spelt in other ways as text */
+/*
+ * place_type
+ *		Returns the type that fits all scalars that were seen at a place; they may be spelt in
+ *		other ways as text.
+ */
 static Oid
 place_type(Place *place)
 {
@@ -450,7 +461,10 @@ new_place(Survey *survey, Place *parent, const char *name, int len)
 	return place;
 }
 
-/* member_place: returns the place of a member of the objects at a place; NULL: it is not followed */
+/*
+ * member_place
+ *		Returns the place of a member of the objects at a place; NULL: it is not followed.
+ */
 static Place *
 member_place(Survey *survey, Place *parent, const char *name, int len)
 {

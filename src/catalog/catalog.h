@@ -34,7 +34,10 @@ extern char *told_remaking(List *undefined);
  * can answer by itself.
  */
 
-/* The bit of a record, and those of entries that were skipped, and of totals that lack a value or a row of a group. */
+/*
+ * The bit of a record, and those of entries that were skipped, and of totals that lack a value
+ * or a row of a group.
+ */
 #define LACKING_BIT(record)	((uint32) 1 << (record))
 #define SKIPPED_BIT(def)	LACKING_BIT(Min((def)->spec.nkeys, 24))
 #define SUM_LACKS_BIT(def)	SKIPPED_BIT(def)
@@ -124,7 +127,10 @@ enum
 	FACT_NATTS = FACT_FEED
 };
 
-/* The row of a fact table; it has queue tables if any of its index tables is maintained through the queue. */
+/*
+ * The row of a fact table; it has queue tables if any of its index tables is maintained
+ * through the queue.
+ */
 typedef struct FactTableRow
 {
 	Oid			fact_table;

@@ -149,7 +149,10 @@ record_fields(HeapTuple tuple, Relation rel)
 	return isnull ? -1 : DatumGetInt16(fields) & 31;
 }
 
-/* read_records: reads what is recorded of an index table, as a snapshot sees it; NULL: the latest one */
+/*
+ * read_records
+ *		Reads what is recorded of an index table, as a snapshot sees it; NULL: the latest one.
+ */
 static void
 read_records(Relation rel, Oid index_table, Snapshot snapshot, Records *records)
 {
@@ -197,7 +200,11 @@ index_table_complete(IndexDef *def, Snapshot snapshot)
 	return !IsolationIsSerializable() && (recorded & SKIPPED_BIT(def)) == 0;
 }
 
-/* totals_complete: returns the same of a table of totals, whose groups have all rows; sums: whether each sum has all values, too */
+/*
+ * totals_complete
+ *		Returns the same of a table of totals, whose groups have all rows; sums: whether each
+ *		sum has all values, too.
+ */
 bool
 totals_complete(IndexDef *def, bool sums, Snapshot snapshot)
 {
@@ -241,7 +248,11 @@ read_if_free(IndexDef *def, Snapshot snapshot, uint32 *recorded)
 	return kept;
 }
 
-/* may_lack_json_null: returns whether version 1.1 would make no entry of a row with JSON null in a key field */
+/*
+ * may_lack_json_null
+ *		Returns whether version 1.1 would make no entry of a row with JSON null in a key
+ *		field.
+ */
 static bool
 may_lack_json_null(IndexDef *def)
 {
@@ -251,7 +262,11 @@ may_lack_json_null(IndexDef *def)
 	return false;
 }
 
-/* records_values: returns whether it has few enough key fields that their numbers are not taken for other bits */
+/*
+ * records_values
+ *		Returns whether it has few enough key fields that their numbers are not taken for
+ *		other bits.
+ */
 static bool
 records_values(IndexDef *def)
 {
@@ -280,7 +295,11 @@ all_records(Relation rel, Oid index_table, Snapshot snapshot, uint32 *lacking)
 	return kept;
 }
 
-/* has_rejections: returns whether an asynchronous index table has rejected rows, or may have, as a snapshot sees it */
+/*
+ * has_rejections
+ *		Returns whether an asynchronous index table has rejected rows, or may have, as a
+ *		snapshot sees it.
+ */
 static bool
 has_rejections(Oid index_table, Snapshot snapshot)
 {
@@ -405,7 +424,11 @@ lock_record(Oid index_table, TransactionId xmin, int fields, LOCKMODE mode)
 	return LockAcquire(&tag, mode, false, true) != LOCKACQUIRE_NOT_AVAIL;
 }
 
-/* keep_remembered: keeps records that this session has found before, and returns which of the bits they are about */
+/*
+ * keep_remembered
+ *		Keeps records that this session has found before, and returns which of the bits they
+ *		are about.
+ */
 static uint32
 keep_remembered(IndexDef *def, uint32 lacking)
 {

@@ -89,7 +89,10 @@ invalidate_definitions(List *definitions, const char *why)
 	}
 }
 
-/* get_column_names_by_number: lists the names of a table's columns by number; that of a dropped one is empty */
+/*
+ * get_column_names_by_number
+ *		Lists the names of a table's columns by number; that of a dropped one is empty.
+ */
 List *
 get_column_names_by_number(Relation rel)
 {
@@ -200,7 +203,10 @@ catalog_is_current_version(void)
 		catalog_table_has_columns("fact", FACT_NATTS);
 }
 
-/* value_named: returns which of names a value in the catalog is, whose constraints allow no other */
+/*
+ * value_named
+ *		Returns which of names a value in the catalog is, whose constraints allow no other.
+ */
 static int
 value_named(Datum name, const char *const *names)
 {
@@ -288,7 +294,10 @@ catalog_read_unchecked_definitions(Oid fact_table, Oid index_table)
 		catalog_rows("definition", "definition_pkey", DEF_INDEX_TABLE, index_table, read_definition);
 }
 
-/* catalog_definitions: lists all definitions (DefinitionRow *), also those that do not fit the tables */
+/*
+ * catalog_definitions
+ *		Lists all definitions (DefinitionRow *), also those that do not fit the tables.
+ */
 List *
 catalog_definitions(void)
 {
@@ -323,7 +332,11 @@ is_async(DefinitionRow *row)
 	return row->maintenance == MAINTENANCE_ASYNC;
 }
 
-/* is_queued: returns whether an index table is maintained through the queue, for good or while it is built */
+/*
+ * is_queued
+ *		Returns whether an index table is maintained through the queue, for good or while it
+ *		is built.
+ */
 bool
 is_queued(DefinitionRow *row)
 {
@@ -331,7 +344,11 @@ is_queued(DefinitionRow *row)
 		(OidIsValid(row->replaces) && row->state == STATE_INVALID);
 }
 
-/* catalog_queued_definitions: returns the definitions of those index tables of a fact table that are maintained through its queue */
+/*
+ * catalog_queued_definitions
+ *		Returns the definitions of those index tables of a fact table that are maintained
+ *		through its queue.
+ */
 List *
 catalog_queued_definitions(Oid fact_table)
 {
@@ -354,7 +371,10 @@ stored_definition(Oid index_table)
 	return rows == NIL ? NULL : linitial(rows);
 }
 
-/* catalog_fact_of: returns the fact table of an index table, or InvalidOid if the table is not one */
+/*
+ * catalog_fact_of
+ *		Returns the fact table of an index table, or InvalidOid if the table is not one.
+ */
 Oid
 catalog_fact_of(Oid index_table)
 {
@@ -473,14 +493,21 @@ catalog_count_skipped(Oid index_table, int64 entries)
 	insert_row("skipped", values, isnull);
 }
 
-/* catalog_forget_skipped: forgets how many entries were skipped, of an index table that lacks none */
+/*
+ * catalog_forget_skipped
+ *		Forgets how many entries were skipped, of an index table that lacks none.
+ */
 void
 catalog_forget_skipped(Oid index_table)
 {
 	delete_by_oid("skipped", "skipped_index_table", 1, index_table);
 }
 
-/* catalog_reassign_rows: gives what is noted of skipped entries and rejected rows of one index table to another */
+/*
+ * catalog_reassign_rows
+ *		Gives what is noted of skipped entries and rejected rows of one index table to
+ *		another.
+ */
 void
 catalog_reassign_rows(Oid from, Oid to)
 {
@@ -522,7 +549,11 @@ catalog_has_rejections(Oid index_table)
 	return found;
 }
 
-/* check_place_of_index_table: raises an error if a registered index table, or its fact table, has become a table of Citus */
+/*
+ * check_place_of_index_table
+ *		Raises an error if a registered index table, or its fact table, has become a table of
+ *		Citus.
+ */
 void
 check_place_of_index_table(Oid index_table)
 {

@@ -15,7 +15,10 @@
 
 static void *read_fact_row(HeapTuple tuple, TupleDesc desc);
 
-/* catalog_fact_rows: lists the rows (FactTableRow *) of all fact tables, with and without index tables */
+/*
+ * catalog_fact_rows
+ *		Lists the rows (FactTableRow *) of all fact tables, with and without index tables.
+ */
 List *
 catalog_fact_rows(void)
 {
@@ -33,7 +36,11 @@ catalog_fact_tables(void)
 	return result;
 }
 
-/* catalog_queues: lists the rows (FactTableRow *) of all fact tables that have a queue, with those that are feeds if so asked */
+/*
+ * catalog_queues
+ *		Lists the rows (FactTableRow *) of all fact tables that have a queue, with those that
+ *		are feeds if so asked.
+ */
 List *
 catalog_queues(bool feeds)
 {

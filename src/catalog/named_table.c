@@ -76,7 +76,10 @@ report_not_index_table(Oid relid)
 	report_meant_index_tables(relid, name);
 }
 
-/* required_definition: returns the definition of an index table; raises that error if the table is not one */
+/*
+ * required_definition
+ *		Returns the definition of an index table; raises that error if the table is not one.
+ */
 DefinitionRow *
 required_definition(Oid index_table)
 {
@@ -87,7 +90,10 @@ required_definition(Oid index_table)
 	return stored;
 }
 
-/* report_meant_index_tables: raises that error with the index tables that the user may mean instead */
+/*
+ * report_meant_index_tables
+ *		Raises that error with the index tables that the user may mean instead.
+ */
 static void
 report_meant_index_tables(Oid relid, const char *name)
 {
@@ -125,7 +131,10 @@ report_meant_index_tables(Oid relid, const char *name)
 			 errhint(LIST_HINT)));
 }
 
-/* partition_root: returns the table at the top of the partitions that a table is one of, or itself */
+/*
+ * partition_root
+ *		Returns the table at the top of the partitions that a table is one of, or itself.
+ */
 static Oid
 partition_root(Oid relid)
 {
@@ -163,7 +172,11 @@ told_unqueue(Oid fact)
 	return sql.data;
 }
 
-/* told_drop: returns the command that drops all index tables of a fact table, or its feed if it has no index tables */
+/*
+ * told_drop
+ *		Returns the command that drops all index tables of a fact table, or its feed if it has
+ *		no index tables.
+ */
 char *
 told_drop(Oid fact)
 {

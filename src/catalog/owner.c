@@ -87,7 +87,11 @@ revoke_defaults(Oid relid, Oid owner)
 		revoke_from(relid, owner, acl);
 }
 
-/* revoke_from: revokes all privileges on a table from PUBLIC, and from those in an access control list but its owner */
+/*
+ * revoke_from
+ *		Revokes all privileges on a table from PUBLIC, and from those in an access control
+ *		list but its owner.
+ */
 static void
 revoke_from(Oid relid, Oid owner, Acl *acl)
 {
@@ -107,7 +111,10 @@ revoke_from(Oid relid, Oid owner, Acl *acl)
 	END_AS_OWNER();
 }
 
-/* is_own_guard: returns whether one of our triggers on the catalog and on queue tables has this name */
+/*
+ * is_own_guard
+ *		Returns whether one of our triggers on the catalog and on queue tables has this name.
+ */
 bool
 is_own_guard(const char *name)
 {

@@ -75,7 +75,11 @@ no_relation(const char *name)
 			 errhint("Run CREATE EXTENSION indextable; or undo what was done to the extension's tables.")));
 }
 
-/* catalog_index: returns the OID of an index of one of these tables, which is in the schema of the table */
+/*
+ * catalog_index
+ *		Returns the OID of an index of one of these tables, which is in the schema of the
+ *		table.
+ */
 Oid
 catalog_index(Relation rel, const char *name)
 {
@@ -94,7 +98,10 @@ catalog_table(const char *name)
 	return psprintf(IT_INTERNAL ".%s", name);
 }
 
-/* catalog_schema: returns the schema of the extension's tables, which is also that of queue tables */
+/*
+ * catalog_schema
+ *		Returns the schema of the extension's tables, which is also that of queue tables.
+ */
 Oid
 catalog_schema(void)
 {
@@ -113,7 +120,11 @@ is_own_schema(Oid schema)
 		 (strcmp(name, IT_INTERNAL) == 0 && is_extension_member(NamespaceRelationId, schema)));
 }
 
-/* scan_by_oid: begins a scan, by an index, of a table of the catalog for the rows whose column is value */
+/*
+ * scan_by_oid
+ *		Begins a scan, by an index, of a table of the catalog for the rows whose column is
+ *		value.
+ */
 SysScanDesc
 scan_by_oid(Relation rel, const char *index, AttrNumber column, Oid value)
 {
@@ -148,7 +159,11 @@ wait_for_row_writer(Relation rel, HeapTuple tuple)
 	return false;
 }
 
-/* delete_by_oid: deletes the rows of a table of the catalog whose column is value; returns whether any were found */
+/*
+ * delete_by_oid
+ *		Deletes the rows of a table of the catalog whose column is value; returns whether any
+ *		were found.
+ */
 bool
 delete_by_oid(const char *table, const char *index, AttrNumber column, Oid value)
 {
@@ -234,7 +249,11 @@ array_strings(Datum array, Oid type)
 	return result;
 }
 
-/* profile_row_type: returns the row type key_profile; InvalidOid if missing_ok, else an error: the catalog is of a version before it */
+/*
+ * profile_row_type
+ *		Returns the row type key_profile; InvalidOid if missing_ok, else an error: the catalog
+ *		is of a version before it.
+ */
 Oid
 profile_row_type(bool missing_ok)
 {
@@ -248,14 +267,21 @@ profile_row_type(bool missing_ok)
 	return InvalidOid;
 }
 
-/* catalog_is_old: returns whether the catalog is of version 1.1, which has no such type, as long as it is not updated */
+/*
+ * catalog_is_old
+ *		Returns whether the catalog is of version 1.1, which has no such type, as long as it
+ *		is not updated.
+ */
 bool
 catalog_is_old(void)
 {
 	return !OidIsValid(profile_row_type(true));
 }
 
-/* check_version: raises an error unless a table of the catalog has natts columns, as in this version */
+/*
+ * check_version
+ *		Raises an error unless a table of the catalog has natts columns, as in this version.
+ */
 void
 check_version(TupleDesc desc, int natts)
 {
@@ -273,7 +299,10 @@ report_other_version(void)
 			 errhint("Run ALTER EXTENSION indextable UPDATE;")));
 }
 
-/* catalog_table_has_columns: returns whether a table of the catalog has exactly natts columns, or does not exist */
+/*
+ * catalog_table_has_columns
+ *		Returns whether a table of the catalog has exactly natts columns, or does not exist.
+ */
 bool
 catalog_table_has_columns(const char *table, int natts)
 {

@@ -20,7 +20,11 @@ told_call(const char *procedure, Oid index_table)
 	return psprintf("CALL " IT_SCHEMA ".%s(%s);", procedure, quote_literal_cstr(quoted_relation(index_table)));
 }
 
-/* told_select: returns the call of a function of the extension for a table, with other arguments, each after a comma */
+/*
+ * told_select
+ *		Returns the call of a function of the extension for a table, with other arguments,
+ *		each after a comma.
+ */
 char *
 told_select(const char *function, Oid relid, const char *arguments)
 {
@@ -40,7 +44,11 @@ hint_at_damage(Oid index_table)
 		errhint("To make all entries anew, run %s", told_call("rebuild", index_table));
 }
 
-/* damaged_index_table: calls hint_at_damage(), as a callback of an error context; arg is a pointer to the OID */
+/*
+ * damaged_index_table
+ *		Calls hint_at_damage(), as a callback of an error context; arg is a pointer to the
+ *		OID.
+ */
 void
 damaged_index_table(void *arg)
 {

@@ -84,7 +84,11 @@ copy_counters(Oid from, Oid to)
 	relation_close(rel, AccessShareLock);
 }
 
-/* primary_index_of: returns the index by which entries of an index table, or of a partition of it, are found, or InvalidOid if it has none */
+/*
+ * primary_index_of
+ *		Returns the index by which entries of an index table, or of a partition of it, are
+ *		found, or InvalidOid if it has none.
+ */
 static Oid
 primary_index_of(Oid relid)
 {
@@ -173,7 +177,11 @@ usage_note_reads(void)
 		FreeErrorData(error);
 }
 
-/* note_reads: stores the numbers of reads; a callback of run_in_transaction(); does nothing without the extension */
+/*
+ * note_reads
+ *		Stores the numbers of reads; a callback of run_in_transaction(); does nothing without
+ *		the extension.
+ */
 static void
 note_reads(void *unused)
 {

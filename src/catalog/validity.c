@@ -215,7 +215,11 @@ is_our_guard(const char *name)
 	return strcmp(name, GUARD) == 0 || strcmp(name, GUARD_ROW) == 0;
 }
 
-/* is_our_copied_trigger: returns whether a trigger has the name of one of ours, with a number at the end perhaps */
+/*
+ * is_our_copied_trigger
+ *		Returns whether a trigger has the name of one of ours, with a number at the end
+ *		perhaps.
+ */
 bool
 is_our_copied_trigger(const char *name)
 {
@@ -309,7 +313,11 @@ fact_triggers_as_made(Relation fact, bool writers, bool with_arguments)
 	return true;
 }
 
-/* leaves_have_trigger: returns whether each partition that has rows has a trigger of ours as we make it, and the root none of that name */
+/*
+ * leaves_have_trigger
+ *		Returns whether each partition that has rows has a trigger of ours as we make it, and
+ *		the root none of that name.
+ */
 static bool
 leaves_have_trigger(Relation root, const char *name)
 {

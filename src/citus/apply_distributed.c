@@ -29,7 +29,10 @@
 
 PG_FUNCTION_INFO_V1(indextable_lock_shards);
 
-/* For so long a drain waits for a lock on another node, in ms: a move ends there a little later than on the drain's. */
+/*
+ * For so long a drain waits for a lock on another node, in ms: a move ends there a little
+ * later than on the drain's.
+ */
 #define PATIENCE			20
 
 /* Columns of an index table as the parameters of a statement. */
@@ -291,7 +294,11 @@ set_parameter(Parameters *p, int i, Datum *values, bool *nulls, int n)
 													  att->attlen, att->attbyval, att->attalign));
 }
 
-/* unnest: returns the parameters as a table; the parser knows unnest() of several arrays by its bare name only */
+/*
+ * unnest
+ *		Returns the parameters as a table; the parser knows unnest() of several arrays by its
+ *		bare name only.
+ */
 static char *
 unnest(Parameters *p)
 {

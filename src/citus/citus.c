@@ -86,7 +86,11 @@ citus_kind(Oid relid)
 	return OidIsValid(citus_table_of_part(relid)) ? CITUS_SHARD : CITUS_NONE;
 }
 
-/* require_citus: refuses a function that only nodes of Citus call for each other, where there is no Citus */
+/*
+ * require_citus
+ *		Refuses a function that only nodes of Citus call for each other, where there is no
+ *		Citus.
+ */
 void
 require_citus(const char *function)
 {
@@ -252,7 +256,11 @@ column_value(Relation rel, HeapTuple tuple, const char *column)
  *-------------------------------------------------------------------------
  */
 
-/* citus_is_installed: returns whether the database has Citus, after a single search in a cache of the server */
+/*
+ * citus_is_installed
+ *		Returns whether the database has Citus, after a single search in a cache of the
+ *		server.
+ */
 bool
 citus_is_installed(void)
 {
@@ -290,7 +298,11 @@ citus_read_table(Oid relid, CitusTable *table)
 	table->nshards = DatumGetInt32(row_value(&rows, 0, 4));
 }
 
-/* citus_colocated_shard: returns the shard of another table with the same bounds as a shard of this table, or InvalidOid */
+/*
+ * citus_colocated_shard
+ *		Returns the shard of another table with the same bounds as a shard of this table, or
+ *		InvalidOid.
+ */
 Oid
 citus_colocated_shard(Oid shard, Oid table, Oid other)
 {
@@ -337,7 +349,10 @@ citus_local_shards(Oid fact, Oid queue)
 	return result;
 }
 
-/* citus_shard_numbers: returns the numbers of all shards of a distributed table, as the text of an array */
+/*
+ * citus_shard_numbers
+ *		Returns the numbers of all shards of a distributed table, as the text of an array.
+ */
 char *
 citus_shard_numbers(Oid relid)
 {
@@ -364,7 +379,11 @@ citus_lock_shards(List *pairs)
 		(void) query_as(InvalidOid, "SELECT pg_catalog.lock_shard_metadata(5, '{%s}')", numbers.data + 1);
 }
 
-/* citus_lock_table: locks all shards of a distributed table as citus_lock_shards() does, also those that a split has made meanwhile */
+/*
+ * citus_lock_table
+ *		Locks all shards of a distributed table as citus_lock_shards() does, also those that a
+ *		split has made meanwhile.
+ */
 void
 citus_lock_table(Oid relid)
 {

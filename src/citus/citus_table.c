@@ -58,7 +58,11 @@ is_refused(CitusKind kind, bool async)
 	return kind != CITUS_NONE && !(kind == CITUS_DISTRIBUTED && async);
 }
 
-/* citus_check_fact: raises an error if a table is one of Citus, over which such an index table cannot be kept in step */
+/*
+ * citus_check_fact
+ *		Raises an error if a table is one of Citus, over which such an index table cannot be
+ *		kept in step.
+ */
 void
 citus_check_fact(Relation fact, bool async)
 {
@@ -151,7 +155,11 @@ citus_problem(Oid fact, Oid index_table, bool async)
 		index_table_problems[index_kind] : NULL;
 }
 
-/* citus_check_unchanging: raises an error if an index table is distributed, as the function cannot change its contents then */
+/*
+ * citus_check_unchanging
+ *		Raises an error if an index table is distributed, as the function cannot change its
+ *		contents then.
+ */
 void
 citus_check_unchanging(Oid index_table, const char *function)
 {

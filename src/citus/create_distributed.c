@@ -46,7 +46,10 @@ static void distribute(Oid index_table, const char *column, int nshards);
 #define PAUSE				50
 
 
-/* check_distributed: raises an error if a distributed table cannot have the index table that is asked for */
+/*
+ * check_distributed
+ *		Raises an error if a distributed table cannot have the index table that is asked for.
+ */
 void
 check_distributed(DefinitionRow *row, FactDef *factdef, Relation fact, bool populate, bool partitioned)
 {

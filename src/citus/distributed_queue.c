@@ -94,11 +94,17 @@ static void run_question(void *arg);
 	"  JOIN pg_catalog.pg_class a ON a.oid = g.tgrelid JOIN pg_catalog.pg_class b ON b.oid = f.tgrelid AND b.relowner = a.relowner" \
 	"  WHERE NOT EXISTS (SELECT FROM %4$s o WHERE o.queue::oid = q.oid AND o.fact_table::oid <> f.tgrelid)) "
 
-/* The number of this node, shifted, and the sequence below it; as of the last shard_find_queue(). */
+/*
+ * The number of this node, shifted, and the sequence below it; as of the last
+ * shard_find_queue().
+ */
 static int64 node_number = 0;
 static Oid	sequence = InvalidOid;
 
-/* distribute_queue: has Citus distribute a queue table, which is empty, together with its fact table */
+/*
+ * distribute_queue
+ *		Has Citus distribute a queue table, which is empty, together with its fact table.
+ */
 void
 distribute_queue(FactDef *def, Oid queue)
 {
@@ -318,7 +324,11 @@ new_command_number(void)
 	return -nextval_internal(get_relname_relid("shard_queue_number", catalog_schema()), false);
 }
 
-/* shard_append: inserts rows into the queue of a shard, and into its index; returns false if it does not exist any more */
+/*
+ * shard_append
+ *		Inserts rows into the queue of a shard, and into its index; returns false if it does
+ *		not exist any more.
+ */
 bool
 shard_append(FactDef *def, Oid queue, HeapTuple *rows, int n)
 {
@@ -408,7 +418,11 @@ check_shards_unchanged(Oid fact_table)
 		report_own_changes(fact_table, false);
 }
 
-/* wait_until_consumed: waits until the changes queued before a time are applied; the owner of the queue is in charge */
+/*
+ * wait_until_consumed
+ *		Waits until the changes queued before a time are applied; the owner of the queue is in
+ *		charge.
+ */
 static bool
 wait_until_consumed(Oid queue, TimestampTz before, TimestampTz until)
 {
@@ -441,7 +455,10 @@ wait_until_committed(Oid fact_table, TimestampTz until)
 	return true;
 }
 
-/* prepared_on_any_node: lists these transactions, also those of other index tables over the fact table */
+/*
+ * prepared_on_any_node
+ *		Lists these transactions, also those of other index tables over the fact table.
+ */
 static List *
 prepared_on_any_node(Oid fact_table)
 {
@@ -456,7 +473,11 @@ prepared_on_any_node(Oid fact_table)
 	return result;
 }
 
-/* numbers_queued: returns a condition on the numbers of the changes that are queued now and were made by then, "" if there are none */
+/*
+ * numbers_queued
+ *		Returns a condition on the numbers of the changes that are queued now and were made by
+ *		then, "" if there are none.
+ */
 char *
 numbers_queued(Oid queue, TimestampTz before)
 {
@@ -473,7 +494,11 @@ numbers_queued(Oid queue, TimestampTz before)
 	return numbers.data;
 }
 
-/* still_queued: returns whether such a change is queued, with a number that fulfils a condition; leaves nothing in memory */
+/*
+ * still_queued
+ *		Returns whether such a change is queued, with a number that fulfils a condition;
+ *		leaves nothing in memory.
+ */
 bool
 still_queued(Oid queue, TimestampTz before, const char *numbers)
 {
@@ -551,7 +576,11 @@ indextable_table_sizes(PG_FUNCTION_ARGS)
 	return row_result(fcinfo, question.values, question.isnull);
 }
 
-/* ask: runs a query as the owner of the extension; returns false if that fails, unless it was canceled, or finds nothing */
+/*
+ * ask
+ *		Runs a query as the owner of the extension; returns false if that fails, unless it was
+ *		canceled, or finds nothing.
+ */
 static bool
 ask(Question *question)
 {

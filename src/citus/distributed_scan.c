@@ -33,7 +33,10 @@
 #include "../util/sql.h"
 #include "citus.h"
 
-/* The comparisons of two rows with as many columns as an index can have, each written out, and a prefix have no more parameters. */
+/*
+ * The comparisons of two rows with as many columns as an index can have, each written out, and
+ * a prefix have no more parameters.
+ */
 #define MAX_PARAMS			(2 * (INDEX_MAX_KEYS + 1) * INDEX_MAX_KEYS)
 
 typedef struct DistributedScan
@@ -92,7 +95,10 @@ distributed_scan_start(EntryScan *search)
 	return result;
 }
 
-/* distributed_scan_next: returns the next entry, valid until the next call, or NULL if there is none */
+/*
+ * distributed_scan_next
+ *		Returns the next entry, valid until the next call, or NULL if there is none.
+ */
 TupleTableSlot *
 distributed_scan_next(void *search)
 {
@@ -239,7 +245,10 @@ add_row_comparison(EntryScan *search, Statement *statement, Relation index, Scan
 	appendStringInfoChar(&statement->sql, ')');
 }
 
-/* add_columns_comparison: adds the comparison of one column, or of several as a row, by one operator name */
+/*
+ * add_columns_comparison
+ *		Adds the comparison of one column, or of several as a row, by one operator name.
+ */
 static void
 add_columns_comparison(EntryScan *search, Statement *statement, Relation index, ScanKey first, int n,
 					   StrategyNumber strategy)
@@ -275,7 +284,11 @@ add_columns_comparison(EntryScan *search, Statement *statement, Relation index, 
 	appendStringInfoString(sql, n > 1 ? ")" : "");
 }
 
-/* comparison_operator: returns the operator that compares the column of a search key, and sets *type to the type of its sides */
+/*
+ * comparison_operator
+ *		Returns the operator that compares the column of a search key, and sets *type to the
+ *		type of its sides.
+ */
 static Oid
 comparison_operator(Relation index, ScanKey key, StrategyNumber strategy, Oid *type)
 {

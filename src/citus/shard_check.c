@@ -110,7 +110,11 @@ indextable_verify_shard(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-/* verify_locked: compares a shard while no other session drains the queue on this node; for with_queue_locked() */
+/*
+ * verify_locked
+ *		Compares a shard while no other session drains the queue on this node; for
+ *		with_queue_locked().
+ */
 static void
 verify_locked(FactDef *def, Relation fact, void *arg)
 {
@@ -181,7 +185,11 @@ find_shard(FactDef *def, int64 number)
 	return NULL;
 }
 
-/* distribution_column: returns the column of the index table that is the one by which the fact table is distributed */
+/*
+ * distribution_column
+ *		Returns the column of the index table that is the one by which the fact table is
+ *		distributed.
+ */
 static AttrNumber
 distribution_column(IndexDef *def)
 {

@@ -87,7 +87,10 @@
 #define PREPARED_WAIT		1000
 #define PREPARED_LOOK		5
 
-/* The number of bytes, at least, that the name of a shard has in common with that of its table, from the first one on. */
+/*
+ * The number of bytes, at least, that the name of a shard has in common with that of its
+ * table, from the first one on.
+ */
 #define SHARD_PREFIX		30
 
 /* A shard since whose arrival no transaction of another node is in doubt. */
@@ -160,7 +163,11 @@ shard_drain_begin(Drain *drain)
 	return true;
 }
 
-/* shard_drain_take: takes at most as many keys as a batch may have, and those of rejected rows that are due */
+/*
+ * shard_drain_take
+ *		Takes at most as many keys as a batch may have, and those of rejected rows that are
+ *		due.
+ */
 void
 shard_drain_take(Drain *drain)
 {
@@ -190,7 +197,11 @@ shard_drain_take(Drain *drain)
 	END_AS_OWNER();
 }
 
-/* shard_with_key: returns the shard that has the row with a primary key; one of those that are drained has to */
+/*
+ * shard_with_key
+ *		Returns the shard that has the row with a primary key; one of those that are drained
+ *		has to.
+ */
 static Oid
 shard_with_key(void *reconciliation, Datum *key)
 {
@@ -385,7 +396,11 @@ note_met(List *shards)
 	}
 }
 
-/* read_shard_keys: reads keys that the snapshot sees from the queues of shards, up to the limit, and deletes them */
+/*
+ * read_shard_keys
+ *		Reads keys that the snapshot sees from the queues of shards, up to the limit, and
+ *		deletes them.
+ */
 static void
 read_shard_keys(FactDef *def, List *shards, Snapshot snapshot, Keys *keys)
 {

@@ -159,7 +159,10 @@ table_of_shard(Oid shard)
  *-------------------------------------------------------------------------
  */
 
-/* distributed_install_fact: puts one trigger of fact tables on a distributed one, which has a queue */
+/*
+ * distributed_install_fact
+ *		Puts one trigger of fact tables on a distributed one, which has a queue.
+ */
 void
 distributed_install_fact(Oid fact, const char *trigger, const char *event, const char *level)
 {
@@ -179,14 +182,21 @@ distributed_remove_triggers(Oid fact)
 	AtEOXact_GUC(false, nestlevel);
 }
 
-/* distributed_install_guard: has a distributed index table refuse TRUNCATE, and carry its definition */
+/*
+ * distributed_install_guard
+ *		Has a distributed index table refuse TRUNCATE, and carry its definition.
+ */
 void
 distributed_install_guard(Oid index_table)
 {
 	install_guard_with(index_table, guard_number(index_table));
 }
 
-/* install_guard_with: installs this guard; number is that of the queued rows by which the index table is built, or 0 */
+/*
+ * install_guard_with
+ *		Installs this guard; number is that of the queued rows by which the index table is
+ *		built, or 0.
+ */
 void
 install_guard_with(Oid index_table, int64 number)
 {
@@ -326,7 +336,11 @@ refuse_by_hand(Oid relid, bool for_citus)
 				 errhint("Change the fact table instead.")));
 }
 
-/* is_guarded: returns whether a table is a distributed index table, or a shard of one, whose guard is not disabled */
+/*
+ * is_guarded
+ *		Returns whether a table is a distributed index table, or a shard of one, whose guard
+ *		is not disabled.
+ */
 static bool
 is_guarded(Oid relid)
 {

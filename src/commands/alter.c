@@ -151,7 +151,11 @@ check_totals_args(FunctionCallInfo fcinfo, Oid index_table)
 					 errhint("Create another table of totals, and then run %s", told_select("drop", index_table, ""))));
 }
 
-/* alter: locks the tables, unless they are locked already, and does what the arguments of the function ask for */
+/*
+ * alter
+ *		Locks the tables, unless they are locked already, and does what the arguments of the
+ *		function ask for.
+ */
 static void
 alter(FunctionCallInfo fcinfo, bool locked)
 {

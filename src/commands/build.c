@@ -58,7 +58,10 @@
 PG_FUNCTION_INFO_V1(indextable_build);
 PG_FUNCTION_INFO_V1(indextable_rebuild);
 
-/* How often to try to lock an index table against its readers, before the build ends without that. */
+/*
+ * How often to try to lock an index table against its readers, before the build ends without
+ * that.
+ */
 #define MAX_TRIES			20
 
 /* How often rejected rows are tried again, before the build fails for them. */
@@ -292,7 +295,11 @@ find_unfinished_replacement(Build *b)
 	return true;
 }
 
-/* run_build: builds the index table from where the build stopped, to the end, in several transactions */
+/*
+ * run_build
+ *		Builds the index table from where the build stopped, to the end, in several
+ *		transactions.
+ */
 static void
 run_build(Build *b)
 {
@@ -417,7 +424,11 @@ look(Build *b, bool worked)
 		throttle_look(&b->throttle, b->fact_table, worked);
 }
 
-/* rest: sleeps after a batch that was committed, as long as the user has asked for, or else as long as writers need */
+/*
+ * rest
+ *		Sleeps after a batch that was committed, as long as the user has asked for, or else as
+ *		long as writers need.
+ */
 static void
 rest(Build *b, bool reading)
 {
@@ -427,7 +438,10 @@ rest(Build *b, bool reading)
 		sleep_interruptibly(b->pause / 1000);
 }
 
-/* check_build_request: checks what the user asks for, and returns it; *stored becomes the definition */
+/*
+ * check_build_request
+ *		Checks what the user asks for, and returns it; *stored becomes the definition.
+ */
 static Build *
 check_build_request(FunctionCallInfo fcinfo, const char *function, DefinitionRow **stored)
 {

@@ -36,7 +36,10 @@
 #include "../util/wait_point.h"
 #include "commands.h"
 
-/* Partitions share a batch until it has this part of its rows.  Those of a larger one are fetched from their places. */
+/*
+ * Partitions share a batch until it has this part of its rows.  Those of a larger one are
+ * fetched from their places.
+ */
 #define SMALL_PART_OF_BATCH 10
 
 static void apply_rows(Build *b, Reconciliation *r);
@@ -44,7 +47,11 @@ static bool next_rows(Build *b, Reconciliation *r, Datum *last_key);
 static void next_foreign_keys(Build *b, Reconciliation *r, Relation part, ArrayType *last);
 static void next_keys(Build *b, Reconciliation *r, Relation part, ArrayType *last);
 
-/* build_batch: writes the entries of the next rows, in the order of the primary key; arg is the Build */
+/*
+ * build_batch
+ *		Writes the entries of the next rows, in the order of the primary key; arg is the
+ *		Build.
+ */
 void
 build_batch(FactDef *def, Relation fact, void *arg)
 {
@@ -78,7 +85,11 @@ build_batch(FactDef *def, Relation fact, void *arg)
 	UnregisterSnapshot(r.snapshot);
 }
 
-/* apply_rows: makes the entries of rows what they should be; of a whole partition, one batch after the other */
+/*
+ * apply_rows
+ *		Makes the entries of rows what they should be; of a whole partition, one batch after
+ *		the other.
+ */
 static void
 apply_rows(Build *b, Reconciliation *r)
 {

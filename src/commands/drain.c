@@ -128,7 +128,11 @@ take_turn(void *arg)
 	CHECK_FOR_INTERRUPTS();
 }
 
-/* check_drainable: raises an error for a fact table whose definitions do not fit any more; one that is locked is left for later */
+/*
+ * check_drainable
+ *		Raises an error for a fact table whose definitions do not fit any more; one that is
+ *		locked is left for later.
+ */
 static void
 check_drainable(void *arg)
 {

@@ -86,7 +86,11 @@ lock_for_drop(Oid fact, Oid index_table)
 	lock_all_in_turns(locks, n);
 }
 
-/* fact_lock: returns how an index table's fact table is locked to drop it: with the last one its triggers are dropped */
+/*
+ * fact_lock
+ *		Returns how an index table's fact table is locked to drop it: with the last one its
+ *		triggers are dropped.
+ */
 static LOCKMODE
 fact_lock(Oid fact)
 {
@@ -126,7 +130,11 @@ drop_index_table(Oid relid)
 		triggers_remove(fact, true);
 }
 
-/* run_drop_table: runs DROP TABLE of an index table as the current user, which indextable.drop_table does not keep us from */
+/*
+ * run_drop_table
+ *		Runs DROP TABLE of an index table as the current user, which indextable.drop_table
+ *		does not keep us from.
+ */
 static void
 run_drop_table(Oid index_table, DropBehavior behavior)
 {

@@ -56,7 +56,10 @@ indextable_create_feed(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* indextable_drop_feed: drop_feed(fact_table regclass): drops a feed, with what has not been taken from it */
+/*
+ * indextable_drop_feed
+ *		drop_feed(fact_table regclass): drops a feed, with what has not been taken from it.
+ */
 Datum
 indextable_drop_feed(PG_FUNCTION_ARGS)
 {

@@ -205,7 +205,11 @@ compare(DefinitionRow *row, IndexDef *asked, PartitioningRequest *parts, Definit
 	compare_partitioning(partitioning_asked(parts, key_names(asked)), partitioning_of(rel), found);
 }
 
-/* differs: adds a parameter that differs; argument is what alter() is to be called with, NULL: it cannot change that */
+/*
+ * differs
+ *		Adds a parameter that differs; argument is what alter() is to be called with, NULL: it
+ *		cannot change that.
+ */
 static void
 differs(Differences *found, const char *name, const char *argument)
 {
@@ -226,7 +230,11 @@ compare_partitioning(Partitioning *asked, Partitioning *now, Differences *found)
 		differs(found, "partitions", psprintf("partitions => %d", list_length(asked->parts)));
 }
 
-/* same_fields: returns whether an fields of a definition that is asked for are the same as bn fields of an index table */
+/*
+ * same_fields
+ *		Returns whether an fields of a definition that is asked for are the same as bn fields
+ *		of an index table.
+ */
 static bool
 same_fields(IndexDef *a, IndexDef *b, int an, int bn, int first_a, int first_b)
 {
@@ -242,7 +250,11 @@ same_fields(IndexDef *a, IndexDef *b, int an, int bn, int first_a, int first_b)
 	return same;
 }
 
-/* same_field: returns whether a field that is asked for has the same values, type and name as one of an index table */
+/*
+ * same_field
+ *		Returns whether a field that is asked for has the same values, type and name as one of
+ *		an index table.
+ */
 static bool
 same_field(Field *a, Field *b, const char *b_name)
 {

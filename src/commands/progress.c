@@ -38,7 +38,10 @@
  */
 #define KEEP				0.8
 
-/* The longest and the shortest rest beside writers, and one to see how fast they are; by the work before it. */
+/*
+ * The longest and the shortest rest beside writers, and one to see how fast they are; by the
+ * work before it.
+ */
 #define LONGEST			(KEEP / (1 - KEEP))
 #define SHORTEST			(1.0 / 16)
 #define PROBE				1.0
@@ -52,7 +55,10 @@
 /* The weight of what was seen in a slice, relative to the next slice. */
 #define FADE				(7.0 / 8)
 
-/* With fewer bytes than this in the queue, lately, there are no writers to speak of: some 90 rows. */
+/*
+ * With fewer bytes than this in the queue, lately, there are no writers to speak of: some 90
+ * rows.
+ */
 #define FEW_BYTES			4096
 
 static double rest_after(const Throttle *t);
@@ -96,7 +102,10 @@ report_build_superseded(Build *b)
 			 errdetail("Another session has finished or abandoned the build.")));
 }
 
-/* note_progress: writes down the last row that a batch has read, and the table that the row is in */
+/*
+ * note_progress
+ *		Writes down the last row that a batch has read, and the table that the row is in.
+ */
 void
 note_progress(Build *b, Reconciliation *r, Datum *last_key)
 {

@@ -129,7 +129,10 @@ is_own_column(Oid index_table, const char *name)
 	return own;
 }
 
-/* first_own_column: returns how many columns an index table has before those that its owner has added */
+/*
+ * first_own_column
+ *		Returns how many columns an index table has before those that its owner has added.
+ */
 static int
 first_own_column(IndexDef *def)
 {
@@ -300,7 +303,10 @@ report_lost_indexes(DefinitionRow *row, Oid index_table)
 	relation_close(old, AccessShareLock);
 }
 
-/* index_columns: returns the columns that an index uses, offset by FirstLowInvalidHeapAttributeNumber */
+/*
+ * index_columns
+ *		Returns the columns that an index uses, offset by FirstLowInvalidHeapAttributeNumber.
+ */
 Bitmapset *
 index_columns(Relation index)
 {

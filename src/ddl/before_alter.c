@@ -146,7 +146,11 @@ indextable_before_alter(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* adopt_own: adopts the index tables of a table after a restore, unless the command is going to be refused to the current user */
+/*
+ * adopt_own
+ *		Adopts the index tables of a table after a restore, unless the command is going to be
+ *		refused to the current user.
+ */
 static void
 adopt_own(Oid relid)
 {
@@ -351,7 +355,11 @@ is_needed_key(Oid relid, const char *constraint)
 	return needed;
 }
 
-/* adds_identity: returns whether a command adds a constraint by which entries can be found, maybe in the place of one that it drops */
+/*
+ * adds_identity
+ *		Returns whether a command adds a constraint by which entries can be found, maybe in
+ *		the place of one that it drops.
+ */
 static bool
 adds_identity(AlterTableStmt *stmt)
 {
@@ -537,7 +545,11 @@ refuse_change(Oid relid, AlterTableCmd *cmd, bool may_follow)
 		lock_for_type_change(relid);
 }
 
-/* report_depending: raises the error for a change of a table, or of a column of it, that index tables depend on */
+/*
+ * report_depending
+ *		Raises the error for a change of a table, or of a column of it, that index tables
+ *		depend on.
+ */
 static void
 report_depending(AlterTableCmd *cmd, Oid table, bool of_column, IndexDef *totals)
 {
@@ -552,7 +564,11 @@ report_depending(AlterTableCmd *cmd, Oid table, bool of_column, IndexDef *totals
 			 errhint("First run %s and create the index tables again afterwards.", told_drop(table))));
 }
 
-/* totals_with_column: returns totals of a fact table that use a column, of which they cannot follow another type, or NULL */
+/*
+ * totals_with_column
+ *		Returns totals of a fact table that use a column, of which they cannot follow another
+ *		type, or NULL.
+ */
 static IndexDef *
 totals_with_column(FactDef *fact, const char *column)
 {

@@ -55,7 +55,11 @@ static void check_layout(IndexDef *def, Relation fact, Oid index_table);
 static void change_columns(Oid index_table, IndexDef *def, Relation fact);
 static char *column_changes(IndexDef *def, Relation fact, Relation rel);
 
-/* can_follow_type: returns whether index tables can follow a change of the type of a column, which is no document */
+/*
+ * can_follow_type
+ *		Returns whether index tables can follow a change of the type of a column, which is no
+ *		document.
+ */
 bool
 can_follow_type(FactDef *fact, const char *column)
 {
@@ -117,7 +121,11 @@ lock_for_type_change(Oid table)
 		refuse_building(relid);
 }
 
-/* refuse_building: raises an error if an index table of a fact table is being built: what build() has read is of the old type */
+/*
+ * refuse_building
+ *		Raises an error if an index table of a fact table is being built: what build() has
+ *		read is of the old type.
+ */
 static void
 refuse_building(Oid fact)
 {
@@ -307,7 +315,11 @@ change_columns(Oid index_table, IndexDef *def, Relation fact)
 	usage_follows(index_table, old_keys);
 }
 
-/* column_changes: returns the subcommands of ALTER TABLE that give columns their new types; "": there are none */
+/*
+ * column_changes
+ *		Returns the subcommands of ALTER TABLE that give columns their new types; "": there
+ *		are none.
+ */
 static char *
 column_changes(IndexDef *def, Relation fact, Relation rel)
 {

@@ -116,7 +116,11 @@ detach_under_locks(List *detaches)
 	return true;
 }
 
-/* delete_before_locking: does what prepare_detaches() does, and locks the parents in the end; fails in a deadlock, and if one has changed */
+/*
+ * delete_before_locking
+ *		Does what prepare_detaches() does, and locks the parents in the end; fails in a
+ *		deadlock, and if one has changed.
+ */
 static void
 delete_before_locking(void *arg)
 {
@@ -210,7 +214,10 @@ delete_entries_of(Detach *d)
 	delete_entries_before_detach(d->root, d->partition, d->parent == d->root ? &d->whole : NULL);
 }
 
-/* tables_to_empty: lists the partitions of index tables that are to be emptied, after their index tables */
+/*
+ * tables_to_empty
+ *		Lists the partitions of index tables that are to be emptied, after their index tables.
+ */
 static List *
 tables_to_empty(Detach *d)
 {
@@ -221,7 +228,11 @@ tables_to_empty(Detach *d)
 	return list_concat(result, d->whole);
 }
 
-/* empty_partitions: empties the partitions of index tables that have entries of a leaving partition alone, and are locked */
+/*
+ * empty_partitions
+ *		Empties the partitions of index tables that have entries of a leaving partition alone,
+ *		and are locked.
+ */
 static void
 empty_partitions(Detach *d)
 {

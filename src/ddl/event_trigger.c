@@ -109,7 +109,11 @@ refuse_uncollected(Node *command)
 	((CollectedCommand *) llast(commands))->d.simple.address.objectId = InvalidOid;
 }
 
-/* is_of_refresh: returns whether a command is one that REFRESH MATERIALIZED VIEW CONCURRENTLY runs for itself */
+/*
+ * is_of_refresh
+ *		Returns whether a command is one that REFRESH MATERIALIZED VIEW CONCURRENTLY runs for
+ *		itself.
+ */
 static bool
 is_of_refresh(Node *command)
 {
@@ -131,7 +135,11 @@ is_of_refresh(Node *command)
 		isTempNamespace(get_namespace_oid(table->schemaname, true));
 }
 
-/* created_object: returns the object that a command has made, renamed or moved, by its class; InvalidOid: it has done nothing of that */
+/*
+ * created_object
+ *		Returns the object that a command has made, renamed or moved, by its class;
+ *		InvalidOid: it has done nothing of that.
+ */
 Oid
 created_object(CollectedCommand *command, Oid class)
 {

@@ -253,7 +253,11 @@ uses_object(ObjectAddress user, ObjectAddress object, List **seen)
 	return found;
 }
 
-/* is_object: returns whether what an expression uses is an object, or is in it, if that is a schema or an extension */
+/*
+ * is_object
+ *		Returns whether what an expression uses is an object, or is in it, if that is a schema
+ *		or an extension.
+ */
 static bool
 is_object(ObjectAddress used, ObjectAddress object)
 {
@@ -265,7 +269,10 @@ is_object(ObjectAddress used, ObjectAddress object)
 	return used.classId == object.classId && used.objectId == object.objectId;
 }
 
-/* with_row_type: returns an object, or in the place of the type of a relation's rows that relation */
+/*
+ * with_row_type
+ *		Returns an object, or in the place of the type of a relation's rows that relation.
+ */
 static ObjectAddress
 with_row_type(ObjectAddress address)
 {
@@ -274,7 +281,11 @@ with_row_type(ObjectAddress address)
 	return address;
 }
 
-/* lock_fact_table: locks the fact table of an index table whose expressions use an object, until the transaction ends */
+/*
+ * lock_fact_table
+ *		Locks the fact table of an index table whose expressions use an object, until the
+ *		transaction ends.
+ */
 static void
 lock_fact_table(Oid index_table, ObjectAddress object)
 {
@@ -359,7 +370,11 @@ rewrite_filters_after_rename(Node *command)
 	}
 }
 
-/* rewritten_fields: returns fields with their expressions, which are in a list from the first one on, as they are written now */
+/*
+ * rewritten_fields
+ *		Returns fields with their expressions, which are in a list from the first one on, as
+ *		they are written now.
+ */
 static List *
 rewritten_fields(Relation fact, List *texts, List *expressions, int first)
 {

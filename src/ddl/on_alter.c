@@ -126,7 +126,10 @@ handle_altered(CollectedCommand *command)
 	}
 }
 
-/* names_table: returns whether a command gives a table another name or schema, or makes a partition */
+/*
+ * names_table
+ *		Returns whether a command gives a table another name or schema, or makes a partition.
+ */
 static bool
 names_table(Node *command)
 {

@@ -179,7 +179,10 @@ table_of_dropped_trigger(Oid trigger)
 	return tuple == NULL ? InvalidOid : ((Form_pg_trigger) GETSTRUCT(tuple))->tgrelid;
 }
 
-/* check_dropped_parts: makes index tables invalid that have lost something, or refuses to drop it */
+/*
+ * check_dropped_parts
+ *		Makes index tables invalid that have lost something, or refuses to drop it.
+ */
 static void
 check_dropped_parts(DroppedParts *parts, Node *command)
 {
@@ -276,7 +279,11 @@ is_refused(DropStmt *stmt, Oid relid)
 		(!owns_relation(relid, GetUserId()) && !owns_schema(get_rel_namespace(relid), GetUserId()));
 }
 
-/* detach_of: returns what is to be done for a table that a DROP names, if it is a partition of a fact table that stays, or NULL */
+/*
+ * detach_of
+ *		Returns what is to be done for a table that a DROP names, if it is a partition of a
+ *		fact table that stays, or NULL.
+ */
 static Detach *
 detach_of(DropStmt *stmt, RangeVar *name, Oid relid)
 {
@@ -297,7 +304,11 @@ detach_of(DropStmt *stmt, RangeVar *name, Oid relid)
 	return result;
 }
 
-/* prepare_under_locks: locks a table as a DROP is going to do it, and prepares it; returns false if it is going to be refused */
+/*
+ * prepare_under_locks
+ *		Locks a table as a DROP is going to do it, and prepares it; returns false if it is
+ *		going to be refused.
+ */
 static bool
 prepare_under_locks(DropStmt *stmt, RangeVar *name)
 {
@@ -411,7 +422,10 @@ refuse_drop_with_entries(Oid index_table, Oid partition)
 	}
 }
 
-/* is_hash_partitioned: returns whether a partitioned table, which is locked, is partitioned by hash */
+/*
+ * is_hash_partitioned
+ *		Returns whether a partitioned table, which is locked, is partitioned by hash.
+ */
 static bool
 is_hash_partitioned(Oid relid)
 {

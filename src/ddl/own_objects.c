@@ -314,7 +314,10 @@ refuse_drop_of_row_index(Oid schema)
 	}
 }
 
-/* fact_of_queue: returns the fact table that a relation is a queue table of; InvalidOid: it is none */
+/*
+ * fact_of_queue
+ *		Returns the fact table that a relation is a queue table of; InvalidOid: it is none.
+ */
 static Oid
 fact_of_queue(Oid relid)
 {
@@ -344,7 +347,11 @@ has_valid_queued_index_tables(Oid fact)
 	return false;
 }
 
-/* refuse: raises an error in the words of the server: an object cannot be dropped, or not be altered */
+/*
+ * refuse
+ *		Raises an error in the words of the server: an object cannot be dropped, or not be
+ *		altered.
+ */
 static void
 refuse(bool drop, Oid class, Oid object)
 {
@@ -477,7 +484,11 @@ refuse_other_trigger(Oid relid, CreateTrigStmt *stmt)
 				 errhint("Choose another name. To restore the triggers of indextable, run %s", told_call("repair", index_table))));
 }
 
-/* some_index_table: returns an index table that a table is or has, or that the table which it is a partition of has */
+/*
+ * some_index_table
+ *		Returns an index table that a table is or has, or that the table which it is a
+ *		partition of has.
+ */
 static Oid
 some_index_table(Oid relid)
 {

@@ -92,7 +92,11 @@ loses_by(Oid role, InternalGrant *grant)
 	return false;
 }
 
-/* warn_of_fact_table: warns of the roles that read more of the index tables than of a fact table; grant is the REVOKE, or NULL */
+/*
+ * warn_of_fact_table
+ *		Warns of the roles that read more of the index tables than of a fact table; grant is
+ *		the REVOKE, or NULL.
+ */
 static void
 warn_of_fact_table(Oid fact, InternalGrant *grant)
 {
@@ -118,7 +122,11 @@ warn_of_fact_table(Oid fact, InternalGrant *grant)
 	}
 }
 
-/* readers_of: returns the roles that have SELECT on a table, or on some of its columns, except the owner */
+/*
+ * readers_of
+ *		Returns the roles that have SELECT on a table, or on some of its columns, except the
+ *		owner.
+ */
 static List *
 readers_of(Oid relid)
 {

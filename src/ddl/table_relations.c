@@ -187,7 +187,11 @@ refuse_relations_of(Oid relid)
 	relation_close(rel, AccessShareLock);
 }
 
-/* refuse_related: refuses that a table of a kind is a partition of another, or a child of it by inheritance */
+/*
+ * refuse_related
+ *		Refuses that a table of a kind is a partition of another, or a child of it by
+ *		inheritance.
+ */
 static void
 refuse_related(Oid parent, Oid child, char relkind, bool is_partition)
 {
@@ -198,7 +202,11 @@ refuse_related(Oid parent, Oid child, char relkind, bool is_partition)
 		refuse_own_index_tables(parent, child);
 }
 
-/* report_reference: raises the error for a foreign key that references an index table; InvalidOid: it does not */
+/*
+ * report_reference
+ *		Raises the error for a foreign key that references an index table; InvalidOid: it does
+ *		not.
+ */
 static void
 report_reference(Oid index_table)
 {

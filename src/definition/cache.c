@@ -138,14 +138,21 @@ get_definition_of(Relation fact, Oid root, bool writing)
 	return entry->def = def;
 }
 
-/* fresh_definition: returns the cached definition, or NULL if there is none or it may be out of date */
+/*
+ * fresh_definition
+ *		Returns the cached definition, or NULL if there is none or it may be out of date.
+ */
 FactDef *
 fresh_definition(Oid root)
 {
 	return find_definition(root, false);
 }
 
-/* find_definition: returns what fresh_definition() does; if writing, what a writer does not need may be missing */
+/*
+ * find_definition
+ *		Returns what fresh_definition() does; if writing, what a writer does not need may be
+ *		missing.
+ */
 static FactDef *
 find_definition(Oid root, bool writing)
 {
@@ -285,7 +292,11 @@ definition_settled(FactDef *fact, bool more_locks)
 	return false;
 }
 
-/* count_unsettled: counts a definition that could not be used; raises an error if this transaction has met too many */
+/*
+ * count_unsettled
+ *		Counts a definition that could not be used; raises an error if this transaction has
+ *		met too many.
+ */
 static void
 count_unsettled(FactDef *fact)
 {
@@ -303,14 +314,21 @@ count_unsettled(FactDef *fact)
 				 errhint("A function that a filter or a field calls must not alter what they use.")));
 }
 
-/* definition_pin: keeps a definition in memory until it is unpinned, even if it is replaced in the cache */
+/*
+ * definition_pin
+ *		Keeps a definition in memory until it is unpinned, even if it is replaced in the
+ *		cache.
+ */
 void
 definition_pin(FactDef *fact)
 {
 	fact->run.pins++;
 }
 
-/* definition_unpin: undoes one definition_pin(); the last one frees a definition that has been replaced */
+/*
+ * definition_unpin
+ *		Undoes one definition_pin(); the last one frees a definition that has been replaced.
+ */
 void
 definition_unpin(FactDef *fact)
 {
@@ -319,7 +337,10 @@ definition_unpin(FactDef *fact)
 		MemoryContextDelete(fact->run.cxt);
 }
 
-/* definition_hold: keeps a definition in memory as long as what is in cxt, which an error ends, too */
+/*
+ * definition_hold
+ *		Keeps a definition in memory as long as what is in cxt, which an error ends, too.
+ */
 void
 definition_hold(FactDef *fact, MemoryContext cxt)
 {
@@ -337,7 +358,10 @@ release_definition(void *arg)
 	definition_unpin(arg);
 }
 
-/* definitions_relation_changed: marks the definitions that depend on a relation; InvalidOid: all of them */
+/*
+ * definitions_relation_changed
+ *		Marks the definitions that depend on a relation; InvalidOid: all of them.
+ */
 static void
 definitions_relation_changed(Oid relid)
 {
@@ -407,7 +431,10 @@ release(CacheEntry *entry)
 	entry->def = NULL;
 }
 
-/* cached_fact_of: returns the fact table of an index table as far as the cache knows it, or InvalidOid */
+/*
+ * cached_fact_of
+ *		Returns the fact table of an index table as far as the cache knows it, or InvalidOid.
+ */
 static Oid
 cached_fact_of(Oid index_table)
 {
@@ -471,7 +498,11 @@ build_as_owner(Relation fact, bool writing, MemoryContext cxt)
 	return factdef;
 }
 
-/* build_fact_def: makes the definition of a fact table, in the memory context cxt, which is the current one */
+/*
+ * build_fact_def
+ *		Makes the definition of a fact table, in the memory context cxt, which is the current
+ *		one.
+ */
 static FactDef *
 build_fact_def(Relation fact, bool writing, MemoryContext cxt)
 {
@@ -574,7 +605,11 @@ distrust_without_triggers(FactDef *factdef, Relation fact)
 		factdef->totals[i]->active = false;
 }
 
-/* is_left_alone: returns whether an index table is neither locked nor opened: the definition is for a writer, who queues its changes */
+/*
+ * is_left_alone
+ *		Returns whether an index table is neither locked nor opened: the definition is for a
+ *		writer, who queues its changes.
+ */
 static bool
 is_left_alone(DefinitionRow *stored, bool writing)
 {

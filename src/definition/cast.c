@@ -75,7 +75,11 @@ is_type_of_fields(Oid type)
 	return false;
 }
 
-/* hint_for_type: adds a hint to the error that a field cannot have a type: the nearest one that it can have */
+/*
+ * hint_for_type
+ *		Adds a hint to the error that a field cannot have a type: the nearest one that it can
+ *		have.
+ */
 int
 hint_for_type(const char *spec, Oid type)
 {
@@ -89,7 +93,10 @@ hint_for_type(const char *spec, Oid type)
 	return errhint("Perhaps you mean this field: %s.", field_of_type(spec, suited_type(type), false));
 }
 
-/* suited_type: returns the nearest type that a key field can have to one that it perhaps cannot have */
+/*
+ * suited_type
+ *		Returns the nearest type that a key field can have to one that it perhaps cannot have.
+ */
 static const char *
 suited_type(Oid type)
 {
@@ -137,7 +144,8 @@ cast_init(Cast *cast, Oid type, int32 typmod, Oid collation, MemoryContext cxt)
 		cast->kind = CAST_NONE;
 
 	/*
-	 * The input function of numeric applies the typmod as its length coercion does, which cannot return its errors without raising them.
+	 * The input function of numeric applies the typmod as its length coercion
+	 * does, which cannot return its errors without raising them.
 	 */
 	if (typmod >= 0 && type != NUMERICOID &&
 		find_typmod_coercion_function(type, &function) == COERCION_PATH_FUNC)

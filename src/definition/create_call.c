@@ -193,7 +193,11 @@ definition_statement(Oid index_table)
 					   n > 0 ? NameStr(names[0]) : NULL);
 }
 
-/* read_column_names: reads the names of the columns that an index table has for its fields, first those of the key; returns how many */
+/*
+ * read_column_names
+ *		Reads the names of the columns that an index table has for its fields, first those of
+ *		the key; returns how many.
+ */
 static int
 read_column_names(Oid index_table, NameData *names)
 {
@@ -266,7 +270,11 @@ lock_comment(Oid index_table)
 		LOCKACQUIRE_NOT_AVAIL;
 }
 
-/* others_write_comment: returns whether another transaction that has not ended has written the comment of a table */
+/*
+ * others_write_comment
+ *		Returns whether another transaction that has not ended has written the comment of a
+ *		table.
+ */
 static bool
 others_write_comment(Oid relid)
 {
@@ -289,7 +297,11 @@ others_write_comment(Oid relid)
 	return found;
 }
 
-/* new_description: returns what the comment of an index table should say; NULL: it does, or it is a user's */
+/*
+ * new_description
+ *		Returns what the comment of an index table should say; NULL: it does, or it is a
+ *		user's.
+ */
 static char *
 new_description(Oid index_table, bool is_made)
 {

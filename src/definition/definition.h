@@ -208,7 +208,10 @@ extern char *layout_like(IndexDef *def, Relation fact, Relation old, int nkept, 
 						 bool adds_elements, List **dropped);
 pg_noreturn extern void report_altered_index_table(Oid index_table, Relation fact, const char *why);
 
-/* partition_list.c: the partitions of a fact table as the server caches them, and how new that is */
+/*
+ * partition_list.c: the partitions of a fact table as the server caches them, and how new that
+ * is
+ */
 extern PartitionDesc partition_list(Relation rel);
 extern Snapshot tree_snapshot(Relation root);
 extern void refresh_partition_lists(Relation root);
@@ -336,7 +339,10 @@ extern void refuse_temporary_type(const char *field, Oid type);
 
 /* soft_definition.c: the definitions of fact tables to the planner, without errors and waiting */
 
-/* How often a definition is asked for of which there is news each time, before the planner does without it. */
+/*
+ * How often a definition is asked for of which there is news each time, before the planner
+ * does without it.
+ */
 #define MAX_ATTEMPTS	5
 
 extern FactDef *soft_definition(Oid relid);
@@ -346,7 +352,10 @@ extern FactDef *soft_definition(Oid relid);
  * were read.
  */
 
-/* The largest age of a snapshot in use, in transactions; an imported one may be older than others, but no older than this. */
+/*
+ * The largest age of a snapshot in use, in transactions; an imported one may be older than
+ * others, but no older than this.
+ */
 #define MAX_SNAPSHOT_AGE	1000000000
 
 extern bool tree_is_older(Oid relid, Snapshot snapshot);

@@ -165,7 +165,11 @@ compile(RowExpression *result, Relation fact, const char *text, bool given)
 	END_AS_OWNER();
 }
 
-/* make_state: makes what an expression is evaluated with, where the expression itself is, and frees what there was before */
+/*
+ * make_state
+ *		Makes what an expression is evaluated with, where the expression itself is, and frees
+ *		what there was before.
+ */
 static void
 make_state(RowExpression *expr)
 {
@@ -216,7 +220,11 @@ compile_stored(IndexDef *def, Relation fact, const char *what, const char *text,
 	return result;
 }
 
-/* stored_context: adds to an error which expression of which index table it is of; an error context callback */
+/*
+ * stored_context
+ *		Adds to an error which expression of which index table it is of; an error context
+ *		callback.
+ */
 static void
 stored_context(void *arg)
 {
@@ -230,14 +238,21 @@ stored_context(void *arg)
 				quoted_relation(stored->index_table));
 }
 
-/* expression_calls_users_code: returns whether evaluating an expression runs functions that are not the server's own */
+/*
+ * expression_calls_users_code
+ *		Returns whether evaluating an expression runs functions that are not the server's own.
+ */
 bool
 expression_calls_users_code(RowExpression *expr)
 {
 	return expr->users_code;
 }
 
-/* expression_is_apart: returns whether an expression is evaluated as the owner, under settings that are fixed for it */
+/*
+ * expression_is_apart
+ *		Returns whether an expression is evaluated as the owner, under settings that are fixed
+ *		for it.
+ */
 bool
 expression_is_apart(RowExpression *expr)
 {
@@ -268,7 +283,10 @@ expression_is(RowExpression *expr, Node *node, Index varno, Node *(*unified) (No
 	return equal(own, node) || equal(unified(own, NULL), unified(node, NULL));
 }
 
-/* expression_parallel_safe: returns whether parallel workers may evaluate an expression that has been planned */
+/*
+ * expression_parallel_safe
+ *		Returns whether parallel workers may evaluate an expression that has been planned.
+ */
 bool
 expression_parallel_safe(RowExpression *expr)
 {
@@ -320,7 +338,11 @@ eval_fixed(RowExpression *expr, TupleTableSlot *row, Datum *result)
 	return found;
 }
 
-/* eval_as_owner: evaluates as the fact table's owner, under fixed settings, which functions of users see as well */
+/*
+ * eval_as_owner
+ *		Evaluates as the fact table's owner, under fixed settings, which functions of users
+ *		see as well.
+ */
 static bool
 eval_as_owner(RowExpression *expr, TupleTableSlot *row, Datum *result)
 {
@@ -405,7 +427,10 @@ refuse_dropped_code(MemoryContext cxt)
 			 errdetail("What it calls is gone: %s.", error->message)));
 }
 
-/* expression_columns: returns the columns that an expression reads, offset as by pull_varattnos() */
+/*
+ * expression_columns
+ *		Returns the columns that an expression reads, offset as by pull_varattnos().
+ */
 Bitmapset *
 expression_columns(RowExpression *expr)
 {
@@ -415,14 +440,21 @@ expression_columns(RowExpression *expr)
 	return columns;
 }
 
-/* expression_code: returns the functions and domains of users that an expression uses (CodeObject *) */
+/*
+ * expression_code
+ *		Returns the functions and domains of users that an expression uses (CodeObject *).
+ */
 List *
 expression_code(RowExpression *expr)
 {
 	return expr->code;
 }
 
-/* parse_over_fact: returns the expression text over a fact table's columns, coerced to a type; not if it is a field's */
+/*
+ * parse_over_fact
+ *		Returns the expression text over a fact table's columns, coerced to a type; not if it
+ *		is a field's.
+ */
 static Node *
 parse_over_fact(Relation fact, const char *text, Oid type, int32 typmod,
 				const char **column_names)
@@ -518,7 +550,10 @@ check_columns(Relation fact, Node *expr)
 	}
 }
 
-/* is_users_function: returns whether a function may run code of users; for check_functions_in_node() */
+/*
+ * is_users_function
+ *		Returns whether a function may run code of users; for check_functions_in_node().
+ */
 static bool
 is_users_function(Oid function, void *context)
 {
@@ -526,7 +561,11 @@ is_users_function(Oid function, void *context)
 	return function >= FirstNormalObjectId || function == F_SATISFIES_HASH_PARTITION;
 }
 
-/* takes_only_enums: returns whether all arguments of a function are declared as enums, as those of comparisons are */
+/*
+ * takes_only_enums
+ *		Returns whether all arguments of a function are declared as enums, as those of
+ *		comparisons are.
+ */
 static bool
 takes_only_enums(Oid function)
 {
@@ -656,7 +695,10 @@ add_code_function(List *code, Oid function)
 	return code;
 }
 
-/* collect_function: adds a function to the list that context points to; for check_functions_in_node() */
+/*
+ * collect_function
+ *		Adds a function to the list that context points to; for check_functions_in_node().
+ */
 static bool
 collect_function(Oid function, void *context)
 {

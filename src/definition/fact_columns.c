@@ -126,7 +126,11 @@ document_column(Relation fact, const char *wanted, DefinitionRow *row)
 			 errhint("A column of the table is written with \"@\"; documents are kept in a column of type jsonb.")));
 }
 
-/* first_path: returns the first field of a definition that is a path into a document; NULL: there is none */
+/*
+ * first_path
+ *		Returns the first field of a definition that is a path into a document; NULL: there is
+ *		none.
+ */
 static FieldSpec *
 first_path(DefinitionRow *row)
 {
@@ -149,7 +153,10 @@ may_become_document(Form_pg_attribute att)
 	return att->atttypid != JSONBOID && (type == JSONBOID || type == JSONOID || type == TEXTOID);
 }
 
-/* hint_for_json_column: adds a hint to an error: how a column becomes one that can hold documents */
+/*
+ * hint_for_json_column
+ *		Adds a hint to an error: how a column becomes one that can hold documents.
+ */
 static int
 hint_for_json_column(Relation fact, Form_pg_attribute att)
 {
@@ -159,14 +166,20 @@ hint_for_json_column(Relation fact, Form_pg_attribute att)
 				   NameStr(att->attname), quoted_relation(RelationGetRelid(fact)), name, name);
 }
 
-/* is_document_column: returns whether a column can hold documents: it is of type jsonb, and stored */
+/*
+ * is_document_column
+ *		Returns whether a column can hold documents: it is of type jsonb, and stored.
+ */
 bool
 is_document_column(Form_pg_attribute att)
 {
 	return att->atttypid == JSONBOID && !is_virtual_column(att);
 }
 
-/* has_only_document: returns whether a fact table has no more than one column that can hold documents */
+/*
+ * has_only_document
+ *		Returns whether a fact table has no more than one column that can hold documents.
+ */
 bool
 has_only_document(Relation fact)
 {
@@ -242,7 +255,11 @@ get_stored_column_names(Relation fact, DefinitionRow *stored)
 	return names;
 }
 
-/* same_primary_key: returns whether the fact table's primary key is the one that a stored definition names */
+/*
+ * same_primary_key
+ *		Returns whether the fact table's primary key is the one that a stored definition
+ *		names.
+ */
 bool
 same_primary_key(FactDef *factdef, Relation fact, DefinitionRow *stored, const char **names)
 {
@@ -439,7 +456,11 @@ is_key_index(FactDef *def, Relation leaf, Relation index)
 	return true;
 }
 
-/* orders_by_default: returns whether an index compares a column of some type by the default operators of that type */
+/*
+ * orders_by_default
+ *		Returns whether an index compares a column of some type by the default operators of
+ *		that type.
+ */
 bool
 orders_by_default(Relation index, int column, Oid type)
 {

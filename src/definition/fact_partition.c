@@ -131,7 +131,11 @@ convert_to_root_row(FactDef *def, Leaf *leaf, TupleTableSlot *row, int slot_no)
 					   MakeSingleTupleTableSlot(def->layout.desc, &TTSOpsVirtual) : leaf->slots[slot_no]);
 }
 
-/* convert_row: puts a row of a partition into a slot with the columns of the root, and with the row's place */
+/*
+ * convert_row
+ *		Puts a row of a partition into a slot with the columns of the root, and with the row's
+ *		place.
+ */
 TupleTableSlot *
 convert_row(AttrMap *map, TupleTableSlot *row, TupleTableSlot *slot)
 {
@@ -148,7 +152,10 @@ same_map(AttrMap *a, AttrMap *b)
 		a->maplen == b->maplen && memcmp(a->attnums, b->attnums, sizeof(AttrNumber) * a->maplen) == 0;
 }
 
-/* is_deferrable: returns whether the constraint of an index may be checked later than at each row */
+/*
+ * is_deferrable
+ *		Returns whether the constraint of an index may be checked later than at each row.
+ */
 static bool
 is_deferrable(Oid index)
 {
@@ -287,7 +294,11 @@ find_root(Oid relid, bool *detached)
 	return result;
 }
 
-/* forget_roots: takes a table that has changed out of the cache, or all tables, if relid is InvalidOid */
+/*
+ * forget_roots
+ *		Takes a table that has changed out of the cache, or all tables, if relid is
+ *		InvalidOid.
+ */
 static void
 forget_roots(Oid relid)
 {

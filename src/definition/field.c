@@ -181,7 +181,11 @@ resolve_field(Field *field, IndexDef *def, Relation fact, Form_pg_attribute colu
 	get_typlenbyvalalign(field->type, &field->typlen, &field->typbyval, &field->typalign);
 }
 
-/* element_of_column: returns the type of the elements of a column, and sets *typmod to that of the elements */
+/*
+ * element_of_column
+ *		Returns the type of the elements of a column, and sets *typmod to that of the
+ *		elements.
+ */
 static Oid
 element_of_column(IndexDef *def, FieldSpec *spec, Form_pg_attribute att, int32 *typmod)
 {
@@ -315,7 +319,10 @@ stored_fields(Relation fact, List *texts)
 	return result;
 }
 
-/* definition_expressions: returns the filter and the expressions of fields, RowExpression * or NULL */
+/*
+ * definition_expressions
+ *		Returns the filter and the expressions of fields, RowExpression * or NULL.
+ */
 List *
 definition_expressions(IndexDef *def)
 {
@@ -327,7 +334,10 @@ definition_expressions(IndexDef *def)
 	return result;
 }
 
-/* record_code_dependencies: records that an index table depends on what expressions, RowExpression * or NULL, use */
+/*
+ * record_code_dependencies
+ *		Records that an index table depends on what expressions, RowExpression * or NULL, use.
+ */
 void
 record_code_dependencies(Oid index_table, List *expressions)
 {
@@ -336,7 +346,11 @@ record_code_dependencies(Oid index_table, List *expressions)
 		record_used_code(index_table, expression_node(expr));
 }
 
-/* definition_nodes: lists what entries are computed by, parsed: the filter, and the expressions and casts of columns */
+/*
+ * definition_nodes
+ *		Lists what entries are computed by, parsed: the filter, and the expressions and casts
+ *		of columns.
+ */
 List *
 definition_nodes(IndexDef *def)
 {

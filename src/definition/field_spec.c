@@ -271,7 +271,10 @@ parse_path(FieldSpec *spec, const char *p)
 	}
 }
 
-/* parse_member: parses the name of a member, in double quotes or not, and returns the place behind it */
+/*
+ * parse_member
+ *		Parses the name of a member, in double quotes or not, and returns the place behind it.
+ */
 static const char *
 parse_member(FieldSpec *spec, const char *p)
 {
@@ -301,7 +304,11 @@ parse_member(FieldSpec *spec, const char *p)
 	return p;
 }
 
-/* json_string: returns what a member in double quotes stands for: it is a JSON string, and has its escapes */
+/*
+ * json_string
+ *		Returns what a member in double quotes stands for: it is a JSON string, and has its
+ *		escapes.
+ */
 static char *
 json_string(FieldSpec *spec, const char *start, int len)
 {
@@ -384,7 +391,10 @@ add_step(FieldSpec *spec, char *name, bool wildcard)
 	}
 }
 
-/* parse_tail: parses what follows a path, [::type] [COLLATE "c"] [AS name], by the server's grammar */
+/*
+ * parse_tail
+ *		Parses what follows a path, [::type] [COLLATE "c"] [AS name], by the server's grammar.
+ */
 static void
 parse_tail(FieldSpec *spec, const char *tail)
 {
@@ -444,7 +454,10 @@ parse_tail(FieldSpec *spec, const char *tail)
 		spec_error(spec->text, tail, "expected [::type] [COLLATE \"c\"] [AS name] after the path", NULL);
 }
 
-/* check_type_name: refuses the name of a type that does not exist, with the one that is perhaps meant */
+/*
+ * check_type_name
+ *		Refuses the name of a type that does not exist, with the one that is perhaps meant.
+ */
 static void
 check_type_name(const char *text, TypeName *type)
 {

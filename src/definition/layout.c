@@ -270,7 +270,11 @@ other_name(IndexDef *def, const char *name)
 	return psprintf("Name the field with AS: %s.", named);
 }
 
-/* layout_type: returns the type of a column, with its collation, for CREATE TABLE or ALTER COLUMN ... TYPE */
+/*
+ * layout_type
+ *		Returns the type of a column, with its collation, for CREATE TABLE or ALTER COLUMN ...
+ *		TYPE.
+ */
 char *
 layout_type(Oid type, int32 typmod, Oid collation)
 {

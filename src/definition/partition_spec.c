@@ -218,7 +218,10 @@ parse_after(const char *beginning, const char *what, const char *text)
 	return parsed;
 }
 
-/* begins_with_method: returns whether a text begins with one of the words for how a table is partitioned */
+/*
+ * begins_with_method
+ *		Returns whether a text begins with one of the words for how a table is partitioned.
+ */
 static bool
 begins_with_method(const char *by)
 {

@@ -361,7 +361,11 @@ row_index_drop(Oid index_table)
 	}
 }
 
-/* finds_entries: returns whether an index is, or can be, the one by which the entries of an index table, or of a partition of it, are found */
+/*
+ * finds_entries
+ *		Returns whether an index is, or can be, the one by which the entries of an index
+ *		table, or of a partition of it, are found.
+ */
 bool
 finds_entries(IndexDef *def, Relation index)
 {
@@ -392,7 +396,10 @@ open_index_of_entries(IndexDef *def, Relation rel)
 	return NULL;
 }
 
-/* primary_key_covers: returns whether the primary key of an index table covers the included fields */
+/*
+ * primary_key_covers
+ *		Returns whether the primary key of an index table covers the included fields.
+ */
 bool
 primary_key_covers(IndexDef *def, Relation primary_key)
 {
@@ -445,7 +452,11 @@ primary_key_max_covered_bytes(IndexDef *def)
 	return widest <= MAX_INDEX_DATA ? MAX_INDEX_DATA : MAX_INDEX_DATA / 2;
 }
 
-/* declared_size: returns how many bytes a value of a column can have at most, by its type; -1: any number */
+/*
+ * declared_size
+ *		Returns how many bytes a value of a column can have at most, by its type; -1: any
+ *		number.
+ */
 static int32
 declared_size(Form_pg_attribute att)
 {

@@ -102,7 +102,11 @@ forget_code_dependencies(Oid index_table)
 	(void) find_table_dependencies(index_table, is_code_dependency, NULL, true);
 }
 
-/* move_code_dependencies: has an index table depend on what another one's expressions use, instead of what its own ones do */
+/*
+ * move_code_dependencies
+ *		Has an index table depend on what another one's expressions use, instead of what its
+ *		own ones do.
+ */
 void
 move_code_dependencies(Oid from, Oid to)
 {

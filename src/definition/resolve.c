@@ -212,7 +212,11 @@ make_index_def(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel
 	return def;
 }
 
-/* find_document: finds the column that holds the documents, if there is one, and adds it to those of the fact table's definition */
+/*
+ * find_document
+ *		Finds the column that holds the documents, if there is one, and adds it to those of
+ *		the fact table's definition.
+ */
 static void
 find_document(IndexDef *def, Relation fact, DefinitionRow *row, const char **column_names)
 {
@@ -305,7 +309,11 @@ same_equality(Oid a, Oid b)
 					  get_collation_isdeterministic(a) && get_collation_isdeterministic(b));
 }
 
-/* live_columns: returns the numbers of the columns that have not been dropped, and in *n how many there are */
+/*
+ * live_columns
+ *		Returns the numbers of the columns that have not been dropped, and in *n how many
+ *		there are.
+ */
 static AttrNumber *
 live_columns(TupleDesc desc, int *n)
 {
@@ -318,7 +326,11 @@ live_columns(TupleDesc desc, int *n)
 	return live;
 }
 
-/* definition_columns: returns the fact table's columns that entries depend on, offset as by pull_varattnos() */
+/*
+ * definition_columns
+ *		Returns the fact table's columns that entries depend on, offset as by
+ *		pull_varattnos().
+ */
 static Bitmapset *
 definition_columns(IndexDef *def)
 {
@@ -529,7 +541,10 @@ queue_columns(FactDef *def, Relation fact)
 	return desc;
 }
 
-/* index_calls_users_code: returns whether making entries runs functions that are not the server's own */
+/*
+ * index_calls_users_code
+ *		Returns whether making entries runs functions that are not the server's own.
+ */
 bool
 index_calls_users_code(IndexDef *def)
 {
@@ -540,7 +555,10 @@ index_calls_users_code(IndexDef *def)
 	return def->spec.filter != NULL && expression_calls_users_code(def->spec.filter);
 }
 
-/* definition_code: returns the functions and domains of users that making entries uses (CodeObject *) */
+/*
+ * definition_code
+ *		Returns the functions and domains of users that making entries uses (CodeObject *).
+ */
 List *
 definition_code(IndexDef *def)
 {
@@ -572,7 +590,11 @@ note_feeds(FactDef *factdef, DefinitionRow *row)
 		factdef->queue.queued_here = true;
 }
 
-/* note_feed: if the queue is a feed, has a change of any column queued, because the other server may use all of them */
+/*
+ * note_feed
+ *		If the queue is a feed, has a change of any column queued, because the other server
+ *		may use all of them.
+ */
 void
 note_feed(FactDef *factdef, Relation fact, bool feed)
 {

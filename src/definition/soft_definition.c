@@ -58,7 +58,8 @@ typedef struct Reading
 
 static HTAB *tables = NULL;
 static uint64 news = 0;			/* counts what has made something forgotten */
-static int	nfailed = 0;		/* number of tables, at least, that are marked as failed */
+static int	nfailed = 0;		/* number of tables, at least, that are marked
+								 * as failed */
 static bool reading_now = false;
 
 static void forget_table(Oid relid);
@@ -112,7 +113,11 @@ soft_definition(Oid relid)
 	return reading_now || IsInParallelMode() ? NULL : read_softly(relid);
 }
 
-/* forget_table: forgets what is known of a table that has changed, or of all tables, if relid is InvalidOid */
+/*
+ * forget_table
+ *		Forgets what is known of a table that has changed, or of all tables, if relid is
+ *		InvalidOid.
+ */
 static void
 forget_table(Oid relid)
 {
@@ -193,7 +198,11 @@ read_softly(Oid relid)
 	return reading.def;
 }
 
-/* has_fact_trigger: returns whether a table has a trigger by the name of one of ours; most have none, and that is all */
+/*
+ * has_fact_trigger
+ *		Returns whether a table has a trigger by the name of one of ours; most have none, and
+ *		that is all.
+ */
 static bool
 has_fact_trigger(Oid relid)
 {
@@ -244,7 +253,11 @@ try_without_waiting(Reading *reading)
 	return error;
 }
 
-/* try_reading: loads a definition; run by run_catching_errors(), which releases the locks only after an error */
+/*
+ * try_reading
+ *		Loads a definition; run by run_catching_errors(), which releases the locks only after
+ *		an error.
+ */
 static void
 try_reading(void *arg)
 {
@@ -262,7 +275,10 @@ try_reading(void *arg)
 	ResourceOwnerDelete(locks);
 }
 
-/* read_definition: locks what a definition is loaded from, as far as that is known, and has it loaded */
+/*
+ * read_definition
+ *		Locks what a definition is loaded from, as far as that is known, and has it loaded.
+ */
 static void
 read_definition(Reading *reading)
 {
@@ -302,7 +318,11 @@ read_definition(Reading *reading)
 		reading->def = NULL;
 }
 
-/* lock_now: locks a relation against DDL until it is read; returns false if that would have to be waited for */
+/*
+ * lock_now
+ *		Locks a relation against DDL until it is read; returns false if that would have to be
+ *		waited for.
+ */
 static bool
 lock_now(Reading *reading, Oid relid)
 {
@@ -313,7 +333,11 @@ lock_now(Reading *reading, Oid relid)
 	return !reading->busy;
 }
 
-/* lock_indexes_now: locks the indexes of an index table as lock_now() does, as REINDEX locks them without the table */
+/*
+ * lock_indexes_now
+ *		Locks the indexes of an index table as lock_now() does, as REINDEX locks them without
+ *		the table.
+ */
 static bool
 lock_indexes_now(Reading *reading, Oid index_table)
 {
@@ -330,7 +354,10 @@ lock_indexes_now(Reading *reading, Oid index_table)
 	return !reading->busy;
 }
 
-/* passes_by_itself: returns whether an error is not about the tables, so that it makes sense to try again */
+/*
+ * passes_by_itself
+ *		Returns whether an error is not about the tables, so that it makes sense to try again.
+ */
 static bool
 passes_by_itself(ErrorData *error)
 {

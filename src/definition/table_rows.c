@@ -95,7 +95,11 @@ enter_count(Oid relid)
 	return count;
 }
 
-/* forget_count: forgets how many rows a table has that has changed, or all tables, if relid is InvalidOid */
+/*
+ * forget_count
+ *		Forgets how many rows a table has that has changed, or all tables, if relid is
+ *		InvalidOid.
+ */
 static void
 forget_count(Oid relid)
 {

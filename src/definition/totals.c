@@ -144,7 +144,11 @@ totals_of_fields(DefinitionRow *row)
 	return result;
 }
 
-/* sum_type: returns the type of the column with the sum of a field; InvalidOid: it has no sum that is exact */
+/*
+ * sum_type
+ *		Returns the type of the column with the sum of a field; InvalidOid: it has no sum that
+ *		is exact.
+ */
 Oid
 sum_type(Oid type, int32 typmod)
 {
@@ -162,7 +166,11 @@ sum_type(Oid type, int32 typmod)
 	}
 }
 
-/* make_summed_fields: parses and resolves the included fields of a definition, and numbers the columns after its key fields */
+/*
+ * make_summed_fields
+ *		Parses and resolves the included fields of a definition, and numbers the columns after
+ *		its key fields.
+ */
 void
 make_summed_fields(IndexDef *def, List *texts, Relation fact, const char **column_names)
 {
@@ -291,7 +299,11 @@ complete_totals_columns(IndexDef *def, TupleDesc desc, AttrNumber *live, int nli
 	return true;
 }
 
-/* added_columns: sets attnos to the columns whose values are added up, of which there are at most def->desc->natts; returns how many */
+/*
+ * added_columns
+ *		Sets attnos to the columns whose values are added up, of which there are at most
+ *		def->desc->natts; returns how many.
+ */
 int
 added_columns(IndexDef *def, AttrNumber *attnos)
 {
@@ -307,7 +319,11 @@ added_columns(IndexDef *def, AttrNumber *attnos)
 	return n;
 }
 
-/* complete_totals_index: completes a definition with the index on the key fields; without one, all entries are read, so it returns true */
+/*
+ * complete_totals_index
+ *		Completes a definition with the index on the key fields; without one, all entries are
+ *		read, so it returns true.
+ */
 bool
 complete_totals_index(IndexDef *def, Relation rel)
 {
@@ -337,7 +353,11 @@ complete_totals_index(IndexDef *def, Relation rel)
 	return true;
 }
 
-/* make_totals_index: makes the index on the key fields, of which a group has several equal ones until they are folded */
+/*
+ * make_totals_index
+ *		Makes the index on the key fields, of which a group has several equal ones until they
+ *		are folded.
+ */
 void
 make_totals_index(IndexDef *def, const char *tablespace)
 {

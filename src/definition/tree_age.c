@@ -274,7 +274,11 @@ read_table(Tree *tree, Oid relid)
 	return kind == RELKIND_PARTITIONED_TABLE;
 }
 
-/* read_partitions: lists the partitions of a table, and notes who has attached, detached and dropped some */
+/*
+ * read_partitions
+ *		Lists the partitions of a table, and notes who has attached, detached and dropped
+ *		some.
+ */
 static List *
 read_partitions(Tree *tree, Oid parent)
 {
@@ -296,7 +300,10 @@ read_partitions(Tree *tree, Oid parent)
 	return result;
 }
 
-/* is_deleted: returns whether a row of a catalog was deleted, or replaced by another version of it */
+/*
+ * is_deleted
+ *		Returns whether a row of a catalog was deleted, or replaced by another version of it.
+ */
 static bool
 is_deleted(HeapTuple tuple)
 {
@@ -365,7 +372,10 @@ was_rewritten(Oid relid, Oid root, Snapshot snapshot)
 	return counted && has_other_file(relid, snapshot) && begins_with_newer_row(relid, snapshot);
 }
 
-/* begins_with_newer_row: returns whether a table has no row, or first one that a snapshot cannot know of */
+/*
+ * begins_with_newer_row
+ *		Returns whether a table has no row, or first one that a snapshot cannot know of.
+ */
 static bool
 begins_with_newer_row(Oid relid, Snapshot snapshot)
 {
@@ -384,7 +394,11 @@ begins_with_newer_row(Oid relid, Snapshot snapshot)
 					 XidInMVCCSnapshot(xid, snapshot));
 }
 
-/* refuse_rewritten: raises an error for a table that was written anew in that way before it was locked to be read */
+/*
+ * refuse_rewritten
+ *		Raises an error for a table that was written anew in that way before it was locked to
+ *		be read.
+ */
 void
 refuse_rewritten(Relation rel, Oid root, Snapshot snapshot)
 {
@@ -395,7 +409,11 @@ refuse_rewritten(Relation rel, Oid root, Snapshot snapshot)
 				 errhint("The transaction might succeed if retried.")));
 }
 
-/* lock_leaves_to_read: locks and lists the tables that hold the rows of a table as a snapshot sees them; refuses rewritten ones */
+/*
+ * lock_leaves_to_read
+ *		Locks and lists the tables that hold the rows of a table as a snapshot sees them;
+ *		refuses rewritten ones.
+ */
 List *
 lock_leaves_to_read(Oid relid, Snapshot snapshot)
 {
@@ -566,7 +584,11 @@ lost_rows(Oid relid, Snapshot snapshot)
 	return false;
 }
 
-/* has_other_file: returns whether a table has another file than when a snapshot was taken, or was dropped */
+/*
+ * has_other_file
+ *		Returns whether a table has another file than when a snapshot was taken, or was
+ *		dropped.
+ */
 static bool
 has_other_file(Oid relid, Snapshot snapshot)
 {

@@ -21,7 +21,10 @@
 #include "../util/subxact.h"
 #include "definition.h"
 
-/* A definition in the catalog, and whether the table that it names has the columns that it asks for. */
+/*
+ * A definition in the catalog, and whether the table that it names has the columns that it
+ * asks for.
+ */
 typedef struct Candidate
 {
 	Relation	fact;

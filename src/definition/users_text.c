@@ -24,7 +24,10 @@ static void append_member(StringInfo path, const char *name);
 #define IS_PLAIN_START(c)	(isalpha((unsigned char) (c)) || (c) == '_' || IS_HIGHBIT_SET(c))
 #define IS_PLAIN_CHAR(c)	(IS_PLAIN_START(c) || isdigit((unsigned char) (c)) || (c) == '$')
 
-/* parse_error_callback: turns the position of an error in what was parsed into one in the user's text */
+/*
+ * parse_error_callback
+ *		Turns the position of an error in what was parsed into one in the user's text.
+ */
 static void
 parse_error_callback(void *arg)
 {
@@ -124,7 +127,11 @@ append_path_step(StringInfo path, const char *name, bool subscript)
 		appendStringInfo(path, "%s[%s]", path->len == 0 ? "$" : "", name == NULL ? "*" : name);
 }
 
-/* is_subscript: returns whether the operator #> takes a name for the subscript of an array that it meets */
+/*
+ * is_subscript
+ *		Returns whether the operator #> takes a name for the subscript of an array that it
+ *		meets.
+ */
 bool
 is_subscript(const char *name)
 {

@@ -287,7 +287,11 @@ delete_in_known_places(Writer *w, OpList *list)
 	pfree(known);
 }
 
-/* compare_ops: compares entries by their identity, the first two columns of which operations have at hand */
+/*
+ * compare_ops
+ *		Compares entries by their identity, the first two columns of which operations have at
+ *		hand.
+ */
 static inline int
 compare_ops(const Op *a, const Op *b, IndexDef *def)
 {
@@ -332,7 +336,10 @@ compare_ops(const Op *a, const Op *b, IndexDef *def)
 	return c;
 }
 
-/* compare_ops_in_sequence: compares by identity, and operations on the same entry by their sequence */
+/*
+ * compare_ops_in_sequence
+ *		Compares by identity, and operations on the same entry by their sequence.
+ */
 static inline int
 compare_ops_in_sequence(const Op *a, const Op *b, IndexDef *def)
 {

@@ -58,7 +58,10 @@ block_scan_begin(BlockScan *scan, FactDef *def, Relation rel, Snapshot snapshot,
 		NULL;
 }
 
-/* block_scan_begin_in: begins to read all blocks of these tables of an index table, which are locked */
+/*
+ * block_scan_begin_in
+ *		Begins to read all blocks of these tables of an index table, which are locked.
+ */
 void
 block_scan_begin_in(BlockScan *scan, List *tables, Snapshot snapshot)
 {
@@ -156,7 +159,10 @@ block_scan_end(BlockScan *scan)
 	MemoryContextDelete(scan->row_cxt);
 }
 
-/* block_scan_count_blocks: returns how many blocks are read of a table and its partitions on this server */
+/*
+ * block_scan_count_blocks
+ *		Returns how many blocks are read of a table and its partitions on this server.
+ */
 double
 block_scan_count_blocks(Relation rel, double percent)
 {
@@ -298,7 +304,11 @@ is_chosen(BlockScan *scan)
 	return murmurhash32(hash) < scan->percent / 100 * PG_UINT32_MAX;
 }
 
-/* next_row: puts the next row of a table on this server into scan->slot; returns false if there is none */
+/*
+ * next_row
+ *		Puts the next row of a table on this server into scan->slot; returns false if there is
+ *		none.
+ */
 static bool
 next_row(BlockScan *scan)
 {

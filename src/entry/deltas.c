@@ -167,7 +167,11 @@ deltas_add(Deltas *deltas, Datum *values, bool *isnull, int sign)
 	MemoryContextSwitchTo(old);
 }
 
-/* add: adds one of the numbers of an entry, bigint or numeric, to that of a group, or takes it away if sign is -1 */
+/*
+ * add
+ *		Adds one of the numbers of an entry, bigint or numeric, to that of a group, or takes
+ *		it away if sign is -1.
+ */
 static void
 add(Deltas *deltas, DeltaGroup *group, AttrNumber attno, Datum *values, int sign)
 {
@@ -352,7 +356,11 @@ lock_folding(Oid relid, bool wait)
 	return LockAcquire(&tag, ExclusiveLock, false, !wait) != LOCKACQUIRE_NOT_AVAIL;
 }
 
-/* take_away_table: takes away all entries of a table of totals, and adds them to found, unless it is NULL */
+/*
+ * take_away_table
+ *		Takes away all entries of a table of totals, and adds them to found, unless it is
+ *		NULL.
+ */
 static void
 take_away_table(Deltas *deltas, Relation rel, Snapshot snapshot, Deltas *found)
 {
@@ -378,7 +386,11 @@ deltas_rewind(Deltas *deltas)
 	deltas_start_iterate(deltas->groups, deltas->at);
 }
 
-/* deltas_next_group: returns whether there is another group in which anything is left, and sets *values and *isnull to it, as an entry */
+/*
+ * deltas_next_group
+ *		Returns whether there is another group in which anything is left, and sets *values and
+ *		*isnull to it, as an entry.
+ */
 bool
 deltas_next_group(Deltas *deltas, Datum **values, bool **isnull)
 {
@@ -534,7 +546,11 @@ fold_entries(Deltas *deltas, Relation rel, Snapshot snapshot, int64 limit)
 	return n;
 }
 
-/* fold_entry: adds an entry to its group, and deletes it; nobody else deletes or updates it meanwhile */
+/*
+ * fold_entry
+ *		Adds an entry to its group, and deletes it; nobody else deletes or updates it
+ *		meanwhile.
+ */
 static void
 fold_entry(Deltas *deltas, Relation rel, TupleTableSlot *entry, ItemPointer tid)
 {

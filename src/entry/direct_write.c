@@ -158,7 +158,11 @@ close_straight(Straight *s)
 	RelationClose(s->rel);
 }
 
-/* insert_straight: inserts an entry; if there seems to be one with its key already, the general path sees to that */
+/*
+ * insert_straight
+ *		Inserts an entry; if there seems to be one with its key already, the general path sees
+ *		to that.
+ */
 static void
 insert_straight(Straight *s, Op *op)
 {
@@ -182,7 +186,10 @@ insert_straight(Straight *s, Op *op)
 	}
 }
 
-/* delete_straight: deletes an entry, if it exists; if it changes meanwhile, the general path deletes it */
+/*
+ * delete_straight
+ *		Deletes an entry, if it exists; if it changes meanwhile, the general path deletes it.
+ */
 static void
 delete_straight(Straight *s, Op *op)
 {

@@ -282,7 +282,11 @@ value_within(JsonbValue *value, const char *end)
 	}
 }
 
-/* path_meets_array: returns whether the path of a field, up to a [*], leads to an array before its end: jsonpath goes on with its elements */
+/*
+ * path_meets_array
+ *		Returns whether the path of a field, up to a [*], leads to an array before its end:
+ *		jsonpath goes on with its elements.
+ */
 bool
 path_meets_array(Field *field, FactRow *row, int docno)
 {

@@ -75,7 +75,10 @@ same_bytes(Datum a, bool anull, Datum b, bool bnull, int16 typlen, bool typbyval
 		memcmp(DatumGetPointer(a), DatumGetPointer(b), size) == 0;
 }
 
-/* entries_grow: doubles the room for entries; there is none before, or for "first" of them afterwards */
+/*
+ * entries_grow
+ *		Doubles the room for entries; there is none before, or for "first" of them afterwards.
+ */
 void
 entries_grow(Entries *entries, int first)
 {
@@ -100,7 +103,11 @@ store_entry(TupleTableSlot *slot, Datum *values, bool *isnull)
 	ExecStoreVirtualTuple(slot);
 }
 
-/* compare_identity: compares the identities of two entries, in the order of the index table, where NULL comes last */
+/*
+ * compare_identity
+ *		Compares the identities of two entries, in the order of the index table, where NULL
+ *		comes last.
+ */
 int
 compare_identity(IndexDef *def, Datum *a, bool *anull, Datum *b, bool *bnull)
 {
@@ -381,7 +388,11 @@ diff_entries(IndexDef *def, Entries *old, Entries *new, OpList *ops, MemoryConte
 	}
 }
 
-/* in_tuple: returns the value that a column of the identity has in a tuple, which was made of values; NULL: 0 */
+/*
+ * in_tuple
+ *		Returns the value that a column of the identity has in a tuple, which was made of
+ *		values; NULL: 0.
+ */
 static inline Datum
 in_tuple(IndexDef *def, HeapTuple tuple, AttrNumber attno, Datum *values)
 {
@@ -501,7 +512,11 @@ prepare_to_sort(IndexDef *def, Op *op, Datum *values, bool *isnull)
 		0;
 }
 
-/* leading_bytes: returns a number that compares as the first of len bytes of a text do, which has no zeros */
+/*
+ * leading_bytes
+ *		Returns a number that compares as the first of len bytes of a text do, which has no
+ *		zeros.
+ */
 static inline Datum
 leading_bytes(const char *bytes, Size len)
 {

@@ -219,7 +219,10 @@ extern bool entries_fit(IndexDef *def, FactRow *row, Datum *values, bool *isnull
 						int *skipped);
 extern bool key_fits(IndexDef *def, FactRow *row, Datum *values, bool report, int *skipped);
 
-/* json_cast.c: casts JSON values to the types of fields, and writes primary keys as text, and rows as JSON */
+/*
+ * json_cast.c: casts JSON values to the types of fields, and writes primary keys as text, and
+ * rows as JSON
+ */
 
 /* What became of a value. */
 typedef enum ValueResult

@@ -30,7 +30,11 @@ key_of_entry(IndexDef *def, TupleTableSlot *entry, Datum *key)
 		key[i] = slot_getattr(entry, def->layout.pk_attno[i], &isnull);
 }
 
-/* sort_key_values: sorts n keys of ncolumns columns, and removes duplicates; returns the number of keys that are left */
+/*
+ * sort_key_values
+ *		Sorts n keys of ncolumns columns, and removes duplicates; returns the number of keys
+ *		that are left.
+ */
 int
 sort_key_values(Datum *keys, int n, int ncolumns, SortSupport sort)
 {
@@ -40,7 +44,11 @@ sort_key_values(Datum *keys, int n, int ncolumns, SortSupport sort)
 	return qunique_arg(keys, n, sizeof(Datum) * ncolumns, compare_keys, &order);
 }
 
-/* find_key_values: returns the number of a key among n that sort_key_values() has sorted, or -1 if it is none of them */
+/*
+ * find_key_values
+ *		Returns the number of a key among n that sort_key_values() has sorted, or -1 if it is
+ *		none of them.
+ */
 int
 find_key_values(Datum *keys, int n, int ncolumns, SortSupport sort, Datum *key)
 {

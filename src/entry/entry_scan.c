@@ -172,7 +172,10 @@ entry_scan_next(EntryScan *scan)
 	return result;
 }
 
-/* entry_scan_end: releases what was opened, also if no search was begun, or one was left before its end */
+/*
+ * entry_scan_end
+ *		Releases what was opened, also if no search was begun, or one was left before its end.
+ */
 void
 entry_scan_end(EntryScan *scan)
 {
@@ -204,7 +207,11 @@ probe_begin(EntryScan *scan, IndexDef *def, Relation index_table, Snapshot snaps
 	memcpy(scan->keys, def->layout.search_keys, sizeof(ScanKeyData) * def->layout.nsearch);
 }
 
-/* probe_entry: returns the entry that has the same identity as the given one, or NULL if there is none */
+/*
+ * probe_entry
+ *		Returns the entry that has the same identity as the given one, or NULL if there is
+ *		none.
+ */
 TupleTableSlot *
 probe_entry(EntryScan *scan, Datum *values, bool *isnull)
 {
@@ -273,7 +280,11 @@ start_merging(EntryScan *scan)
 	scan->merging = true;
 }
 
-/* find_partition_scan: returns the scan of a partition, which begins to search; opens the partition if necessary */
+/*
+ * find_partition_scan
+ *		Returns the scan of a partition, which begins to search; opens the partition if
+ *		necessary.
+ */
 static PartitionScan *
 find_partition_scan(EntryScan *scan, Oid relid)
 {

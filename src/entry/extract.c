@@ -31,7 +31,10 @@ static void extract_added(IndexDef *def, FactRow *row, RowDelta *delta, RowMisma
 static void put_element(IndexDef *def, Elements *elements, int i, Datum *values, bool *isnull);
 static void add_entry(Entries *entries, Datum *values, bool *isnull);
 
-/* passes_filter: returns whether a row asks for entries, as far as the filter of an index table tells */
+/*
+ * passes_filter
+ *		Returns whether a row asks for entries, as far as the filter of an index table tells.
+ */
 bool
 passes_filter(IndexDef *def, TupleTableSlot *row)
 {
@@ -215,7 +218,10 @@ extract_delta(IndexDef *def, FactRow *row, bool report, RowDelta *delta)
 	return true;
 }
 
-/* extract_groups: fills the key fields of what a row adds; returns false if it belongs to no group */
+/*
+ * extract_groups
+ *		Fills the key fields of what a row adds; returns false if it belongs to no group.
+ */
 static bool
 extract_groups(IndexDef *def, FactRow *row, bool report, RowDelta *delta)
 {

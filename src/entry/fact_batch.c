@@ -61,7 +61,10 @@ fact_batch_reset(FactBatch *batch)
 	fact_batch_clear(batch);
 }
 
-/* fact_batch_clear: forgets the rows of a batch, so that rows can be added to the next one, a larger one */
+/*
+ * fact_batch_clear
+ *		Forgets the rows of a batch, so that rows can be added to the next one, a larger one.
+ */
 void
 fact_batch_clear(FactBatch *batch)
 {
@@ -70,7 +73,10 @@ fact_batch_clear(FactBatch *batch)
 	MemoryContextReset(batch->key_cxt);
 }
 
-/* fact_batch_is_full: returns whether the rows that were added are to be fetched before others are added */
+/*
+ * fact_batch_is_full
+ *		Returns whether the rows that were added are to be fetched before others are added.
+ */
 bool
 fact_batch_is_full(FactBatch *batch)
 {
@@ -78,7 +84,10 @@ fact_batch_is_full(FactBatch *batch)
 		(batch->n % 64 == 63 && MemoryContextMemAllocated(batch->cxt, true) / 512 >= (Size) work_mem);
 }
 
-/* fact_batch_add: adds a row, by its primary key, and by its place if its entry has that, else NULL */
+/*
+ * fact_batch_add
+ *		Adds a row, by its primary key, and by its place if its entry has that, else NULL.
+ */
 void
 fact_batch_add(FactBatch *batch, Datum *key, ItemPointer hint)
 {
@@ -169,7 +178,10 @@ find_places(FactBatch *batch)
 	pfree(rows);
 }
 
-/* can_find_places: returns whether the places of rows of a table can be found before the rows are read */
+/*
+ * can_find_places
+ *		Returns whether the places of rows of a table can be found before the rows are read.
+ */
 static bool
 can_find_places(FactBatch *batch, LeafScan *leaf)
 {

@@ -77,7 +77,10 @@ live_scan_begin(LiveScan *scan, FactDef *def, Relation fact, Snapshot snapshot)
 	}
 }
 
-/* live_scan_in_leaves: has the scan search in the tables that leaf_of() returns, before its first search */
+/*
+ * live_scan_in_leaves
+ *		Has the scan search in the tables that leaf_of() returns, before its first search.
+ */
 void
 live_scan_in_leaves(LiveScan *scan, Oid (*leaf_of) (void *arg, Datum *key), void *arg)
 {
@@ -88,7 +91,10 @@ live_scan_in_leaves(LiveScan *scan, Oid (*leaf_of) (void *arg, Datum *key), void
 	scan->leaf_arg = arg;
 }
 
-/* live_scan_is_elsewhere: returns whether a row with this primary key would be no row of this server */
+/*
+ * live_scan_is_elsewhere
+ *		Returns whether a row with this primary key would be no row of this server.
+ */
 bool
 live_scan_is_elsewhere(LiveScan *scan, Datum *key)
 {
@@ -99,7 +105,11 @@ live_scan_is_elsewhere(LiveScan *scan, Datum *key)
 	return result;
 }
 
-/* live_scan_first: returns the first row, usually the only one, with this primary key, or NULL if there is none */
+/*
+ * live_scan_first
+ *		Returns the first row, usually the only one, with this primary key, or NULL if there
+ *		is none.
+ */
 TupleTableSlot *
 live_scan_first(LiveScan *scan, Datum *key)
 {
@@ -114,7 +124,11 @@ live_scan_first(LiveScan *scan, Datum *key)
 	return found ? live_scan_next(scan) : NULL;
 }
 
-/* columns_to_fetch_by: returns the columns of entries by which their rows are fetched: the primary key, and the place */
+/*
+ * columns_to_fetch_by
+ *		Returns the columns of entries by which their rows are fetched: the primary key, and
+ *		the place.
+ */
 Bitmapset *
 columns_to_fetch_by(IndexDef *def)
 {
@@ -125,7 +139,11 @@ columns_to_fetch_by(IndexDef *def)
 	return result;
 }
 
-/* place_of_row: returns where the row of an entry was when the entry was written, or NULL if that is not known */
+/*
+ * place_of_row
+ *		Returns where the row of an entry was when the entry was written, or NULL if that is
+ *		not known.
+ */
 ItemPointer
 place_of_row(IndexDef *def, TupleTableSlot *entry)
 {
@@ -288,7 +306,10 @@ live_scan_next(LiveScan *scan)
 	return found ? live_scan_row(scan) : NULL;
 }
 
-/* live_scan_leaf: returns the table that has the row with a primary key, or NULL if there is none */
+/*
+ * live_scan_leaf
+ *		Returns the table that has the row with a primary key, or NULL if there is none.
+ */
 LeafScan *
 live_scan_leaf(LiveScan *scan, Datum *key)
 {
@@ -309,7 +330,10 @@ live_scan_index(LiveScan *scan, LeafScan *leaf)
 	return leaf->search.index;
 }
 
-/* live_scan_at: returns the version of the row at a place in a table that the snapshot sees, or NULL */
+/*
+ * live_scan_at
+ *		Returns the version of the row at a place in a table that the snapshot sees, or NULL.
+ */
 TupleTableSlot *
 live_scan_at(LiveScan *scan, LeafScan *leaf, ItemPointer place)
 {
@@ -357,7 +381,11 @@ live_scan_end(LiveScan *scan)
 		ExecDropSingleTupleTableSlot(scan->shared);
 }
 
-/* choose_leaf: sets scan->current to the partition that a key belongs to; returns false if there is none */
+/*
+ * choose_leaf
+ *		Sets scan->current to the partition that a key belongs to; returns false if there is
+ *		none.
+ */
 static bool
 choose_leaf(LiveScan *scan, Datum *key)
 {

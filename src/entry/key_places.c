@@ -138,7 +138,11 @@ set_key(LeafWalk *walk, Datum *key)
 	}
 }
 
-/* find_leaf: returns the leaf page of a key, or of it until a split; InvalidBlockNumber if the index is empty */
+/*
+ * find_leaf
+ *		Returns the leaf page of a key, or of it until a split; InvalidBlockNumber if the
+ *		index is empty.
+ */
 static BlockNumber
 find_leaf(LeafWalk *walk)
 {
@@ -157,7 +161,11 @@ find_leaf(LeafWalk *walk)
 	return P_ISLEAF(opaque) ? BufferGetBlockNumber(walk->buffer) : choose_child(walk);
 }
 
-/* descend: goes to the page above the leaf page of a key, or to a root without one; returns false if there is none */
+/*
+ * descend
+ *		Goes to the page above the leaf page of a key, or to a root without one; returns false
+ *		if there is none.
+ */
 static bool
 descend(LeafWalk *walk)
 {
@@ -208,7 +216,11 @@ read_leaf(LeafWalk *walk, BlockNumber block)
 	PredicateLockPage(walk->index, block, walk->snapshot);
 }
 
-/* add_places: adds the places of the row with a key, which begin on the current page or to the right of it */
+/*
+ * add_places
+ *		Adds the places of the row with a key, which begin on the current page or to the right
+ *		of it.
+ */
 static void
 add_places(LeafWalk *walk, KeyPlaces *places, int row)
 {
@@ -236,7 +248,11 @@ add_places(LeafWalk *walk, KeyPlaces *places, int row)
 	}
 }
 
-/* add_tuple: adds the places that an item of a leaf page has, unless it is known to be dead for all */
+/*
+ * add_tuple
+ *		Adds the places that an item of a leaf page has, unless it is known to be dead for
+ *		all.
+ */
 static void
 add_tuple(LeafWalk *walk, OffsetNumber item, KeyPlaces *places, int row)
 {
@@ -256,7 +272,11 @@ add_tuple(LeafWalk *walk, OffsetNumber item, KeyPlaces *places, int row)
 	}
 }
 
-/* move_right: goes to the page of a key if the current one was split or deleted; as the server's _bt_moveright() */
+/*
+ * move_right
+ *		Goes to the page of a key if the current one was split or deleted; as the server's
+ *		_bt_moveright().
+ */
 static void
 move_right(LeafWalk *walk)
 {
@@ -290,7 +310,11 @@ step_right(LeafWalk *walk)
 		PredicateLockPage(walk->index, BufferGetBlockNumber(walk->buffer), walk->snapshot);
 }
 
-/* go_to: goes to a page that is pinned and locked in place of the one before; releases that if there is no other */
+/*
+ * go_to
+ *		Goes to a page that is pinned and locked in place of the one before; releases that if
+ *		there is no other.
+ */
 static void
 go_to(LeafWalk *walk, Buffer buffer)
 {
@@ -335,7 +359,10 @@ first_item_of_key(LeafWalk *walk, OffsetNumber first, OffsetNumber last)
 	return low;
 }
 
-/* compare_rows_by_key: compares rows by their keys in the order of the index that a BTScanInsert is of */
+/*
+ * compare_rows_by_key
+ *		Compares rows by their keys in the order of the index that a BTScanInsert is of.
+ */
 static int
 compare_rows_by_key(const void *a, const void *b, void *key)
 {

@@ -116,7 +116,11 @@ row_comparison(RowComparison *key, Relation index, int first, int n, StrategyNum
 	key->header.sk_argument = PointerGetDatum(key->members);
 }
 
-/* key_search_begin: prepares to search a table by an index, which orders rows by nkeys columns first; it reads nothing yet */
+/*
+ * key_search_begin
+ *		Prepares to search a table by an index, which orders rows by nkeys columns first; it
+ *		reads nothing yet.
+ */
 void
 key_search_begin(KeySearch *search, Relation rel, Relation index, Snapshot snapshot, int nkeys)
 {
@@ -230,7 +234,11 @@ begin_walk(KeySearch *search)
 	return walk;
 }
 
-/* walk_to: goes to the rows with a key; returns false if the caller has to search for it in another way */
+/*
+ * walk_to
+ *		Goes to the rows with a key; returns false if the caller has to search for it in
+ *		another way.
+ */
 static bool
 walk_to(KeyWalk *walk, ScanKey keys)
 {
@@ -276,7 +284,10 @@ walk_to(KeyWalk *walk, ScanKey keys)
 	return true;
 }
 
-/* next_of_walk: returns the next entry, as key_search_next() does, where a walk has come to the key */
+/*
+ * next_of_walk
+ *		Returns the next entry, as key_search_next() does, where a walk has come to the key.
+ */
 static bool
 next_of_walk(KeySearch *search, TupleTableSlot *slot)
 {
@@ -321,7 +332,10 @@ step(KeyWalk *walk)
 	walk->visited = false;
 }
 
-/* compare_item: compares the key of the item that the scan is at with the one that is searched for */
+/*
+ * compare_item
+ *		Compares the key of the item that the scan is at with the one that is searched for.
+ */
 static int
 compare_item(KeyWalk *walk)
 {

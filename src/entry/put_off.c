@@ -151,7 +151,11 @@ put_off_try_again(void)
 	}
 }
 
-/* put_off_apply_all: applies all that was put off, before the transaction commits; raises an error if that is not possible */
+/*
+ * put_off_apply_all
+ *		Applies all that was put off, before the transaction commits; raises an error if that
+ *		is not possible.
+ */
 void
 put_off_apply_all(void)
 {
@@ -159,7 +163,11 @@ put_off_apply_all(void)
 		(void) apply(linitial(all), true);
 }
 
-/* was_put_off: returns whether operations on an index table of a fact table were put off in this transaction */
+/*
+ * was_put_off
+ *		Returns whether operations on an index table of a fact table were put off in this
+ *		transaction.
+ */
 bool
 was_put_off(Oid fact)
 {
@@ -206,7 +214,10 @@ refuse_put_off(Oid index_table)
 				 errhint("Close the cursors of this transaction that read it, or commit first.")));
 }
 
-/* refuse_put_off_of_fact: raises an error if any index table of a fact table lacks what was put off */
+/*
+ * refuse_put_off_of_fact
+ *		Raises an error if any index table of a fact table lacks what was put off.
+ */
 void
 refuse_put_off_of_fact(Oid fact)
 {
@@ -217,7 +228,11 @@ refuse_put_off_of_fact(Oid fact)
 	}
 }
 
-/* refuse_put_off_in: raises an error if a query reads an index table, or a partition of one, that lacks what was put off */
+/*
+ * refuse_put_off_in
+ *		Raises an error if a query reads an index table, or a partition of one, that lacks
+ *		what was put off.
+ */
 void
 refuse_put_off_in(List *rtable)
 {
@@ -259,7 +274,10 @@ put_off_at_end(void)
 	applying_put_off = false;
 }
 
-/* put_off_at_abort_of: forgets what a subtransaction that aborts has put off, and what it has applied */
+/*
+ * put_off_at_abort_of
+ *		Forgets what a subtransaction that aborts has put off, and what it has applied.
+ */
 void
 put_off_at_abort_of(SubTransactionId sub)
 {
@@ -274,7 +292,11 @@ put_off_at_abort_of(SubTransactionId sub)
 	}
 }
 
-/* put_off_at_commit_to: forgets, when a subtransaction has committed to its parent, what the latter has put off and the former has applied */
+/*
+ * put_off_at_commit_to
+ *		Forgets, when a subtransaction has committed to its parent, what the latter has put
+ *		off and the former has applied.
+ */
 void
 put_off_at_commit_to(SubTransactionId parent)
 {

@@ -30,10 +30,16 @@ static Size value_bytes(IndexDef *def, AttrNumber attno, Datum value);
 static void report_large_entries(IndexDef *def, FactRow *row, int n, Size bytes);
 static void report_long_key(IndexDef *def, FactRow *row, Size bytes, Field *longest, Size longest_bytes);
 
-/* The largest size of the key and the primary key of an entry together, in bytes of data, before compression. */
+/*
+ * The largest size of the key and the primary key of an entry together, in bytes of data,
+ * before compression.
+ */
 #define MAX_KEY_BYTES		2600
 
-/* The entries of one row in an index table may have this number of MB of data together, before compression. */
+/*
+ * The entries of one row in an index table may have this number of MB of data together, before
+ * compression.
+ */
 #define MAX_ENTRIES_MB		64
 
 /*
@@ -171,7 +177,11 @@ excerpt(char *text)
 	return len <= 200 ? text : psprintf("%.*s...", pg_mbcliplen(text, len, 200), text);
 }
 
-/* format_row_key: returns the primary key of a row as "(pk1, pk2)=(1, x)", like the server does in its messages */
+/*
+ * format_row_key
+ *		Returns the primary key of a row as "(pk1, pk2)=(1, x)", like the server does in its
+ *		messages.
+ */
 char *
 format_row_key(FactRow *row)
 {
@@ -203,7 +213,11 @@ format_row_key(FactRow *row)
  * too long for the primary key of the index table, uncovered_key.c takes them out of it.
  */
 
-/* value_bytes: returns how many bytes of data the value of a column of an index table has before compression; 0: NULL */
+/*
+ * value_bytes
+ *		Returns how many bytes of data the value of a column of an index table has before
+ *		compression; 0: NULL.
+ */
 static Size
 value_bytes(IndexDef *def, AttrNumber attno, Datum value)
 {

@@ -20,7 +20,10 @@
 
 /* block_scan.c: reads the rows of a table and its partitions, or of a sample of their blocks */
 
-/* One reading of a table and its partitions that several processes share; it is in shared memory. */
+/*
+ * One reading of a table and its partitions that several processes share; it is in shared
+ * memory.
+ */
 typedef struct SharedBlockScan
 {
 	int			ntables;
@@ -47,7 +50,9 @@ typedef struct BlockScan
 	Relation	rel;			/* the table that is being read; NULL: none */
 	Leaf	   *leaf;
 	void	   *foreign;		/* its rows, if it is no table of this server */
-	double		foreign_limit;	/* number of rows of each such partition that are read; 0: all, of which percent is chosen */
+	double		foreign_limit;	/* number of rows of each such partition that
+								 * are read; 0: all, of which percent is
+								 * chosen */
 	double		foreign_read;	/* rows of the current one that were read */
 	double		foreign_rows;	/* rows of those that were read with a limit,
 								 * all of them, and those that were read */
@@ -131,7 +136,10 @@ typedef struct PartitionScan
 	Buffer		vm_buffer;		/* a page of the visibility map, if index_only */
 } PartitionScan;
 
-/* What else entries must fulfil; only for searches that other servers run, which return fewer then. */
+/*
+ * What else entries must fulfil; only for searches that other servers run, which return fewer
+ * then.
+ */
 typedef struct EntryFilter
 {
 	const char *prefix;			/* the text of column prefix_attno begins with
@@ -242,7 +250,9 @@ typedef struct LiveScan
 								 * long as the scan; false unless the caller
 								 * sets it before the first search */
 	LOCKMODE	lock;			/* that partitions are opened with */
-	int			columns;		/* number of columns of a row, the first ones, that are mostly used; 0 unless the caller sets it */
+	int			columns;		/* number of columns of a row, the first ones,
+								 * that are mostly used; 0 unless the caller
+								 * sets it */
 	ScanKey		keys;
 } LiveScan;
 

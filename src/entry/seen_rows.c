@@ -46,7 +46,11 @@ seen_rows_begin(IndexDef *def, MemoryContext cxt)
 	return seen;
 }
 
-/* seen_row: returns whether an entry's row was seen before, and remembers it; def is of the fact table's index tables any */
+/*
+ * seen_row
+ *		Returns whether an entry's row was seen before, and remembers it; def is of the fact
+ *		table's index tables any.
+ */
 bool
 seen_row(SeenRows *seen, IndexDef *def, TupleTableSlot *entry)
 {

@@ -56,7 +56,10 @@ pg_noreturn static void report_altered(IndexDef *def);
 static Load *find_load(HTAB *loads, IndexDef *def, Relation rel, TupleTableSlot *entry);
 static void flush_load(Load *load, CommandId cid);
 
-/* table_writer_at_end_of_transaction: forgets which command wrote last, as the next transaction has other command ids */
+/*
+ * table_writer_at_end_of_transaction
+ *		Forgets which command wrote last, as the next transaction has other command ids.
+ */
 void
 table_writer_at_end_of_transaction(void)
 {
@@ -157,7 +160,11 @@ open_writer(Writer *w, IndexDef *def, Relation rel)
 		report_altered(def);
 }
 
-/* report_altered: raises an error because the statement that writes an index table has altered it meanwhile */
+/*
+ * report_altered
+ *		Raises an error because the statement that writes an index table has altered it
+ *		meanwhile.
+ */
 static void
 report_altered(IndexDef *def)
 {
@@ -210,7 +217,11 @@ writing_command(void)
 	return last_cid = GetCurrentCommandId(true);
 }
 
-/* new_command: begins a new command, with which the writer goes on, if the current one has written entries */
+/*
+ * new_command
+ *		Begins a new command, with which the writer goes on, if the current one has written
+ *		entries.
+ */
 void
 new_command(Writer *w)
 {
@@ -274,7 +285,11 @@ insert_index_entries(Writer *w, TupleTableSlot *slot, bool update, TU_UpdateInde
 	return is_new;
 }
 
-/* insert_deferred: inserts the deferred entries into the index on the fact row's primary key, in its order */
+/*
+ * insert_deferred
+ *		Inserts the deferred entries into the index on the fact row's primary key, in its
+ *		order.
+ */
 void
 insert_deferred(Writer *w)
 {

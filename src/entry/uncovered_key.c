@@ -300,7 +300,11 @@ uncover_key_in_subxact(void *arg)
 	PopActiveSnapshot();
 }
 
-/* warn: warns of an index table, once in a session, as there may be wide entries in every transaction */
+/*
+ * warn
+ *		Warns of an index table, once in a session, as there may be wide entries in every
+ *		transaction.
+ */
 static void
 warn(Oid relid, const char *why)
 {
@@ -358,7 +362,11 @@ used_by_us(Oid relid)
 	return used;
 }
 
-/* covering_constraint: returns the name of the primary key; NULL: it does not cover the included fields any more */
+/*
+ * covering_constraint
+ *		Returns the name of the primary key; NULL: it does not cover the included fields any
+ *		more.
+ */
 static char *
 covering_constraint(IndexDef *def)
 {

@@ -457,7 +457,11 @@ set_search_keys(Writer *w, HeapTuple tuple, ScanKey keys)
 	}
 }
 
-/* same_row: returns whether two entries with the same key, in tuple and in slot, are of the same fact row */
+/*
+ * same_row
+ *		Returns whether two entries with the same key, in tuple and in slot, are of the same
+ *		fact row.
+ */
 static bool
 same_row(Writer *w, HeapTuple tuple, TupleTableSlot *slot)
 {

@@ -187,7 +187,11 @@ feed_take(FactDef *def, FeedBatch *batch)
 	wait_point("changes are taken from a feed");
 }
 
-/* take_group: adds to a batch, in the memory context cxt, the changes of tables of one server and role */
+/*
+ * take_group
+ *		Adds to a batch, in the memory context cxt, the changes of tables of one server and
+ *		role.
+ */
 static void
 take_group(FactDef *def, List *tables, FeedBatch *batch, MemoryContext cxt)
 {
@@ -316,7 +320,11 @@ feed_ack_applied(void)
 	return n;
 }
 
-/* feed_at_end: notes that what was applied may be acknowledged if the transaction has committed; otherwise forgets it */
+/*
+ * feed_at_end
+ *		Notes that what was applied may be acknowledged if the transaction has committed;
+ *		otherwise forgets it.
+ */
 void
 feed_at_end(bool committed)
 {
@@ -407,7 +415,11 @@ feeds_wait(Oid fact, int64 max_lag, TimestampTz until)
 	return true;
 }
 
-/* wait_for_feed: waits in the same way for one feed; its server has to have answered when the time "last" comes */
+/*
+ * wait_for_feed
+ *		Waits in the same way for one feed; its server has to have answered when the time
+ *		"last" comes.
+ */
 static bool
 wait_for_feed(RemoteTable *table, int64 max_lag, TimestampTz until, TimestampTz last)
 {
@@ -492,7 +504,11 @@ begin_batch(Drain *drain)
 	return true;
 }
 
-/* take_batch: sorts the keys of a batch, and queues here all rows of partitions any of whose rows may have changed */
+/*
+ * take_batch
+ *		Sorts the keys of a batch, and queues here all rows of partitions any of whose rows
+ *		may have changed.
+ */
 static void
 take_batch(Drain *drain)
 {

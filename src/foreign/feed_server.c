@@ -200,7 +200,11 @@ indextable_feed_take(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-/* order_columns: returns the number in the primary key of each column named; raises an error if others are named */
+/*
+ * order_columns
+ *		Returns the number in the primary key of each column named; raises an error if others
+ *		are named.
+ */
 static List *
 order_columns(FactDef *def, List *names)
 {
@@ -358,7 +362,11 @@ compare_items(const void *a, const void *b)
 	return ItemPointerCompare(&x->tid, &y->tid);
 }
 
-/* is_there: returns whether the change that an item names is still in its place in the queue table */
+/*
+ * is_there
+ *		Returns whether the change that an item names is still in its place in the queue
+ *		table.
+ */
 static bool
 is_there(Relation queue, FeedItem *item, Snapshot snapshot)
 {

@@ -131,7 +131,11 @@ foreign_by_key_fetch(RowRequest *request, Oid *partitions, Datum *keys, int n,
 	}
 }
 
-/* by_partition: returns the keys of each partition, the partitions sorted, and sets *nparts to their number */
+/*
+ * by_partition
+ *		Returns the keys of each partition, the partitions sorted, and sets *nparts to their
+ *		number.
+ */
 static PartitionKeys *
 by_partition(FactDef *def, Oid *partitions, Datum *keys, int n, int *nparts)
 {
@@ -171,7 +175,11 @@ compare_partitions(const void *a, const void *b)
 	return x->relid != y->relid ? (x->relid < y->relid ? -1 : 1) : x->at - y->at;
 }
 
-/* fetch_planned: fetches rows with statements that are planned for these keys, as a role, or as the current user */
+/*
+ * fetch_planned
+ *		Fetches rows with statements that are planned for these keys, as a role, or as the
+ *		current user.
+ */
 static void
 fetch_planned(RowRequest *request, Oid role, Datum *keys, int n,
 			  void (*each) (TupleTableSlot *row, void *arg), void *arg)

@@ -247,14 +247,21 @@ make_plan(FactDef *def, MemoryContext parent, Bitmapset *columns, bool joined, L
 	return plan;
 }
 
-/* largest_plan: returns the largest number of partitions of a plan by which nparts of them are asked */
+/*
+ * largest_plan
+ *		Returns the largest number of partitions of a plan by which nparts of them are asked.
+ */
 static int
 largest_plan(int nparts)
 {
 	return nparts == 1 ? 1 : Min(8 * nparts, MAX_PARTITIONS);
 }
 
-/* covers: returns whether a plan can ask these partitions, and sets *overlaps if it could ask one of them */
+/*
+ * covers
+ *		Returns whether a plan can ask these partitions, and sets *overlaps if it could ask
+ *		one of them.
+ */
 static bool
 covers(ForeignPlan *plan, PartitionKeys *parts, int nparts, bool *overlaps)
 {
@@ -312,7 +319,11 @@ lock_others(FactDef *def, ForeignPlan *plan, PartitionKeys *parts, int nparts)
 	return !def->run.stale && plan->changes == foreign_plan_changes();
 }
 
-/* leave_out_others: returns a statement that asks only these of the partitions of a plan, and those joined with them */
+/*
+ * leave_out_others
+ *		Returns a statement that asks only these of the partitions of a plan, and those joined
+ *		with them.
+ */
 static PlannedStmt *
 leave_out_others(ForeignPlan *plan, PartitionKeys *parts, int nparts)
 {

@@ -46,14 +46,21 @@ static char *plan_sql(FactDef *def, ForeignPlan *plan);
 static void find_members(ForeignPlan *plan);
 static void server_changed(Datum arg, int cache, uint32 hash);
 
-/* foreign_plan_changes: returns what ForeignPlan.changes is of a plan that is not out of date for a server */
+/*
+ * foreign_plan_changes
+ *		Returns what ForeignPlan.changes is of a plan that is not out of date for a server.
+ */
 uint64
 foreign_plan_changes(void)
 {
 	return changes;
 }
 
-/* foreign_plan_make: makes a plan that asks partitions, whose OIDs are sorted, in a memory context below parent */
+/*
+ * foreign_plan_make
+ *		Makes a plan that asks partitions, whose OIDs are sorted, in a memory context below
+ *		parent.
+ */
 ForeignPlan *
 foreign_plan_make(FactDef *def, MemoryContext parent, Bitmapset *columns, bool joined, Oid *relids, int n)
 {
@@ -258,7 +265,11 @@ server_changed(Datum arg, int cache, uint32 hash)
 	changes++;
 }
 
-/* is_of_postgres_fdw: returns whether postgres_fdw reads a partition, and sets *server to the foreign server */
+/*
+ * is_of_postgres_fdw
+ *		Returns whether postgres_fdw reads a partition, and sets *server to the foreign
+ *		server.
+ */
 bool
 is_of_postgres_fdw(Oid relid, Oid *server)
 {

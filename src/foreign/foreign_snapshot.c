@@ -36,11 +36,17 @@
 /* How often the lock that keeps writers out is asked for. */
 #define MAX_TRIES			5
 
-/* The snapshot that this transaction uses, taken at one moment here and by these sources, or NULL. */
+/*
+ * The snapshot that this transaction uses, taken at one moment here and by these sources, or
+ * NULL.
+ */
 static Snapshot synchronized = NULL;
 static List *synchronized_sources = NIL;
 
-/* Fact tables whose writers this transaction has locked out since before it read their partitions. */
+/*
+ * Fact tables whose writers this transaction has locked out since before it read their
+ * partitions.
+ */
 static List *writers_out = NIL;
 
 /* Whether this transaction has rolled back a subtransaction that may have used other servers. */
@@ -145,7 +151,11 @@ note_writers_locked_out(Oid fact)
 	MemoryContextSwitchTo(old);
 }
 
-/* source_of: returns the OIDs of the server that has a partition, which it locks, and of the role as which that is read */
+/*
+ * source_of
+ *		Returns the OIDs of the server that has a partition, which it locks, and of the role
+ *		as which that is read.
+ */
 static List *
 source_of(Oid fact, Oid leaf)
 {

@@ -131,7 +131,10 @@ acquire_descriptor(void)
 	return AcquireExternalFD();
 }
 
-/* open_connection: opens a connection, as connect_pg_server() of postgres_fdw does, without blocking */
+/*
+ * open_connection
+ *		Opens a connection, as connect_pg_server() of postgres_fdw does, without blocking.
+ */
 void
 open_connection(Connection *c, TimestampTz until)
 {
@@ -265,7 +268,11 @@ add_options(Options *options, List *list, const PQconninfoOption *known)
 	}
 }
 
-/* is_option: returns whether a server or a user mapping of postgres_fdw may have an option of libpq */
+/*
+ * is_option
+ *		Returns whether a server or a user mapping of postgres_fdw may have an option of
+ *		libpq.
+ */
 static bool
 is_option(const PQconninfoOption *known, const char *keyword)
 {
@@ -279,7 +286,11 @@ is_option(const PQconninfoOption *known, const char *keyword)
 	return false;
 }
 
-/* option_value: returns the value of an option, or NULL if that is missing or empty; of several the last counts */
+/*
+ * option_value
+ *		Returns the value of an option, or NULL if that is missing or empty; of several the
+ *		last counts.
+ */
 static const char *
 option_value(const Options *options, const char *keyword)
 {
@@ -337,7 +348,11 @@ ignore_notice(void *arg, const PGresult *result)
 {
 }
 
-/* wait_for_socket: waits until one of these events may have come; raises an error if none has come in time */
+/*
+ * wait_for_socket
+ *		Waits until one of these events may have come; raises an error if none has come in
+ *		time.
+ */
 void
 wait_for_socket(Connection *c, int events, TimestampTz until)
 {
@@ -364,7 +379,11 @@ wait_for_socket(Connection *c, int events, TimestampTz until)
 	}
 }
 
-/* remote_text: returns a text of another server as it can be shown in a message, or NULL if it is NULL or empty */
+/*
+ * remote_text
+ *		Returns a text of another server as it can be shown in a message, or NULL if it is
+ *		NULL or empty.
+ */
 char *
 remote_text(const char *text)
 {

@@ -31,7 +31,10 @@
 /* The longest time within which a server has to answer, in ms. */
 #define ANSWER_TIMEOUT		20000
 
-/* The size that an answer may have, in bytes, and the size that each of the allowed rows adds to it. */
+/*
+ * The size that an answer may have, in bytes, and the size that each of the allowed rows adds
+ * to it.
+ */
 #define ANSWER_SIZE			(16 * 1024 * 1024)
 #define ROW_SIZE			1024
 

@@ -92,7 +92,11 @@ reading_role(Oid fact, Oid partition)
 	return role;
 }
 
-/* next_group: takes the first tables from a list that one statement can be about: of one server and one role */
+/*
+ * next_group
+ *		Takes the first tables from a list that one statement can be about: of one server and
+ *		one role.
+ */
 List *
 next_group(List **tables)
 {
@@ -111,7 +115,11 @@ next_group(List **tables)
 	return group;
 }
 
-/* remote_columns: returns the names that the columns of the row key have on another server, as a constant of SQL */
+/*
+ * remote_columns
+ *		Returns the names that the columns of the row key have on another server, as a
+ *		constant of SQL.
+ */
 char *
 remote_columns(FactDef *def, Oid relid)
 {
@@ -160,7 +168,11 @@ foreign_leaves(Oid relid)
 	return result;
 }
 
-/* has_unique_index: returns whether a table has a unique index that is valid, and so on all of its partitions */
+/*
+ * has_unique_index
+ *		Returns whether a table has a unique index that is valid, and so on all of its
+ *		partitions.
+ */
 static bool
 has_unique_index(Oid relid)
 {

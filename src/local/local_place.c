@@ -74,7 +74,11 @@ local_init(void)
 	place_register(&local_place);
 }
 
-/* begin_batch: queues rejected rows that are due, and takes the snapshot with which keys and rows are read */
+/*
+ * begin_batch
+ *		Queues rejected rows that are due, and takes the snapshot with which keys and rows are
+ *		read.
+ */
 static bool
 begin_batch(Drain *drain)
 {

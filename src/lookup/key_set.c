@@ -225,7 +225,11 @@ check_number(int64 n)
 						   MAX_KEYS)));
 }
 
-/* key_set_restrict: adds to sorted keys, which are for fewer columns, that the next one is equal to a value, or to one in an array */
+/*
+ * key_set_restrict
+ *		Adds to sorted keys, which are for fewer columns, that the next one is equal to a
+ *		value, or to one in an array.
+ */
 void
 key_set_restrict(IndexDef *def, JsonbValue *value, KeySet *set)
 {
@@ -236,7 +240,11 @@ key_set_restrict(IndexDef *def, JsonbValue *value, KeySet *set)
 	key_set_sort(def, set);
 }
 
-/* key_set_find: returns the number of a key, or -1 if there is no such key, as there is none with NULL */
+/*
+ * key_set_find
+ *		Returns the number of a key, or -1 if there is no such key, as there is none with
+ *		NULL.
+ */
 int
 key_set_find(IndexDef *def, KeySet *set, Datum *key, bool *isnull)
 {
@@ -248,7 +256,11 @@ key_set_find(IndexDef *def, KeySet *set, Datum *key, bool *isnull)
 	return find_key_values(set->values, set->n, set->ncolumns, def->layout.ident_sort, key);
 }
 
-/* key_set_has: returns whether an entry has one of the keys, by its values in the columns of the index table */
+/*
+ * key_set_has
+ *		Returns whether an entry has one of the keys, by its values in the columns of the
+ *		index table.
+ */
 bool
 key_set_has(IndexDef *def, KeySet *set, Datum *entry, bool *isnull)
 {
@@ -346,7 +358,10 @@ hint_for_key_column(IndexDef *def, const char *name)
 		psprintf("Perhaps you mean \"%s\". The key columns are %s.", meant, key_columns(def));
 }
 
-/* operator_meant: returns the operator of a condition that is meant by one of another language, or NULL */
+/*
+ * operator_meant
+ *		Returns the operator of a condition that is meant by one of another language, or NULL.
+ */
 const char *
 operator_meant(const char *op)
 {

@@ -64,7 +64,10 @@ indextable_lookup_documents(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-/* indextable_lookup_rows: lookup(row_type, index_table, key, max_lag, timeout) returns rows of that type */
+/*
+ * indextable_lookup_rows
+ *		lookup(row_type, index_table, key, max_lag, timeout) returns rows of that type.
+ */
 Datum
 indextable_lookup_rows(PG_FUNCTION_ARGS)
 {
@@ -98,7 +101,11 @@ row_type_error(Oid type, const char *fact)
 			 errhint("Use NULL::fact_table.")));
 }
 
-/* run_lookup: looks up a key; the arguments from number arg on are index_table, key, max_lag and timeout */
+/*
+ * run_lookup
+ *		Looks up a key; the arguments from number arg on are index_table, key, max_lag and
+ *		timeout.
+ */
 static void
 run_lookup(FunctionCallInfo fcinfo, int arg, bool rows)
 {
@@ -360,7 +367,11 @@ are_of_fact_rows(Lookup *lookup)
 		(!fact->layout.partitioned || OidIsValid(fact->layout.pk_index) || elsewhere->leaves(fact->relid) == NIL);
 }
 
-/* calls_forbidden_function: returns whether a node calls a function, also by an operator, that the current user may not call */
+/*
+ * calls_forbidden_function
+ *		Returns whether a node calls a function, also by an operator, that the current user
+ *		may not call.
+ */
 static bool
 calls_forbidden_function(Node *node, void *context)
 {

@@ -121,7 +121,11 @@ read_condition(IndexDef *def, Jsonb *condition, KeyRange *range)
 	read_operators(def, field, operators, range);
 }
 
-/* read_operators: reads {"operator": value}, with one operator or a lower and an upper bound, into the range */
+/*
+ * read_operators
+ *		Reads {"operator": value}, with one operator or a lower and an upper bound, into the
+ *		range.
+ */
 static void
 read_operators(IndexDef *def, int field, JsonbContainer *operators, KeyRange *range)
 {
@@ -303,7 +307,11 @@ cursor_identity(IndexDef *def, KeyRange *range, bool descending, CursorIdentity 
 	pfree(what.data);
 }
 
-/* cursor_from: returns the first column of the order that cursors have: of one key, they do not repeat it */
+/*
+ * cursor_from
+ *		Returns the first column of the order that cursors have: of one key, they do not
+ *		repeat it.
+ */
 int
 cursor_from(KeyRange *range)
 {
@@ -423,7 +431,11 @@ cursor_read(const char *cursor, CursorIdentity *identity, IndexDef *def, int fro
 		cursor_error();
 }
 
-/* read_values: converts the texts of a cursor to values of the columns; calls input functions of types */
+/*
+ * read_values
+ *		Converts the texts of a cursor to values of the columns; calls input functions of
+ *		types.
+ */
 static void
 read_values(void *arg)
 {

@@ -66,10 +66,14 @@ typedef struct PageQuery
 	RowComparison rows[2];		/* has what they point to */
 	int			nrows;
 	EntryScan	scan;
-	int			found;			/* number of entries of the page that were read */
+	int			found;			/* number of entries of the page that were
+								 * read */
 } PageQuery;
 
-/* A row of a page that is returned later: its document is still to be fetched, or other rows come before it. */
+/*
+ * A row of a page that is returned later: its document is still to be fetched, or other rows
+ * come before it.
+ */
 typedef struct PageRow
 {
 	MinimalTuple entry;
@@ -176,7 +180,10 @@ run_query(PageQuery *query, ReturnSetInfo *rsinfo)
 	MemoryContextDelete(row_cxt);
 }
 
-/* read_page: reads the entries of a page, and returns the rows, or keeps them unless rows is NULL */
+/*
+ * read_page
+ *		Reads the entries of a page, and returns the rows, or keeps them unless rows is NULL.
+ */
 static void
 read_page(PageQuery *query, MemoryContext row_cxt, PageRow *rows, ReturnSetInfo *rsinfo)
 {
@@ -226,7 +233,11 @@ row_of_page(PageQuery *query, PageRow *rows, int i)
 	return &rows[query->backward == query->descending ? i : query->found - 1 - i];
 }
 
-/* return_rows: returns the rows that were kept, and fetches their documents, if these are wanted, all of them together */
+/*
+ * return_rows
+ *		Returns the rows that were kept, and fetches their documents, if these are wanted, all
+ *		of them together.
+ */
 static void
 return_rows(PageQuery *query, PageRow *rows, bool fetch, ReturnSetInfo *rsinfo)
 {
@@ -258,7 +269,11 @@ return_rows(PageQuery *query, PageRow *rows, bool fetch, ReturnSetInfo *rsinfo)
 	MemoryContextDelete(row_cxt);
 }
 
-/* check_row_security: raises an error if row security of the index table applies to the owner, as whom it is read */
+/*
+ * check_row_security
+ *		Raises an error if row security of the index table applies to the owner, as whom it is
+ *		read.
+ */
 static void
 check_row_security(PageQuery *query)
 {
@@ -331,7 +346,11 @@ cursor_key(PageQuery *query)
 	return i;
 }
 
-/* has_condition: returns whether there is a condition on the field after the key, which NULL does not satisfy */
+/*
+ * has_condition
+ *		Returns whether there is a condition on the field after the key, which NULL does not
+ *		satisfy.
+ */
 static bool
 has_condition(PageQuery *query)
 {
@@ -474,7 +493,11 @@ add_after(PageQuery *query, Relation index)
 					   query->backward ? BTLessStrategyNumber : BTGreaterStrategyNumber, &query->after[level]);
 }
 
-/* page_search_start: starts the search for the current key; what is in shards is read as the caller, whose rights Citus checks */
+/*
+ * page_search_start
+ *		Starts the search for the current key; what is in shards is read as the caller, whose
+ *		rights Citus checks.
+ */
 static void
 page_search_start(PageQuery *query)
 {
@@ -518,7 +541,11 @@ page_search_next_key(PageQuery *query)
 	return true;
 }
 
-/* page_search_next: returns the next entry of the page, valid until the next call, or NULL if there is none */
+/*
+ * page_search_next
+ *		Returns the next entry of the page, valid until the next call, or NULL if there is
+ *		none.
+ */
 static TupleTableSlot *
 page_search_next(PageQuery *query)
 {
@@ -561,7 +588,11 @@ bound_strategy(Bound *bound, bool lower)
 	return bound->inclusive ? BTLessEqualStrategyNumber : BTLessStrategyNumber;
 }
 
-/* check_cursor_within: raises an error unless the cursor is within the bound that it replaces, if that is given */
+/*
+ * check_cursor_within
+ *		Raises an error unless the cursor is within the bound that it replaces, if that is
+ *		given.
+ */
 static void
 check_cursor_within(PageQuery *query, Bound *bound, bool lower)
 {
@@ -600,7 +631,10 @@ add_comparison(PageQuery *query, Relation index, int first, int n, StrategyNumbe
 	query->keys[query->nkeys++] = row->header;
 }
 
-/* choose_columns: sets the columns of an entry that are returned, and those that the scan has to read */
+/*
+ * choose_columns
+ *		Sets the columns of an entry that are returned, and those that the scan has to read.
+ */
 static void
 choose_columns(PageQuery *query)
 {

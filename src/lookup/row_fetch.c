@@ -75,7 +75,11 @@ lookup_fetch(Lookup *lookup, TupleTableSlot *entry)
 		fetch_here(lookup, key, place_of_row(lookup->def, entry));
 }
 
-/* fetch_here: returns a row that is on this server, by its primary key, and by its place if that is known */
+/*
+ * fetch_here
+ *		Returns a row that is on this server, by its primary key, and by its place if that is
+ *		known.
+ */
 static void
 fetch_here(Lookup *lookup, Datum *key, ItemPointer place)
 {
@@ -224,7 +228,11 @@ put_rows(Lookup *lookup, List *rows)
 	ExecDropSingleTupleTableSlot(row);
 }
 
-/* matches: returns whether a version of a row has the entry, or an entry with a key, that is looked up */
+/*
+ * matches
+ *		Returns whether a version of a row has the entry, or an entry with a key, that is
+ *		looked up.
+ */
 static bool
 matches(Lookup *lookup, TupleTableSlot *row)
 {
@@ -247,7 +255,11 @@ matches(Lookup *lookup, TupleTableSlot *row)
 	return false;
 }
 
-/* fetch_secured: returns the rows with a primary key that a plain query of the current user would, by all policies */
+/*
+ * fetch_secured
+ *		Returns the rows with a primary key that a plain query of the current user would, by
+ *		all policies.
+ */
 static void
 fetch_secured(Lookup *lookup, Datum *key)
 {
@@ -366,7 +378,10 @@ lookup_end_documents(Lookup *lookup)
 		SPI_freeplan(lookup->plan);
 }
 
-/* lookup_reads_whole_rows: returns whether all columns of fact rows are returned, maybe as documents */
+/*
+ * lookup_reads_whole_rows
+ *		Returns whether all columns of fact rows are returned, maybe as documents.
+ */
 bool
 lookup_reads_whole_rows(Lookup *lookup)
 {
@@ -415,7 +430,11 @@ row_as_document(Lookup *lookup, TupleTableSlot *row)
 	return result;
 }
 
-/* put_row: adds a row, or its document, to the result, or keeps the document for lookup_document() */
+/*
+ * put_row
+ *		Adds a row, or its document, to the result, or keeps the document for
+ *		lookup_document().
+ */
 static void
 put_row(Lookup *lookup, TupleTableSlot *row)
 {

@@ -113,7 +113,10 @@ make_query(IndexDef *def, Jsonb *key, TotalsQuery *query)
 						 quote_identifier(column_name(def, def->layout.rows_attno)), group.data);
 }
 
-/* add_conditions: adds that key fields are equal to the values of a key, or NULL where these are null */
+/*
+ * add_conditions
+ *		Adds that key fields are equal to the values of a key, or NULL where these are null.
+ */
 static void
 add_conditions(IndexDef *def, Jsonb *key, TotalsQuery *query)
 {

@@ -212,7 +212,11 @@ write_again(SharedKey *key)
 	relation_close(fact, NoLock);
 }
 
-/* is_key_of: returns whether the fact table still has the primary key that it had when the key was noted */
+/*
+ * is_key_of
+ *		Returns whether the fact table still has the primary key that it had when the key was
+ *		noted.
+ */
 static bool
 is_key_of(SharedKey *key, FactDef *def, Relation fact)
 {

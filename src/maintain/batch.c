@@ -220,7 +220,11 @@ batch_discard(Oid fact)
 	put_off_discard(fact);
 }
 
-/* batch_note_version: notes that a version of a row was written by command cid; maintain_pinned_row() says why */
+/*
+ * batch_note_version
+ *		Notes that a version of a row was written by command cid; maintain_pinned_row() says
+ *		why.
+ */
 void
 batch_note_version(Oid fact, CommandId cid)
 {
@@ -242,7 +246,10 @@ batch_note_foreign(Oid fact, CommandId cid)
 	batch->last_foreign = Max(batch->last_foreign, (uint64) cid + 1);
 }
 
-/* batch_foreign_since: returns whether a statement that began after cid has changed rows on other servers */
+/*
+ * batch_foreign_since
+ *		Returns whether a statement that began after cid has changed rows on other servers.
+ */
 bool
 batch_foreign_since(Oid fact, CommandId cid)
 {
@@ -256,14 +263,21 @@ batch_any_foreign(Oid fact)
 	return get_batch(fact)->last_foreign > 0;
 }
 
-/* batch_written_since: returns whether versions of rows were written by command cid or a later one */
+/*
+ * batch_written_since
+ *		Returns whether versions of rows were written by command cid or a later one.
+ */
 bool
 batch_written_since(Oid fact, CommandId cid)
 {
 	return get_batch(fact)->last_version > cid;
 }
 
-/* batch_is_pending: returns whether entries of a fact table, or of any if it is InvalidOid, were collected and are not written yet */
+/*
+ * batch_is_pending
+ *		Returns whether entries of a fact table, or of any if it is InvalidOid, were collected
+ *		and are not written yet.
+ */
 bool
 batch_is_pending(Oid fact)
 {
@@ -413,7 +427,10 @@ batch_at_end_of_transaction(void)
 	touched_batches = NULL;
 }
 
-/* batch_at_abort_of: forgets what a subtransaction that aborts has collected, and what it has written */
+/*
+ * batch_at_abort_of
+ *		Forgets what a subtransaction that aborts has collected, and what it has written.
+ */
 void
 batch_at_abort_of(SubTransactionId sub)
 {

@@ -37,7 +37,10 @@ typedef struct TakeAll
 
 static void take_all(void *arg);
 
-/* warn_not_drained: warns that an error has kept the changes of one fact table from being applied */
+/*
+ * warn_not_drained
+ *		Warns that an error has kept the changes of one fact table from being applied.
+ */
 void
 warn_not_drained(Oid fact_table, ErrorData *error)
 {

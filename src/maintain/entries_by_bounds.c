@@ -118,7 +118,11 @@ delete_entries_if_cheaper(FactDef *def, Relation partition, List *left_alone)
 	return true;
 }
 
-/* delete_entries_of_partitions: deletes the entries within the bounds of a partition in these partitions of transactional index tables */
+/*
+ * delete_entries_of_partitions
+ *		Deletes the entries within the bounds of a partition in these partitions of
+ *		transactional index tables.
+ */
 void
 delete_entries_of_partitions(FactDef *def, Relation partition, List *leaves)
 {

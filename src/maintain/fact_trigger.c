@@ -58,7 +58,8 @@ PG_FUNCTION_INFO_V1(indextable_maintain);
 typedef struct Version
 {
 	Entries    *entries;		/* by transactional index table */
-	int		   *skipped;		/* number of entries left out, by transactional index table */
+	int		   *skipped;		/* number of entries left out, by
+								 * transactional index table */
 	Entries		few_entries[FEW];
 	int			few_skipped[FEW];
 } Version;
@@ -326,7 +327,10 @@ enqueue(FactDef *def, Leaf *leaf, TupleTableSlot *old, TupleTableSlot *new, bool
 		queue_collect(def, leaf, new);
 }
 
-/* command_of_version: returns the command that wrote a new version; COPY FREEZE leaves no trace of its own */
+/*
+ * command_of_version
+ *		Returns the command that wrote a new version; COPY FREEZE leaves no trace of its own.
+ */
 static CommandId
 command_of_version(HeapTuple tuple)
 {
@@ -410,7 +414,10 @@ extract_versions(FactDef *def, FactRow *old, FactRow *new, bool moved,
 	return changed;
 }
 
-/* collect_differences: collects the operations that turn the entries of before into those of after */
+/*
+ * collect_differences
+ *		Collects the operations that turn the entries of before into those of after.
+ */
 static void
 collect_differences(FactDef *def, Version *before, Version *after)
 {

@@ -204,7 +204,11 @@ update_definition(IndexDef *def, Relation fact, bool entries_changed)
 	}
 }
 
-/* present_specs: returns the texts of field specs, with the present names of the columns that they use, which may have changed */
+/*
+ * present_specs
+ *		Returns the texts of field specs, with the present names of the columns that they use,
+ *		which may have changed.
+ */
 static List *
 present_specs(Field *fields, int n, Relation fact, bool names_changed)
 {
@@ -280,7 +284,10 @@ sync_index_table_owner(Oid index_table, Relation fact, bool change)
  * had no triggers of ours.
  */
 
-/* warn_undefined: warns of a table that has just got the guard of an index table, but has no definition */
+/*
+ * warn_undefined
+ *		Warns of a table that has just got the guard of an index table, but has no definition.
+ */
 void
 warn_undefined(Oid index_table)
 {

@@ -79,7 +79,10 @@ typedef struct Window
 	CommandId	until;
 } Window;
 
-/* A table that this transaction has written and that may have fact rows: it has our triggers, or is partitioned. */
+/*
+ * A table that this transaction has written and that may have fact rows: it has our triggers,
+ * or is partitioned.
+ */
 typedef struct Written
 {
 	Oid			relid;			/* hash key */
@@ -111,7 +114,10 @@ static uint64 transaction = 1;	/* counts them */
 static CommandId newest_window = 0; /* the last command id in any window */
 static bool any_lost = false;
 
-/* The library was loaded in this transaction: what has been written before, and by whom, is not known. */
+/*
+ * The library was loaded in this transaction: what has been written before, and by whom, is
+ * not known.
+ */
 static bool unseen = false;
 
 static ExecutorStart_hook_type next_executor_start = NULL;
@@ -199,7 +205,11 @@ executor_start(QueryDesc *query, int eflags)
 		writer_begins(query, NULL, query->estate->es_output_cid);
 }
 
-/* executor_finish: takes a statement off the stack; its triggers must have left the user who runs it in charge */
+/*
+ * executor_finish
+ *		Takes a statement off the stack; its triggers must have left the user who runs it in
+ *		charge.
+ */
 static void
 executor_finish(QueryDesc *query)
 {
@@ -219,7 +229,11 @@ executor_finish(QueryDesc *query)
 		writer_ends(query);
 }
 
-/* executor_end: writes entries that had to wait for the end of a statement that uses their index table */
+/*
+ * executor_end
+ *		Writes entries that had to wait for the end of a statement that uses their index
+ *		table.
+ */
 static void
 executor_end(QueryDesc *query)
 {
@@ -474,7 +488,10 @@ in_step_at_end(void)
 	unseen = false;
 }
 
-/* in_step_at_abort_of: takes the statements off the stack that have begun in a subtransaction that aborts */
+/*
+ * in_step_at_abort_of
+ *		Takes the statements off the stack that have begun in a subtransaction that aborts.
+ */
 void
 in_step_at_abort_of(SubTransactionId sub)
 {
@@ -490,7 +507,11 @@ concerns(Written *table, FactDef *fact)
 		(fact->layout.is_partition && is_ancestor(table->relid, fact->relid));
 }
 
-/* is_ancestor: returns whether a table is a partition of another, at whatever depth; one that is being detached is, too */
+/*
+ * is_ancestor
+ *		Returns whether a table is a partition of another, at whatever depth; one that is
+ *		being detached is, too.
+ */
 static bool
 is_ancestor(Oid ancestor, Oid relid)
 {

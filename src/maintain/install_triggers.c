@@ -179,7 +179,10 @@ triggers_remove_from(Oid relid)
 	}
 }
 
-/* drop_trigger: drops a trigger: by SQL where Citus has the table, so that it does so on all nodes */
+/*
+ * drop_trigger
+ *		Drops a trigger: by SQL where Citus has the table, so that it does so on all nodes.
+ */
 static void
 drop_trigger(Oid relid, const char *name)
 {
@@ -228,7 +231,11 @@ triggers_install_guard(Oid index_table)
 			run_on_table(relid, "ALTER TABLE t ENABLE TRIGGER " GUARD ", ENABLE TRIGGER " GUARD_ROW);
 }
 
-/* triggers_intact: returns whether a fact table and each of its partitions have all triggers of ours that they need */
+/*
+ * triggers_intact
+ *		Returns whether a fact table and each of its partitions have all triggers of ours that
+ *		they need.
+ */
 bool
 triggers_intact(Oid fact)
 {
@@ -291,7 +298,11 @@ has_trigger(Oid relid, const char *name, char enabled, bool with_arguments)
 	return found;
 }
 
-/* is_own_trigger: returns whether a table has a trigger with this name that is not a clone of its parent's */
+/*
+ * is_own_trigger
+ *		Returns whether a table has a trigger with this name that is not a clone of its
+ *		parent's.
+ */
 static bool
 is_own_trigger(Oid relid, const char *name)
 {
@@ -386,7 +397,10 @@ has_transactional(Oid fact)
 	return false;
 }
 
-/* has_queue_in_parts: returns whether the rows of a fact table were in parts when it got its queue */
+/*
+ * has_queue_in_parts
+ *		Returns whether the rows of a fact table were in parts when it got its queue.
+ */
 static bool
 has_queue_in_parts(Oid fact)
 {
@@ -395,7 +409,11 @@ has_queue_in_parts(Oid fact)
 	return catalog_read_fact(fact, &row) && OidIsValid(row.queue) && place_has_parts(row.queue);
 }
 
-/* kind_of: returns which kind of table in the terms of validity.h a fact table or a partition of it is */
+/*
+ * kind_of
+ *		Returns which kind of table in the terms of validity.h a fact table or a partition of
+ *		it is.
+ */
 static int
 kind_of(Oid relid, Oid fact)
 {

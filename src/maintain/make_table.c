@@ -38,7 +38,10 @@
 #include "../util/wait_point.h"
 #include "maintain.h"
 
-/* The fact table for which an index table is being filled, or InvalidOid; see refuse_write_beside(). */
+/*
+ * The fact table for which an index table is being filled, or InvalidOid; see
+ * refuse_write_beside().
+ */
 Oid			fact_being_filled = InvalidOid;
 
 static void require_rights(Oid relid, LOCKMODE lock);
@@ -243,7 +246,10 @@ create_bare_index_table(Oid creator, Oid schema, const char *name, const char *c
 	return relid;
 }
 
-/* is_created_here: returns whether a table was created in this subtransaction, and belongs to a role */
+/*
+ * is_created_here
+ *		Returns whether a table was created in this subtransaction, and belongs to a role.
+ */
 static bool
 is_created_here(Oid relid, Oid owner)
 {

@@ -239,7 +239,10 @@ forget_detaching(Oid partition)
 	}
 }
 
-/* refuse_write_to_detaching: raises an error if a row is written to a partition whose entries are deleted already */
+/*
+ * refuse_write_to_detaching
+ *		Raises an error if a row is written to a partition whose entries are deleted already.
+ */
 void
 refuse_write_to_detaching(Relation written)
 {
@@ -355,7 +358,10 @@ maintain_truncate(Relation fact)
 	CacheInvalidateRelcacheByRelid(relid);	/* see completeness.c */
 }
 
-/* truncate_index_table: truncates an index table and its partitions, or one of these, which is locked */
+/*
+ * truncate_index_table
+ *		Truncates an index table and its partitions, or one of these, which is locked.
+ */
 void
 truncate_index_table(Oid relid)
 {
@@ -383,7 +389,11 @@ truncate_index_table(Oid relid)
 	}
 }
 
-/* forget_truncating: forgets which fact table is being truncated, as a (sub)transaction ends, which may be the one that does */
+/*
+ * forget_truncating
+ *		Forgets which fact table is being truncated, as a (sub)transaction ends, which may be
+ *		the one that does.
+ */
 void
 forget_truncating(void)
 {

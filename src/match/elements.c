@@ -280,7 +280,11 @@ lateral_clauses(PlannerInfo *root, Index varno)
 	return result;
 }
 
-/* with_elements: replaces the columns of a function by what they have of the document; sets *failed if it cannot */
+/*
+ * with_elements
+ *		Replaces the columns of a function by what they have of the document; sets *failed if
+ *		it cannot.
+ */
 Node *
 with_elements(Node *node, List *rtable, Index varno, bool *failed)
 {
@@ -590,7 +594,11 @@ unnests_array(FuncExpr *call)
 		(call->funcid == F_UNNEST_ANYARRAY && !type_is_rowtype(call->funcresulttype));
 }
 
-/* element_of: returns the expression that stands for an element of an array, or NULL if it is not an array */
+/*
+ * element_of
+ *		Returns the expression that stands for an element of an array, or NULL if it is not an
+ *		array.
+ */
 Node *
 element_of(Node *array)
 {
@@ -689,7 +697,10 @@ choices_of(Node *node)
 	return lappend(result, ((CaseExpr *) node)->defresult);
 }
 
-/* replace_node: returns a copy of an expression with the second of two nodes in place of the first */
+/*
+ * replace_node
+ *		Returns a copy of an expression with the second of two nodes in place of the first.
+ */
 Node *
 replace_node(Node *node, void *nodes)
 {
@@ -829,7 +840,11 @@ any_element(Node *node, void *context)
 								 as_text ? DEFAULT_COLLATION_OID : InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
 }
 
-/* without_last_name: returns what a path leads to before its last name, if that may be the number of an element; else NULL */
+/*
+ * without_last_name
+ *		Returns what a path leads to before its last name, if that may be the number of an
+ *		element; else NULL.
+ */
 static Node *
 without_last_name(Node *doc, Const *names)
 {

@@ -57,7 +57,8 @@ struct FactChecks
 	List	   *not_null;		/* of Checked *: it is not NULL */
 	List	   *arrays;			/* of Checked *: it is an array, or NULL, or
 								 * SQL NULL */
-	List	   *objects;		/* of Checked *: it is an object, or NULL, or SQL NULL */
+	List	   *objects;		/* of Checked *: it is an object, or NULL, or
+								 * SQL NULL */
 };
 
 /* The newest transaction since which something is known that a plan may rely on. */
@@ -98,7 +99,11 @@ check_says_not_null(IndexDef *def, Field *field)
 	return false;
 }
 
-/* check_says_array: returns whether what a field has the elements of is an array in all rows in which it is there */
+/*
+ * check_says_array
+ *		Returns whether what a field has the elements of is an array in all rows in which it
+ *		is there.
+ */
 bool
 check_says_array(IndexDef *def, Field *field)
 {
@@ -110,7 +115,11 @@ check_says_array(IndexDef *def, Field *field)
 	return false;
 }
 
-/* check_says_object: returns whether what a field is a member of is an object in all rows in which it is there */
+/*
+ * check_says_object
+ *		Returns whether what a field is a member of is an object in all rows in which it is
+ *		there.
+ */
 bool
 check_says_object(IndexDef *def, Field *field)
 {
@@ -153,7 +162,10 @@ checks_of(FactDef *fact)
 	return fact->run.checks = checks;
 }
 
-/* read_not_null_columns: reads which columns are NOT NULL, where that is said of the columns themselves */
+/*
+ * read_not_null_columns
+ *		Reads which columns are NOT NULL, where that is said of the columns themselves.
+ */
 static void
 read_not_null_columns(struct FactChecks *checks, Relation rel)
 {
@@ -275,7 +287,11 @@ fold_arrays(Node *node, void *context)
 	return eval_const_expressions(NULL, node);
 }
 
-/* is_believed: returns whether no snapshot that this transaction has is older than a constraint; then plans may rely on it */
+/*
+ * is_believed
+ *		Returns whether no snapshot that this transaction has is older than a constraint; then
+ *		plans may rely on it.
+ */
 static bool
 is_believed(Checked *checked)
 {

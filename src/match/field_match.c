@@ -136,7 +136,11 @@ column_of_expression(IndexDef *def, Node *expr, Index varno)
 		0;
 }
 
-/* values_read_otherwise: returns which values a column has otherwise than a query, if documents have them: ZONELESS_BIT or 0 */
+/*
+ * values_read_otherwise
+ *		Returns which values a column has otherwise than a query, if documents have them:
+ *		ZONELESS_BIT or 0.
+ */
 uint32
 values_read_otherwise(IndexDef *def, AttrNumber attno)
 {
@@ -157,21 +161,33 @@ field_of_column(IndexDef *def, AttrNumber attno)
 	return NULL;
 }
 
-/* expression_is_field: returns whether an expression has the value of a field, which is never so for a multi-valued one */
+/*
+ * expression_is_field
+ *		Returns whether an expression has the value of a field, which is never so for a
+ *		multi-valued one.
+ */
 bool
 expression_is_field(IndexDef *def, Field *field, Node *expr, Index varno)
 {
 	return !field->spec->multi && has_value(def, field, expr, varno, true);
 }
 
-/* expression_resembles_field: returns the same, or whether it would be so with the settings of entries, which is enough for estimates */
+/*
+ * expression_resembles_field
+ *		Returns the same, or whether it would be so with the settings of entries, which is
+ *		enough for estimates.
+ */
 bool
 expression_resembles_field(IndexDef *def, Field *field, Node *expr, Index varno)
 {
 	return !field->spec->multi && has_value(def, field, expr, varno, false);
 }
 
-/* expression_is_element: returns whether an expression has the value that a multi-valued field has for an element, each in its turn */
+/*
+ * expression_is_element
+ *		Returns whether an expression has the value that a multi-valued field has for an
+ *		element, each in its turn.
+ */
 bool
 expression_is_element(IndexDef *def, Field *field, Node *expr, Index varno)
 {
@@ -223,7 +239,11 @@ has_value(IndexDef *def, Field *field, Node *expr, Index varno, bool exactly)
 	return expr != NULL && is_text_of_field(def, field, expr, varno);
 }
 
-/* is_value_after: returns whether an expression is the value, jsonb, after some steps of a field's path; after none: the document */
+/*
+ * is_value_after
+ *		Returns whether an expression is the value, jsonb, after some steps of a field's path;
+ *		after none: the document.
+ */
 bool
 is_value_after(IndexDef *def, Field *field, int nsteps, Node *expr, Index varno)
 {
@@ -239,7 +259,10 @@ is_text_of_field(IndexDef *def, Field *field, Node *expr, Index varno)
 		expression_is_path(def->spec.fact_document, field->spec->steps, field->spec->nsteps, expr, varno, true);
 }
 
-/* is_array_of_field: returns whether an expression is the array column that a field has the elements of */
+/*
+ * is_array_of_field
+ *		Returns whether an expression is the array column that a field has the elements of.
+ */
 bool
 is_array_of_field(Field *field, Node *expr, Index varno)
 {
@@ -247,7 +270,10 @@ is_array_of_field(Field *field, Node *expr, Index varno)
 		is_column(below_labels(expr), field->fact_attno, varno);
 }
 
-/* below_labels: returns the array of which an expression has the same elements, called another type */
+/*
+ * below_labels
+ *		Returns the array of which an expression has the same elements, called another type.
+ */
 static Node *
 below_labels(Node *array)
 {
@@ -339,7 +365,11 @@ without_casts(Node *expr)
 	}
 }
 
-/* below_conversion: returns the expression that is labeled otherwise, or read from its text, by another one; NULL: by none */
+/*
+ * below_conversion
+ *		Returns the expression that is labeled otherwise, or read from its text, by another
+ *		one; NULL: by none.
+ */
 Node *
 below_conversion(Node *expr)
 {
@@ -395,7 +425,11 @@ cast_of(IndexDef *def, Field *field)
 	return field->asked = cast;
 }
 
-/* below_cast: returns the expression that a cast, chain, is applied to in an expression; NULL if that is no such cast */
+/*
+ * below_cast
+ *		Returns the expression that a cast, chain, is applied to in an expression; NULL if
+ *		that is no such cast.
+ */
 static Node *
 below_cast(Node *chain, Node *expr)
 {
@@ -452,7 +486,11 @@ is_column(Node *expr, AttrNumber attno, Index varno)
 		is_scanned_value(var);
 }
 
-/* expression_is_path: returns whether an expression is the value at a path in the document doc, as jsonb or as text */
+/*
+ * expression_is_path
+ *		Returns whether an expression is the value at a path in the document doc, as jsonb or
+ *		as text.
+ */
 bool
 expression_is_path(AttrNumber doc, PathStep *steps, int nsteps, Node *expr, Index varno, bool as_text)
 {

@@ -162,14 +162,21 @@ one(Condition *condition)
 	return condition != NULL ? list_make1(condition) : NIL;
 }
 
-/* implied_by_absence: returns the comparisons with NULL that follow if a condition is not true: something is not there */
+/*
+ * implied_by_absence
+ *		Returns the comparisons with NULL that follow if a condition is not true: something is
+ *		not there.
+ */
 static List *
 implied_by_absence(IndexDef *def, Node *clause, Index varno)
 {
 	return list_concat(absence_conditions(def, clause, varno), json_path_conditions(def, clause, true, varno));
 }
 
-/* implied_by_elements: returns the comparisons that follow if each of some clauses is true of some element */
+/*
+ * implied_by_elements
+ *		Returns the comparisons that follow if each of some clauses is true of some element.
+ */
 List *
 implied_by_elements(PlannerInfo *root, IndexDef *def, List *clauses, Index varno, bool *unknown)
 {
@@ -349,7 +356,11 @@ implied_by_choice(PlannerInfo *root, IndexDef *def, Node *clause, Index varno, b
 	return NIL;
 }
 
-/* depth_of_choices: returns the number of choices that are nested in an expression by their first operand, up to MAX_CHOICES + 1 */
+/*
+ * depth_of_choices
+ *		Returns the number of choices that are nested in an expression by their first operand,
+ *		up to MAX_CHOICES + 1.
+ */
 static int
 depth_of_choices(Node *expr)
 {
@@ -508,7 +519,11 @@ other_values(Oid equal, OpExpr *clause, Node **tested)
 	return result;
 }
 
-/* is_searched_for_null: returns whether some index table can be searched by a test for NULL, without others' rows */
+/*
+ * is_searched_for_null
+ *		Returns whether some index table can be searched by a test for NULL, without others'
+ *		rows.
+ */
 static bool
 is_searched_for_null(List *defs, NullTest *test, Index varno)
 {
@@ -523,7 +538,11 @@ is_searched_for_null(List *defs, NullTest *test, Index varno)
 	return false;
 }
 
-/* json_of_text: returns the value, jsonb, that an expression is the text of; NULL if it is no text in a document */
+/*
+ * json_of_text
+ *		Returns the value, jsonb, that an expression is the text of; NULL if it is no text in
+ *		a document.
+ */
 static Node *
 json_of_text(Node *expr)
 {

@@ -102,7 +102,11 @@ joined_values(PlannerInfo *root, PlannerInfo *subroot, List *quals, Relids joine
 	return NULL;
 }
 
-/* simple_query: returns the query that was planned with a PlannerInfo if all that it returns are values over rows of its FROM clause, or NULL */
+/*
+ * simple_query
+ *		Returns the query that was planned with a PlannerInfo if all that it returns are
+ *		values over rows of its FROM clause, or NULL.
+ */
 static Query *
 simple_query(PlannerInfo *subroot)
 {
@@ -116,7 +120,11 @@ simple_query(PlannerInfo *subroot)
 	return query;
 }
 
-/* array_of_values: returns ARRAY(SELECT expr FROM relation WHERE …), with all conditions on the only relation in expr; or NULL */
+/*
+ * array_of_values
+ *		Returns ARRAY(SELECT expr FROM relation WHERE …), with all conditions on the only
+ *		relation in expr; or NULL.
+ */
 static SubLink *
 array_of_values(PlannerInfo *subroot, List *quals, Relids joined, Node *expr)
 {
@@ -179,7 +187,11 @@ number_of_values(PlannerInfo *root, Node *array)
 	return is_joined_values(array) ? ((SubLink *) array)->subLinkId : estimate_array_length_compat(root, array);
 }
 
-/* may_raise_error: returns whether an expression is not known to raise no error, whatever values its columns and parameters have */
+/*
+ * may_raise_error
+ *		Returns whether an expression is not known to raise no error, whatever values its
+ *		columns and parameters have.
+ */
 static bool
 may_raise_error(Node *node, void *context)
 {
@@ -217,7 +229,11 @@ may_raise_error(Node *node, void *context)
 	return expression_tree_walker(node, may_raise_error, context);
 }
 
-/* is_safe_operator: returns whether an operator of the server's own compares values of types that can all be compared, or looks into jsonb */
+/*
+ * is_safe_operator
+ *		Returns whether an operator of the server's own compares values of types that can all
+ *		be compared, or looks into jsonb.
+ */
 static bool
 is_safe_operator(Oid operator)
 {

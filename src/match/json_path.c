@@ -44,7 +44,10 @@
 #include "../catalog/catalog.h"
 #include "match.h"
 
-/* The number of names of a path at whose end a string is looked for that starts with another one. */
+/*
+ * The number of names of a path at whose end a string is looked for that starts with another
+ * one.
+ */
 #define MAX_PREFIX_STEPS	16
 
 /* A key field that is looked for in a jsonpath. */
@@ -166,14 +169,21 @@ as_jsonb_function(JsonExpr *json, Node *clause)
 	return (Node *) cast;
 }
 
-/* is_read_from_text: returns whether values of a type are told from t and f, if they can be read from these at all */
+/*
+ * is_read_from_text
+ *		Returns whether values of a type are told from t and f, if they can be read from these
+ *		at all.
+ */
 static bool
 is_read_from_text(Oid type)
 {
 	return is_plain_type(type) || type == TIMESTAMPTZOID;
 }
 
-/* is_equal_to_other_text: returns whether a condition is a comparison by = with a constant other than t and f */
+/*
+ * is_equal_to_other_text
+ *		Returns whether a condition is a comparison by = with a constant other than t and f.
+ */
 static bool
 is_equal_to_other_text(Node *clause)
 {
@@ -191,7 +201,11 @@ is_equal_to_other_text(Node *clause)
 	return false;
 }
 
-/* yields_nothing: returns whether a function returns nothing that makes a condition true, where its path fails or finds nothing */
+/*
+ * yields_nothing
+ *		Returns whether a function returns nothing that makes a condition true, where its path
+ *		fails or finds nothing.
+ */
 static bool
 yields_nothing(JsonBehavior *behavior)
 {
@@ -265,7 +279,10 @@ json_path_conditions(IndexDef *def, Node *clause, bool negated, Index varno)
 	return result;
 }
 
-/* is_simple_after_wildcards: returns whether the path of a field has only one member after each [*] */
+/*
+ * is_simple_after_wildcards
+ *		Returns whether the path of a field has only one member after each [*].
+ */
 static bool
 is_simple_after_wildcards(Field *field)
 {
@@ -423,7 +440,11 @@ seek_predicate(Sought *sought, JsonPathItem *item, int current)
 	seek_comparison(sought, &right, &left, BTCommuteStrategyNumber(strategy), current);
 }
 
-/* seek_any: finds what follows if one of two predicates is true, each of which may be an OR of others */
+/*
+ * seek_any
+ *		Finds what follows if one of two predicates is true, each of which may be an OR of
+ *		others.
+ */
 static void
 seek_any(Sought *sought, JsonPathItem *item, int current)
 {
@@ -473,7 +494,11 @@ seek_absence(Sought *sought, JsonPathItem *path, int current)
 		add_found(sought, condition);
 }
 
-/* leads_to_field: returns whether a path, of which each element is compared, leads to the field that is sought */
+/*
+ * leads_to_field
+ *		Returns whether a path, of which each element is compared, leads to the field that is
+ *		sought.
+ */
 static bool
 leads_to_field(Sought *sought, JsonPathItem *path, int current)
 {

@@ -163,7 +163,10 @@ depends_on_json_path(Node *node, void *context)
 	return expression_tree_walker(node, depends_on_json_path, context);
 }
 
-/* function_of: returns the function that an expression calls, and the arguments; InvalidOid: none */
+/*
+ * function_of
+ *		Returns the function that an expression calls, and the arguments; InvalidOid: none.
+ */
 Oid
 function_of(Node *expr, List **args)
 {
@@ -220,7 +223,11 @@ with_plain_paths(Node *node, void *context)
 								 InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
 }
 
-/* note_name: adds the name of a member to a list of texts; returns false if an element might have the name, too, by other operators */
+/*
+ * note_name
+ *		Adds the name of a member to a list of texts; returns false if an element might have
+ *		the name, too, by other operators.
+ */
 static bool
 note_name(void *names, StepKind kind, const char *name, int len)
 {

@@ -41,14 +41,22 @@ is_number_type(Oid type)
 	return is_integer_type(type) || type == NUMERICOID || type == FLOAT4OID || type == FLOAT8OID;
 }
 
-/* is_plain_type: returns whether a type is of numbers, booleans, dates, timestamps without a zone, or UUIDs */
+/*
+ * is_plain_type
+ *		Returns whether a type is of numbers, booleans, dates, timestamps without a zone, or
+ *		UUIDs.
+ */
 bool
 is_plain_type(Oid type)
 {
 	return is_number_type(type) || type == BOOLOID || type == DATEOID || type == TIMESTAMPOID || type == UUIDOID;
 }
 
-/* is_castable_field: returns whether any session may cast texts to the type of a field, as the writers of its entries do */
+/*
+ * is_castable_field
+ *		Returns whether any session may cast texts to the type of a field, as the writers of
+ *		its entries do.
+ */
 bool
 is_castable_field(Field *field)
 {
@@ -288,7 +296,11 @@ double_of_field(IndexDef *def, Field *field, Node *expr, Index varno, bool *loss
 		expression_is_field(def, field, linitial(call->args), varno);
 }
 
-/* is_json_cast: returns whether an expression is what a scalar in JSON becomes in the type of a field, as its text does, if that is no error */
+/*
+ * is_json_cast
+ *		Returns whether an expression is what a scalar in JSON becomes in the type of a field,
+ *		as its text does, if that is no error.
+ */
 bool
 is_json_cast(IndexDef *def, Field *field, Node *expr, Index varno)
 {
@@ -297,7 +309,10 @@ is_json_cast(IndexDef *def, Field *field, Node *expr, Index varno)
 		is_value_after(def, field, field->spec->nsteps, linitial(((FuncExpr *) expr)->args), varno);
 }
 
-/* is_number_cast: returns whether one of these is true; sets *rounded if several numbers may become one */
+/*
+ * is_number_cast
+ *		Returns whether one of these is true; sets *rounded if several numbers may become one.
+ */
 bool
 is_number_cast(IndexDef *def, Field *field, Node *expr, Index varno, bool *rounded, bool *lossy)
 {
@@ -310,7 +325,11 @@ is_number_cast(IndexDef *def, Field *field, Node *expr, Index varno, bool *round
 	return result || is_json_cast(def, field, expr, varno);
 }
 
-/* cast_from: returns the type that an expression casts by the server's function for that, or InvalidOid */
+/*
+ * cast_from
+ *		Returns the type that an expression casts by the server's function for that, or
+ *		InvalidOid.
+ */
 static Oid
 cast_from(Node *expr)
 {

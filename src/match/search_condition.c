@@ -446,7 +446,11 @@ presence_conditions(IndexDef *def, Oid function, List *args, Index varno)
 	return result;
 }
 
-/* is_through_member: returns whether the path of a field leads through a member of a document with one of some names */
+/*
+ * is_through_member
+ *		Returns whether the path of a field leads through a member of a document with one of
+ *		some names.
+ */
 static bool
 is_through_member(IndexDef *def, Field *field, Node *document, List *names, Index varno)
 {
@@ -487,7 +491,11 @@ is_searchable(IndexDef *def, Oid operator, Oid collation, Node *expr, Index varn
 	return implied_by_operator(def, operator, collation, expr, value, false, varno) != NIL;
 }
 
-/* json_comparison: returns the comparison of a key field with a scalar in JSON, as if by an operator of jsonb; NULL if there is none */
+/*
+ * json_comparison
+ *		Returns the comparison of a key field with a scalar in JSON, as if by an operator of
+ *		jsonb; NULL if there is none.
+ */
 Condition *
 json_comparison(IndexDef *def, int position, StrategyNumber strategy, JsonbValue *scalar)
 {
@@ -502,7 +510,10 @@ json_constant(JsonbValue *scalar)
 							  false);
 }
 
-/* json_value_comparison: returns the same with jsonb that is evaluated before the fact table is read */
+/*
+ * json_value_comparison
+ *		Returns the same with jsonb that is evaluated before the fact table is read.
+ */
 Condition *
 json_value_comparison(IndexDef *def, int position, StrategyNumber strategy, Node *json, Index varno)
 {
@@ -706,7 +717,11 @@ row_comparison_start(IndexDef *def, RowCompareExpr *clause, Index varno)
 	return condition;
 }
 
-/* pattern_range: returns the range that follows from doc ->> 'name' LIKE 'Ann%' and the like; a pattern may be shorter than what it finds: a{10} */
+/*
+ * pattern_range
+ *		Returns the range that follows from doc ->> 'name' LIKE 'Ann%' and the like; a pattern
+ *		may be shorter than what it finds: a{10}.
+ */
 static List *
 pattern_range(IndexDef *def, Node *clause, Oid function, List *args, Index varno)
 {
@@ -870,7 +885,11 @@ contained_fields(PlannerInfo *root, IndexDef *def, Node *whole, Node *json, bool
 	return result;
 }
 
-/* contained_json: returns the equality of a field of type jsonb with a scalar that a document contains, or NULL */
+/*
+ * contained_json
+ *		Returns the equality of a field of type jsonb with a scalar that a document contains,
+ *		or NULL.
+ */
 static Condition *
 contained_json(IndexDef *def, int position, int nsteps, Node *json)
 {
@@ -922,7 +941,11 @@ element_exists(IndexDef *def, Oid function, List *args, Index varno)
 	return result;
 }
 
-/* element_of_field: returns what stands for each element of an array if it is the column that a field has the elements of, or NULL */
+/*
+ * element_of_field
+ *		Returns what stands for each element of an array if it is the column that a field has
+ *		the elements of, or NULL.
+ */
 static Node *
 element_of_field(IndexDef *def, Node *array, Index varno)
 {

@@ -154,7 +154,11 @@ first_member(ArrayType *array, bool strict, Datum *result)
 	return taken;
 }
 
-/* take_values: takes each element of an array as take_value() does; sets *values to the n that can be searched for */
+/*
+ * take_values
+ *		Takes each element of an array as take_value() does; sets *values to the n that can be
+ *		searched for.
+ */
 Taken
 take_values(Field *field, Condition *condition, Datum array, Datum **values, int *n)
 {
@@ -187,7 +191,10 @@ array_elements(ArrayType *array, Datum **elements, bool **nulls)
 	return n;
 }
 
-/* array_constants: returns the elements of a constant array that is not NULL, as constants (Const *) */
+/*
+ * array_constants
+ *		Returns the elements of a constant array that is not NULL, as constants (Const *).
+ */
 List *
 array_constants(Const *constant)
 {
@@ -238,7 +245,11 @@ contains_value(PlannerInfo *root, Field *field, int nsteps, Node *json)
 	return leads_to_value(field, json, steps, left);
 }
 
-/* leads_to_value: returns whether the calls that make up an expression put a value for a field at the end of a path */
+/*
+ * leads_to_value
+ *		Returns whether the calls that make up an expression put a value for a field at the
+ *		end of a path.
+ */
 static bool
 leads_to_value(Field *field, Node *json, PathStep *steps, int nsteps)
 {
@@ -274,7 +285,11 @@ leads_to_value(Field *field, Node *json, PathStep *steps, int nsteps)
 	return member != NULL && becomes_value(field, member, steps + 1, nsteps - 1);
 }
 
-/* is_name: returns whether an argument is the name of a step; a literal that is an argument of any type has none */
+/*
+ * is_name
+ *		Returns whether an argument is the name of a step; a literal that is an argument of
+ *		any type has none.
+ */
 static bool
 is_name(Node *arg, PathStep *step)
 {
@@ -288,7 +303,11 @@ is_name(Node *arg, PathStep *step)
 		memcmp(VARDATA_ANY(DatumGetPointer(name->constvalue)), step->name, step->len) == 0;
 }
 
-/* becomes_value: returns whether an SQL value that is turned into JSON has a value for a field at the end of a path */
+/*
+ * becomes_value
+ *		Returns whether an SQL value that is turned into JSON has a value for a field at the
+ *		end of a path.
+ */
 static bool
 becomes_value(Field *field, Node *value, PathStep *steps, int nsteps)
 {
@@ -302,7 +321,11 @@ becomes_value(Field *field, Node *value, PathStep *steps, int nsteps)
 		suits(field, get_element_type(type));
 }
 
-/* suits: returns whether values of an SQL type, turned into JSON, are such as a field has: numbers, booleans, or strings */
+/*
+ * suits
+ *		Returns whether values of an SQL type, turned into JSON, are such as a field has:
+ *		numbers, booleans, or strings.
+ */
 static bool
 suits(Field *field, Oid type)
 {
@@ -438,7 +461,11 @@ only_string(const char *text, int len)
 						!(len == 5 && memcmp(text, "false", 5) == 0));
 }
 
-/* constant_values: returns the elements of a constant array of at most max that are not NULL, as constants; else NIL */
+/*
+ * constant_values
+ *		Returns the elements of a constant array of at most max that are not NULL, as
+ *		constants; else NIL.
+ */
 List *
 constant_values(Node *array, int max)
 {
@@ -490,7 +517,11 @@ without_length(Node *expr, Node *value)
 	return bare_value(linitial(cast->args));
 }
 
-/* any_of: returns the comparison of one column that follows if some of several lists of comparisons hold, or NULL */
+/*
+ * any_of
+ *		Returns the comparison of one column that follows if some of several lists of
+ *		comparisons hold, or NULL.
+ */
 Condition *
 any_of(List *arms, int position)
 {
@@ -544,7 +575,11 @@ any_of(List *arms, int position)
 	return result;
 }
 
-/* add_values: adds the values that a comparison is with to a list; returns NIL if they are not known one by one */
+/*
+ * add_values
+ *		Adds the values that a comparison is with to a list; returns NIL if they are not known
+ *		one by one.
+ */
 static List *
 add_values(List *values, Condition *condition)
 {
@@ -559,7 +594,11 @@ add_values(List *values, Condition *condition)
 	return list_concat(values, array_constants(array));
 }
 
-/* index_position_of: returns the position in the index of the column that has the value of an operand, or -1 */
+/*
+ * index_position_of
+ *		Returns the position in the index of the column that has the value of an operand, or
+ *		-1.
+ */
 int
 index_position_of(IndexDef *def, Node *operand, Index varno)
 {
@@ -592,7 +631,11 @@ index_position_of(IndexDef *def, Node *operand, Index varno)
 	return -1;
 }
 
-/* position_of_text: returns where in the index a text is that is compared with a value, or else the text below *expr without its length */
+/*
+ * position_of_text
+ *		Returns where in the index a text is that is compared with a value, or else the text
+ *		below *expr without its length.
+ */
 int
 position_of_text(IndexDef *def, Node **expr, Node *value, Index varno)
 {

@@ -30,7 +30,10 @@
 /* The number of casts and truncations of a text, one after the other, that are looked through. */
 #define MAX_CASTS	6
 
-/* How many days the field may be from what is compared, in each direction; above that, how much longer the unit is that it is truncated to. */
+/*
+ * How many days the field may be from what is compared, in each direction; above that, how
+ * much longer the unit is that it is truncated to.
+ */
 #define DAYS_APART(days)	((days) & 0xff)
 #define UNIT_DAYS(days)		((days) >> 8)
 
@@ -107,7 +110,10 @@ time_of_field(IndexDef *def, Field *field, Node *expr, Index varno, int *days)
 	return false;
 }
 
-/* days_of_unit: returns how many days a unit of date_trunc() has at most, or 0 if it is not known */
+/*
+ * days_of_unit
+ *		Returns how many days a unit of date_trunc() has at most, or 0 if it is not known.
+ */
 static int
 days_of_unit(Const *unit)
 {

@@ -51,7 +51,10 @@ place_of_all_others(void)
 	return usual;
 }
 
-/* place_definition_of_part: returns the definition for a table that has a trigger with arguments, or NULL */
+/*
+ * place_definition_of_part
+ *		Returns the definition for a table that has a trigger with arguments, or NULL.
+ */
 FactDef *
 place_definition_of_part(Relation part)
 {
@@ -136,7 +139,11 @@ place_problem(Oid fact, Oid index_table, bool async)
 	return tables != NULL ? tables->problem(fact, index_table, async) : NULL;
 }
 
-/* place_report_problem: raises an error if there is a problem, from place_problem(), with an index table of this name */
+/*
+ * place_report_problem
+ *		Raises an error if there is a problem, from place_problem(), with an index table of
+ *		this name.
+ */
 void
 place_report_problem(const char *index_table, const char *problem)
 {

@@ -137,7 +137,11 @@ add_paths_of_index_table(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped
 		add_aggregate(root, rel, grouped, loose, target, NULL);
 }
 
-/* add_aggregate: adds paths that group the entries of a scan, or all of them; with extra, workers may do a part of it */
+/*
+ * add_aggregate
+ *		Adds paths that group the entries of a scan, or all of them; with extra, workers may
+ *		do a part of it.
+ */
 static void
 add_aggregate(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped, Candidate *c, PathTarget *target,
 			  GroupPathExtraData *extra)
@@ -313,7 +317,11 @@ position_of(Candidate *c, Node *expr, Oid operator, StrategyNumber strategy, Oid
 	return -1;
 }
 
-/* add_groups: adds what some SortGroupClauses make groups by, which are about a target list; returns false if entries lack it */
+/*
+ * add_groups
+ *		Adds what some SortGroupClauses make groups by, which are about a target list; returns
+ *		false if entries lack it.
+ */
 static bool
 add_groups(Loose *loose, List *clauses, List *tlist)
 {
@@ -334,7 +342,10 @@ add_groups(Loose *loose, List *clauses, List *tlist)
 	return true;
 }
 
-/* unserved_aggregates: returns whether aggregates in an expression depend on more than the ends of groups */
+/*
+ * unserved_aggregates
+ *		Returns whether aggregates in an expression depend on more than the ends of groups.
+ */
 static bool
 unserved_aggregates(Node *node, void *context)
 {
@@ -410,7 +421,10 @@ is_same_in_group(Candidate *c, int position)
 		DatumGetBool(OidFunctionCall1Coll(function, att->attcollation, ObjectIdGetDatum(type->btree_opintype)));
 }
 
-/* add_distinct_paths: adds paths for SELECT DISTINCT, or DISTINCT ON, from the only table of a query */
+/*
+ * add_distinct_paths
+ *		Adds paths for SELECT DISTINCT, or DISTINCT ON, from the only table of a query.
+ */
 static void
 add_distinct_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *distinct)
 {

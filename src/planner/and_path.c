@@ -79,7 +79,11 @@ add_and_path(PlannerInfo *root, RelOptInfo *rel, Served *served, List *candidate
 		add_scan_path(root, rel, &best->path);
 }
 
-/* merging_path: returns the path that merges some searches; rows is the number of rows that they find together */
+/*
+ * merging_path
+ *		Returns the path that merges some searches; rows is the number of rows that they find
+ *		together.
+ */
 static CustomPath *
 merging_path(PlannerInfo *root, RelOptInfo *rel, List *searches, double rows)
 {
@@ -147,7 +151,11 @@ in_one_order(PlannerInfo *root, RelOptInfo *rel, Served *served, List *searches)
 	return result;
 }
 
-/* is_in_one_order: returns whether entries of one value each are searched for, of an index table that is in step with what is read */
+/*
+ * is_in_one_order
+ *		Returns whether entries of one value each are searched for, of an index table that is
+ *		in step with what is read.
+ */
 static bool
 is_in_one_order(Candidate *c)
 {
@@ -187,7 +195,10 @@ same_order(Candidate *a, Candidate *b)
 	return true;
 }
 
-/* key_column: returns which column of the primary key a column of an index table is, from 0, or -1 */
+/*
+ * key_column
+ *		Returns which column of the primary key a column of an index table is, from 0, or -1.
+ */
 static int
 key_column(IndexDef *def, AttrNumber attno)
 {

@@ -83,7 +83,11 @@ is_used(Condition *condition, List *used)
 	return false;
 }
 
-/* are_of_query: returns whether all comparisons are with one value, and follow from a condition on the table itself */
+/*
+ * are_of_query
+ *		Returns whether all comparisons are with one value, and follow from a condition on the
+ *		table itself.
+ */
 bool
 are_of_query(List *conditions)
 {
@@ -340,7 +344,11 @@ may_concern(Node *node, void *context)
 	}
 }
 
-/* contains_name: returns whether the bytes of a constant contain the first name of the path of a key, or might stand for it */
+/*
+ * contains_name
+ *		Returns whether the bytes of a constant contain the first name of the path of a key,
+ *		or might stand for it.
+ */
 static bool
 contains_name(Const *constant, IndexDef *def)
 {
@@ -423,7 +431,11 @@ is_left_to_scan(Node *clause)
 	return contain_volatile_functions(clause) || contain_subplans(clause);
 }
 
-/* demands: returns how much a condition asks beyond the search, in rows that have to be fetched, and in rows that must not be there */
+/*
+ * demands
+ *		Returns how much a condition asks beyond the search, in rows that have to be fetched,
+ *		and in rows that must not be there.
+ */
 static int
 demands(Condition *condition)
 {
@@ -449,7 +461,11 @@ column_of_candidate(Candidate *c, Node *expr)
 	return attno;
 }
 
-/* has_column_value: returns whether an expression has the value of a column, or the same bytes called another type */
+/*
+ * has_column_value
+ *		Returns whether an expression has the value of a column, or the same bytes called
+ *		another type.
+ */
 bool
 has_column_value(Candidate *c, Node *expr, AttrNumber attno)
 {
@@ -471,7 +487,11 @@ is_null_in_array(IndexDef *def, AttrNumber attno)
 		(is_totals(def) || !def->spec.sparse || field >= def->spec.fields + def->spec.nkeys);
 }
 
-/* is_complete_enough: returns whether an index table has entries for all rows, as far as the query depends on it */
+/*
+ * is_complete_enough
+ *		Returns whether an index table has entries for all rows, as far as the query depends
+ *		on it.
+ */
 bool
 is_complete_enough(Candidate *c, const char **why)
 {
@@ -495,7 +515,11 @@ why_lacking(Candidate *c)
 				 NameStr(TupleDescAttr(c->def->layout.desc, unknown->attno - 1)->attname));
 }
 
-/* consider_totals: returns what a table of totals can do for a query with these conditions; NULL: its filter leaves rows out */
+/*
+ * consider_totals
+ *		Returns what a table of totals can do for a query with these conditions; NULL: its
+ *		filter leaves rows out.
+ */
 Candidate *
 consider_totals(IndexDef *def, List *clauses, Index varno)
 {
@@ -540,7 +564,11 @@ key_maybe_null(Candidate *c)
 	return NULL;
 }
 
-/* is_key_present: returns whether a key field, by its number, is not NULL in any row that satisfies clauses and constraints */
+/*
+ * is_key_present
+ *		Returns whether a key field, by its number, is not NULL in any row that satisfies
+ *		clauses and constraints.
+ */
 static bool
 is_key_present(Candidate *c, int i)
 {
@@ -559,14 +587,21 @@ is_key_present(Candidate *c, int i)
 	return proven;
 }
 
-/* may_be_null: returns whether a column of the index, from 0, may be NULL in entries that are found */
+/*
+ * may_be_null
+ *		Returns whether a column of the index, from 0, may be NULL in entries that are found.
+ */
 bool
 may_be_null(Candidate *c, int position)
 {
 	return !c->def->spec.sparse && position < c->def->spec.nkeys && !is_key_present(c, position);
 }
 
-/* is_searched: returns whether a key field, by its number, is compared by the search, which finds no NULL then */
+/*
+ * is_searched
+ *		Returns whether a key field, by its number, is compared by the search, which finds no
+ *		NULL then.
+ */
 bool
 is_searched(Candidate *c, int i)
 {
@@ -673,7 +708,10 @@ any_null_if_null(List *args, Column *column)
  *-------------------------------------------------------------------------
  */
 
-/* finds_null: returns whether a column of the index, from 0, is NULL in all entries that are found */
+/*
+ * finds_null
+ *		Returns whether a column of the index, from 0, is NULL in all entries that are found.
+ */
 static bool
 finds_null(Candidate *c, int position)
 {

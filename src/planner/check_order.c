@@ -143,7 +143,11 @@ cannot_raise_error(Node *clause, bool secured)
 	return !contain_leaked_vars(as_leaks(clause, &secured));
 }
 
-/* as_leaks: returns an expression that contain_leaked_vars() takes for one that leaks if the given one may raise an error */
+/*
+ * as_leaks
+ *		Returns an expression that contain_leaked_vars() takes for one that leaks if the given
+ *		one may raise an error.
+ */
 static Node *
 as_leaks(Node *node, void *secured)
 {
@@ -156,7 +160,11 @@ as_leaks(Node *node, void *secured)
 	return expression_tree_mutator(node, as_leaks, secured);
 }
 
-/* is_plain_pattern: returns whether an expression is LIKE or ILIKE with a constant pattern, which is an error for no text */
+/*
+ * is_plain_pattern
+ *		Returns whether an expression is LIKE or ILIKE with a constant pattern, which is an
+ *		error for no text.
+ */
 static bool
 is_plain_pattern(OpExpr *match)
 {

@@ -17,7 +17,11 @@
 #include "../util/compat.h"
 #include "planner.h"
 
-/* null_share: returns the share of the entries in which a column is NULL, by its statistics; without them, a small one */
+/*
+ * null_share
+ *		Returns the share of the entries in which a column is NULL, by its statistics; without
+ *		them, a small one.
+ */
 static double
 null_share(VariableStatData *column)
 {
@@ -26,7 +30,11 @@ null_share(VariableStatData *column)
 		DEFAULT_UNK_SEL;
 }
 
-/* column_share: returns the share of the entries with which a comparison for equality is true, by the column's statistics */
+/*
+ * column_share
+ *		Returns the share of the entries with which a comparison for equality is true, by the
+ *		column's statistics.
+ */
 double
 column_share(PlannerInfo *root, Candidate *c, Condition *condition)
 {
@@ -95,7 +103,11 @@ range_share(PlannerInfo *root, Candidate *c, Condition *condition)
 	return Max(in_common + (in_others < 0 ? DEFAULT_INEQ_SEL : in_others) * (1 - nulls - common), 0);
 }
 
-/* column_statistics: sets *column to the statistics of a column of an index table with "tuples" entries; the caller releases them */
+/*
+ * column_statistics
+ *		Sets *column to the statistics of a column of an index table with "tuples" entries;
+ *		the caller releases them.
+ */
 void
 column_statistics(Oid index_table, Form_pg_attribute att, bool partitioned, double tuples,
 				  VariableStatData *column)
@@ -111,7 +123,10 @@ column_statistics(Oid index_table, Form_pg_attribute att, bool partitioned, doub
 	column->freefunc = ReleaseSysCache;
 }
 
-/* equal_share: returns the share of the entries whose column is equal to a value; NULL: any value */
+/*
+ * equal_share
+ *		Returns the share of the entries whose column is equal to a value; NULL: any value.
+ */
 double
 equal_share(VariableStatData *column, Oid operator, Oid collation, Node *value)
 {

@@ -81,7 +81,11 @@ found_by_search(Candidate *c, RestrictInfo *rinfo)
 	return false;
 }
 
-/* searches_check: returns whether one search, together with what others before it have told of a clause, checks the clause */
+/*
+ * searches_check
+ *		Returns whether one search, together with what others before it have told of a clause,
+ *		checks the clause.
+ */
 static bool
 searches_check(Candidate *c, RestrictInfo *rinfo, uint32 *told)
 {
@@ -172,7 +176,11 @@ checks_of_part(Candidate *c, List *others, List *clauses, List **exprs)
 	return true;
 }
 
-/* over_entry: returns an expression with the columns of the entry in place of what they have the value of */
+/*
+ * over_entry
+ *		Returns an expression with the columns of the entry in place of what they have the
+ *		value of.
+ */
 static Node *
 over_entry(Node *node, void *context)
 {
@@ -326,7 +334,11 @@ row_covered(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
 	return true;
 }
 
-/* expressions_of_query: lists all expressions of a query that may be evaluated with a table's columns, but for conditions on it alone */
+/*
+ * expressions_of_query
+ *		Lists all expressions of a query that may be evaluated with a table's columns, but for
+ *		conditions on it alone.
+ */
 static List *
 expressions_of_query(PlannerInfo *root, RelOptInfo *rel)
 {
@@ -412,7 +424,11 @@ clauses_covered(Candidate *c, List *clauses)
 	return true;
 }
 
-/* not_covered: returns whether an expression needs more of the fact row than the entry has; notes what it needs */
+/*
+ * not_covered
+ *		Returns whether an expression needs more of the fact row than the entry has; notes
+ *		what it needs.
+ */
 static bool
 not_covered(Node *node, void *candidate)
 {
@@ -533,7 +549,11 @@ fits_into_row(Candidate *c, AttrNumber attno, Node *node)
 	return true;
 }
 
-/* columns_not_covered: returns whether the plain columns in an expression, as the planner asks for them, are not in entries */
+/*
+ * columns_not_covered
+ *		Returns whether the plain columns in an expression, as the planner asks for them, are
+ *		not in entries.
+ */
 static bool
 columns_not_covered(Node *node, Candidate *c)
 {
@@ -571,7 +591,10 @@ target_covered(PlannerInfo *root, Candidate *c)
 	return parse->havingQual == NULL || !columns_not_covered(parse->havingQual, c);
 }
 
-/* is_postponed: returns whether make_sort_input_target() may have a target evaluated after the sort */
+/*
+ * is_postponed
+ *		Returns whether make_sort_input_target() may have a target evaluated after the sort.
+ */
 static bool
 is_postponed(PlannerInfo *root, TargetEntry *tle)
 {

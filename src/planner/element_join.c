@@ -51,7 +51,11 @@ element_join_init(void)
 	set_join_pathlist_hook = add_element_joins;
 }
 
-/* add_element_joins: adds paths of a join whose inner side is that of a fact table with elements of its own */
+/*
+ * add_element_joins
+ *		Adds paths of a join whose inner side is that of a fact table with elements of its
+ *		own.
+ */
 static void
 add_element_joins(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel, RelOptInfo *innerrel,
 				  JoinType jointype, JoinPathExtraData *extra)
@@ -95,7 +99,11 @@ add_element_joins(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel, 
 	}
 }
 
-/* join_with_elements: returns the path by which a table is joined with a function of its own columns, or NULL */
+/*
+ * join_with_elements
+ *		Returns the path by which a table is joined with a function of its own columns, or
+ *		NULL.
+ */
 static NestPath *
 join_with_elements(RelOptInfo *joined)
 {
@@ -175,7 +183,11 @@ search_path(PlannerInfo *root, RelOptInfo *rel, IndexDef *def, List *of_elements
 	return path;
 }
 
-/* elements_of_search: returns the join of the rows that a path finds with their elements, as that of all rows is */
+/*
+ * elements_of_search
+ *		Returns the join of the rows that a path finds with their elements, as that of all
+ *		rows is.
+ */
 static NestPath *
 elements_of_search(PlannerInfo *root, RelOptInfo *joined, NestPath *all, CustomPath *search, Relids required,
 				   JoinPathExtraData extra)

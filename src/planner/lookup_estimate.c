@@ -43,7 +43,10 @@
 
 PG_FUNCTION_INFO_V1(indextable_read_support);
 
-/* The number of elements of an array that are looked up in the statistics; the others are taken to be like them. */
+/*
+ * The number of elements of an array that are looked up in the statistics; the others are
+ * taken to be like them.
+ */
 #define MAX_ELEMENTS	32
 
 /* An estimate of one call. */
@@ -165,7 +168,11 @@ estimate_call(PlannerInfo *root, Node *node, Estimate *e)
 	return share >= 0;
 }
 
-/* estimate_table: sets the size of a table whose statistics the caller may know; returns false if that is not so */
+/*
+ * estimate_table
+ *		Sets the size of a table whose statistics the caller may know; returns false if that
+ *		is not so.
+ */
 static bool
 estimate_table(Estimate *e)
 {
@@ -188,7 +195,10 @@ estimate_table(Estimate *e)
 	return e->tuples >= 1;
 }
 
-/* may_know_statistics: returns whether the current user may read all rows of a table, which may not exist */
+/*
+ * may_know_statistics
+ *		Returns whether the current user may read all rows of a table, which may not exist.
+ */
 static bool
 may_know_statistics(Oid relid)
 {
@@ -207,7 +217,11 @@ constant_argument(PlannerInfo *root, List *args, int arg)
 	return IsA(value, Const) && !((Const *) value)->constisnull ? (Const *) value : NULL;
 }
 
-/* share_of_key: returns the share of the entries that a key finds, and sets how many searches that takes; -1 if it is no key */
+/*
+ * share_of_key
+ *		Returns the share of the entries that a key finds, and sets how many searches that
+ *		takes; -1 if it is no key.
+ */
 static double
 share_of_key(Estimate *e, Node *key)
 {
@@ -250,7 +264,11 @@ share_of_key(Estimate *e, Node *key)
 	return Min(result, 1);
 }
 
-/* share_of_object: returns the share of a key that is a JSON object, and multiplies *searches by how many it takes */
+/*
+ * share_of_object
+ *		Returns the share of a key that is a JSON object, and multiplies *searches by how many
+ *		it takes.
+ */
 static double
 share_of_object(Estimate *e, JsonbContainer *object, double *searches)
 {
@@ -268,7 +286,11 @@ share_of_object(Estimate *e, JsonbContainer *object, double *searches)
 	return result;
 }
 
-/* share_of_built_object: returns the share of a key that jsonb_build_object() is going to make, whose values are not known */
+/*
+ * share_of_built_object
+ *		Returns the share of a key that jsonb_build_object() is going to make, whose values
+ *		are not known.
+ */
 static double
 share_of_built_object(Estimate *e, FuncExpr *call)
 {
@@ -290,7 +312,10 @@ share_of_built_object(Estimate *e, FuncExpr *call)
 	return call->funcvariadic ? average_share(e, NULL) : result;
 }
 
-/* share_of_condition: returns the share of entries that fulfil the condition of a query, 1 if it is none */
+/*
+ * share_of_condition
+ *		Returns the share of entries that fulfil the condition of a query, 1 if it is none.
+ */
 static double
 share_of_condition(Estimate *e, Jsonb *condition)
 {
@@ -336,7 +361,11 @@ get_column(Estimate *e, const char *name, Column *column)
 	return column->statistics.rel != NULL;
 }
 
-/* share_of_value: returns the share of entries that have a value, or one of an array, and multiplies *searches by how many these are */
+/*
+ * share_of_value
+ *		Returns the share of entries that have a value, or one of an array, and multiplies
+ *		*searches by how many these are.
+ */
 static double
 share_of_value(Column *column, JsonbValue *value, double *searches)
 {
@@ -371,7 +400,11 @@ equal_to(Column *column, JsonbValue *value)
 										  get_typlen(column->type), datum, false, get_typbyval(column->type)));
 }
 
-/* average_share: returns the share of entries that have one value of a column, -1 if there is no such column */
+/*
+ * average_share
+ *		Returns the share of entries that have one value of a column, -1 if there is no such
+ *		column.
+ */
 static double
 average_share(Estimate *e, const char *name)
 {
@@ -418,7 +451,11 @@ share_of_bounds(Estimate *e, Column *column, JsonbContainer *operators)
 	return Max(1 - beyond, 0);
 }
 
-/* share_beyond: returns the share of entries that are less, or greater, than a value, as the server's scalarltsel() does */
+/*
+ * share_beyond
+ *		Returns the share of entries that are less, or greater, than a value, as the server's
+ *		scalarltsel() does.
+ */
 static double
 share_beyond(Estimate *e, Column *column, JsonbValue *value, StrategyNumber strategy)
 {

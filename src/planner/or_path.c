@@ -59,7 +59,10 @@
 #include "../util/settings.h"
 #include "planner.h"
 
-/* The number of values of a field, and of arms of an OR that may have rows in common, that are searched for apart from each other. */
+/*
+ * The number of values of a field, and of arms of an OR that may have rows in common, that are
+ * searched for apart from each other.
+ */
 #define MAX_ARMS	32
 
 /* The number of arms of which no row satisfies two. */
@@ -139,7 +142,11 @@ add_or_paths(PlannerInfo *root, RelOptInfo *rel, Served *served)
 		add_path_of_arms(root, rel, served, NULL, &of_order);
 }
 
-/* add_path_of_arms: adds a path that searches for all arms of a condition, or of an order, if they can be searched */
+/*
+ * add_path_of_arms
+ *		Adds a path that searches for all arms of a condition, or of an order, if they can be
+ *		searched.
+ */
 static void
 add_path_of_arms(PlannerInfo *root, RelOptInfo *rel, Served *served, Node *clause, Arms *arms)
 {
@@ -300,7 +307,11 @@ common_order(List *candidates)
 	return result;
 }
 
-/* estimate_or_entries: returns how many entries are read for the OR among some conditions that takes the fewest, or -1 */
+/*
+ * estimate_or_entries
+ *		Returns how many entries are read for the OR among some conditions that takes the
+ *		fewest, or -1.
+ */
 double
 estimate_or_entries(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses)
 {
@@ -395,7 +406,10 @@ set_null_arms(PlannerInfo *root, RelOptInfo *rel, Served *served, List *exprs, A
 	}
 }
 
-/* split_inequality: returns f < 'x' and f > 'x' for f <> 'x', if one of some arms is f IS NULL; else NIL */
+/*
+ * split_inequality
+ *		Returns f < 'x' and f > 'x' for f <> 'x', if one of some arms is f IS NULL; else NIL.
+ */
 static List *
 split_inequality(Expr *expr, List *exprs)
 {
@@ -771,7 +785,11 @@ path_of_index(PlannerInfo *root, IndexOptInfo *index, List *comparisons)
 									  false);
 }
 
-/* is_on_column: returns whether an expression compares a column of a btree with a value, or for equality with one of several */
+/*
+ * is_on_column
+ *		Returns whether an expression compares a column of a btree with a value, or for
+ *		equality with one of several.
+ */
 static bool
 is_on_column(IndexOptInfo *index, int column, Node *comparison)
 {

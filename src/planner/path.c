@@ -82,7 +82,11 @@ add_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 		add_last_resort(root, rel);
 }
 
-/* is_union_member: returns whether a table is what the planner has found below a UNION ALL; it is planned as any other */
+/*
+ * is_union_member
+ *		Returns whether a table is what the planner has found below a UNION ALL; it is planned
+ *		as any other.
+ */
 static bool
 is_union_member(PlannerInfo *root, RelOptInfo *rel)
 {
@@ -326,7 +330,10 @@ has_lateral_condition(Candidate *c)
 	return false;
 }
 
-/* outer_sets: returns sets of other tables (Relids) by whose columns an index table can be searched */
+/*
+ * outer_sets
+ *		Returns sets of other tables (Relids) by whose columns an index table can be searched.
+ */
 static List *
 outer_sets(PlannerInfo *root, RelOptInfo *rel, IndexDef *def)
 {
@@ -374,7 +381,11 @@ add_set(List *sets, Relids set)
 	return lappend(sets, set);
 }
 
-/* is_key_member: returns whether an index table can be searched by what a member of an equivalence class is equal to */
+/*
+ * is_key_member
+ *		Returns whether an index table can be searched by what a member of an equivalence
+ *		class is equal to.
+ */
 static bool
 is_key_member(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, EquivalenceMember *em, void *arg)
 {
@@ -395,7 +406,10 @@ uses_join_clause(Candidate *c, List *clauses)
 	return false;
 }
 
-/* outer_rows: returns how often the inner side of a nested loop is likely to be searched at least */
+/*
+ * outer_rows
+ *		Returns how often the inner side of a nested loop is likely to be searched at least.
+ */
 static double
 outer_rows(PlannerInfo *root, Relids outer)
 {

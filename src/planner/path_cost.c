@@ -44,7 +44,10 @@
 /* What the costs of paths are divided by if index tables are to be used in any case. */
 #define FORCED			1e6
 
-/* What note_sequential_scan() notes of a table, in fdw_private, which only foreign tables use otherwise. */
+/*
+ * What note_sequential_scan() notes of a table, in fdw_private, which only foreign tables use
+ * otherwise.
+ */
 typedef struct SequentialScan
 {
 	Cost		total_cost;		/* as the server sees it */
@@ -96,7 +99,11 @@ estimate_index_size(Candidate *c)
 		c->pages = ceil(c->tuples / ENTRIES_PER_PAGE);
 }
 
-/* estimate_share: returns the share of the entries that have the values of the leading columns, but for comparisons that are used */
+/*
+ * estimate_share
+ *		Returns the share of the entries that have the values of the leading columns, but for
+ *		comparisons that are used.
+ */
 double
 estimate_share(PlannerInfo *root, Candidate *c, List *used)
 {
@@ -222,7 +229,11 @@ estimate_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *checks, Li
 	path->startup_cost *= seen;
 }
 
-/* fetched_rows: returns how many rows are fetched, or returned by entries alone, of the entries that pass some checks */
+/*
+ * fetched_rows
+ *		Returns how many rows are fetched, or returned by entries alone, of the entries that
+ *		pass some checks.
+ */
 static double
 fetched_rows(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *checks, List *clauses, Path *path)
 {
@@ -242,7 +253,11 @@ fetched_rows(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *checks, Lis
 	return clamp_row_est(c->entries * clauselist_selectivity(root, others, rel->relid, JOIN_INNER, NULL));
 }
 
-/* parallel_divisor: returns how many processes read, as the server's costsize.c reckons: the leader has to wait for the others */
+/*
+ * parallel_divisor
+ *		Returns how many processes read, as the server's costsize.c reckons: the leader has to
+ *		wait for the others.
+ */
 double
 parallel_divisor(int workers)
 {
@@ -251,7 +266,10 @@ parallel_divisor(int workers)
 	return workers == 0 ? 1 : workers + Max(leader, 0);
 }
 
-/* finish_path: sets the costs of a path, next to nothing if index tables are to be used in any case */
+/*
+ * finish_path
+ *		Sets the costs of a path, next to nothing if index tables are to be used in any case.
+ */
 void
 finish_path(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, double loops, Path *path)
 {
@@ -300,7 +318,11 @@ prefer_if_forced(Path *path)
 	}
 }
 
-/* show_real_costs: has EXPLAIN show the costs of a path that has been chosen, even if index tables are to be used in any case */
+/*
+ * show_real_costs
+ *		Has EXPLAIN show the costs of a path that has been chosen, even if index tables are to
+ *		be used in any case.
+ */
 void
 show_real_costs(Path *path)
 {
@@ -371,7 +393,10 @@ document_cost(RelOptInfo *rel, Candidate *c, List *clauses, double *seen)
 	return uses_document(rel, fact, clauses, false) ? scan->reading : 0;
 }
 
-/* uses_document: returns whether clauses, or also what is asked for, are computed from a document */
+/*
+ * uses_document
+ *		Returns whether clauses, or also what is asked for, are computed from a document.
+ */
 static bool
 uses_document(RelOptInfo *rel, FactDef *fact, List *clauses, bool asked_for)
 {
@@ -387,7 +412,11 @@ uses_document(RelOptInfo *rel, FactDef *fact, List *clauses, bool asked_for)
 	return false;
 }
 
-/* has_document: returns whether an expression has a column with documents in it; of many arms of an OR the first one tells */
+/*
+ * has_document
+ *		Returns whether an expression has a column with documents in it; of many arms of an OR
+ *		the first one tells.
+ */
 static bool
 has_document(Node *node, void *context)
 {
@@ -488,7 +517,11 @@ distinct_keys(Candidate *c)
 	return Max(Min(result / Max(c->tuples, 1), 1) * c->entries, 1);
 }
 
-/* stored_order: returns the correlation of a column's values with the places of the rows; 0 if it is not known */
+/*
+ * stored_order
+ *		Returns the correlation of a column's values with the places of the rows; 0 if it is
+ *		not known.
+ */
 static double
 stored_order(Oid relid, AttrNumber attno, bool partitioned)
 {

@@ -58,7 +58,8 @@ typedef struct Candidate
 	bool		secured;		/* row security or a security barrier applies */
 	bool		policy_in_scan; /* only the scan can check all of what applies */
 	const char *refuted;		/* why there are no more, or NULL */
-	int			nequal;			/* number of leading columns that are compared by = */
+	int			nequal;			/* number of leading columns that are compared
+								 * by = */
 	int			order_from;		/* entries come in the order of the columns
 								 * from this one on */
 	uint32		unless;			/* VALUE_BITS: it serves unless rows have such */

@@ -78,7 +78,11 @@ unfit(PlannerInfo *root, RangeTblEntry *rte, bool tested_again)
 	return NULL;
 }
 
-/* is_tested_again: returns whether newer versions of a table's rows may be put in the place of those that a scan has found */
+/*
+ * is_tested_again
+ *		Returns whether newer versions of a table's rows may be put in the place of those that
+ *		a scan has found.
+ */
 static bool
 is_tested_again(PlannerInfo *root, Index rti)
 {
@@ -112,7 +116,11 @@ is_positionable(PlannerInfo *root, bool partitioned)
 		!(partitioned && parse->sortClause != NIL);
 }
 
-/* conjuncts: returns conditions that are joined by AND, as the parser or the planner has them, as a list */
+/*
+ * conjuncts
+ *		Returns conditions that are joined by AND, as the parser or the planner has them, as a
+ *		list.
+ */
 static List *
 conjuncts(Node *quals)
 {
@@ -162,7 +170,11 @@ find_conditions(Node *node, Index varno, List **quals)
 	return false;
 }
 
-/* is_considered: returns whether index tables are asked for at all when a table is planned that may be a fact table */
+/*
+ * is_considered
+ *		Returns whether index tables are asked for at all when a table is planned that may be
+ *		a fact table.
+ */
 static bool
 is_considered(RangeTblEntry *rte)
 {
@@ -170,7 +182,11 @@ is_considered(RangeTblEntry *rte)
 		rte->relid >= FirstNormalObjectId && !IsParallelWorker() && !IsLogicalWorker();
 }
 
-/* may_be_served: returns whether a query that is about to be run could be served if there were an index table for it */
+/*
+ * may_be_served
+ *		Returns whether a query that is about to be run could be served if there were an index
+ *		table for it.
+ */
 bool
 may_be_served(PlannerInfo *root, Index rti)
 {
@@ -204,7 +220,11 @@ find_served(PlannerInfo *root, Index rti, bool totals, Served *served)
 	return false;
 }
 
-/* lock_served: looks up the definition of a table, and locks its index tables that may serve; returns whether there are any */
+/*
+ * lock_served
+ *		Looks up the definition of a table, and locks its index tables that may serve; returns
+ *		whether there are any.
+ */
 static bool
 lock_served(PlannerInfo *root, Index rti, bool totals, Served *served)
 {

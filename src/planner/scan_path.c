@@ -234,7 +234,10 @@ columns_of_scan(RelOptInfo *rel, List *clauses)
 	return attnos;
 }
 
-/* scan_wants_system_columns: returns whether a scan that checks these clauses needs system columns */
+/*
+ * scan_wants_system_columns
+ *		Returns whether a scan that checks these clauses needs system columns.
+ */
 bool
 scan_wants_system_columns(RelOptInfo *rel, List *clauses)
 {
@@ -309,7 +312,11 @@ fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, 
 	return query;
 }
 
-/* fallback_columns: returns a target list of all columns of a table, with NULL for those that are not needed */
+/*
+ * fallback_columns
+ *		Returns a target list of all columns of a table, with NULL for those that are not
+ *		needed.
+ */
 static List *
 fallback_columns(RangeTblEntry *rte, Index varno, List *columns)
 {
@@ -448,7 +455,11 @@ collect_functions(Node *node, void *context)
 	return expression_tree_walker(node, collect_functions, context);
 }
 
-/* add_function: adds a function to the list that context points to: an aggregate at its end, as it is above scans */
+/*
+ * add_function
+ *		Adds a function to the list that context points to: an aggregate at its end, as it is
+ *		above scans.
+ */
 static bool
 add_function(Oid function, void *context)
 {
@@ -460,7 +471,10 @@ add_function(Oid function, void *context)
 	return false;
 }
 
-/* relation_of_index_table: returns an index table as a relation of a query, which is not in its FROM clause */
+/*
+ * relation_of_index_table
+ *		Returns an index table as a relation of a query, which is not in its FROM clause.
+ */
 RangeTblEntry *
 relation_of_index_table(IndexDef *def)
 {

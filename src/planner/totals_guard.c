@@ -137,7 +137,10 @@ is_leaky(Oid function, void *context)
 	return !get_func_leakproof(function);
 }
 
-/* is_of_aggregates: returns whether an expression calls a function of aggregates alone, as only ours do */
+/*
+ * is_of_aggregates
+ *		Returns whether an expression calls a function of aggregates alone, as only ours do.
+ */
 static bool
 is_of_aggregates(Node *node)
 {

@@ -406,7 +406,11 @@ add_unnesting(Query *query, RangeTblEntry *rte)
 	query->jointree->fromlist = lappend(query->jointree->fromlist, ref);
 }
 
-/* take_parameters: makes a query one of its own tables, and adds what it has of the query around it to values */
+/*
+ * take_parameters
+ *		Makes a query one of its own tables, and adds what it has of the query around it to
+ *		values.
+ */
 static void
 take_parameters(Query *query, Asked *asked, List **values)
 {

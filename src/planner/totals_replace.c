@@ -104,7 +104,11 @@ replace_by_totals(Node *node, void *context)
 	return expression_tree_mutator(node, replace_by_totals, context);
 }
 
-/* key_column: returns the column of the key field, or of any field of an entry that stands for one row, that an expression is, or 0 */
+/*
+ * key_column
+ *		Returns the column of the key field, or of any field of an entry that stands for one
+ *		row, that an expression is, or 0.
+ */
 static AttrNumber
 key_column(Replaced *replaced, Node *expr)
 {
@@ -198,7 +202,11 @@ replace_aggregate(Aggref *agg, Replaced *replaced)
 	return (Node *) agg;
 }
 
-/* is_of_values: returns whether an aggregate depends only on which values there are, and not on how often */
+/*
+ * is_of_values
+ *		Returns whether an aggregate depends only on which values there are, and not on how
+ *		often.
+ */
 static bool
 is_of_values(Aggref *agg)
 {
@@ -234,7 +242,11 @@ has_rows(IndexDef *def, Index varno)
 	return (Node *) is_some(count_of(column(def, def->layout.rows_attno, varno), NULL));
 }
 
-/* then_check: returns a condition that is true if two are, and evaluates the second one only if the first one is true */
+/*
+ * then_check
+ *		Returns a condition that is true if two are, and evaluates the second one only if the
+ *		first one is true.
+ */
 Expr *
 then_check(Expr *first, Expr *second)
 {
@@ -430,7 +442,11 @@ find_unnested(PlannerInfo *root, RelOptInfo *input, RelOptInfo **rel, RelOptInfo
 		column_of_function(planner_rt_fetch((*elements)->relid, root), 1) != NULL;
 }
 
-/* unnests_elements: returns whether a function returns a row for each element of the array that has a table's key */
+/*
+ * unnests_elements
+ *		Returns whether a function returns a row for each element of the array that has a
+ *		table's key.
+ */
 bool
 unnests_elements(IndexDef *def, RangeTblEntry *rte, Index varno)
 {
@@ -577,7 +593,10 @@ equal_element(IndexDef *def, Node *clause, Index varno)
 					  make_opclause(operator, BOOLOID, false, column, (Expr *) value, InvalidOid, field->collation));
 }
 
-/* add_contained: adds the comparisons that say that a document contains a value at a path of names */
+/*
+ * add_contained
+ *		Adds the comparisons that say that a document contains a value at a path of names.
+ */
 static void
 add_contained(Equal *equal, List *names, JsonbValue *value)
 {
@@ -600,7 +619,11 @@ add_contained(Equal *equal, List *names, JsonbValue *value)
 		equal->failed = true;
 }
 
-/* add_equal: adds the comparison that says that there is a text at a path of names, or that an array there has it as an element */
+/*
+ * add_equal
+ *		Adds the comparison that says that there is a text at a path of names, or that an
+ *		array there has it as an element.
+ */
 static void
 add_equal(Equal *equal, List *names, bool element, Expr *value)
 {
@@ -629,7 +652,11 @@ add_equal(Equal *equal, List *names, bool element, Expr *value)
 	equal->failed = true;
 }
 
-/* is_named: returns whether a text field's path, without a [*] at its end, leads to the document and then by these names to its end */
+/*
+ * is_named
+ *		Returns whether a text field's path, without a [*] at its end, leads to the document
+ *		and then by these names to its end.
+ */
 static bool
 is_named(Equal *equal, Field *field, bool element, List *names)
 {

@@ -116,7 +116,10 @@ consider_not_expanding(RELATION_HOOK_PARAMETERS)
 	table_close(fact, NoLock);
 }
 
-/* finds_few_rows: returns whether some index table finds few rows for the conditions that are known now */
+/*
+ * finds_few_rows
+ *		Returns whether some index table finds few rows for the conditions that are known now.
+ */
 static bool
 finds_few_rows(PlannerInfo *root, RelOptInfo *rel, Relation fact)
 {
@@ -156,7 +159,11 @@ finds_few_rows(PlannerInfo *root, RelOptInfo *rel, Relation fact)
 	return result;
 }
 
-/* wants_system_columns: returns whether a query asks for system columns of a table, perhaps in a subquery or function beside it */
+/*
+ * wants_system_columns
+ *		Returns whether a query asks for system columns of a table, perhaps in a subquery or
+ *		function beside it.
+ */
 static bool
 wants_system_columns(Node *node, Index varno, int level)
 {
@@ -171,7 +178,11 @@ wants_system_columns(Node *node, Index varno, int level)
 	return false;
 }
 
-/* clauses_of_table: returns the conditions on one table only that all rows of it have to satisfy, policies included */
+/*
+ * clauses_of_table
+ *		Returns the conditions on one table only that all rows of it have to satisfy, policies
+ *		included.
+ */
 static List *
 clauses_of_table(PlannerInfo *root, Index varno)
 {

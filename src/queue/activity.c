@@ -112,7 +112,11 @@ activity_release(QueueActivity *activity)
 		dshash_release_lock(shared_activity(), activity);
 }
 
-/* activity_forget: forgets what is kept of tables that are gone, as a function tells, which may read the catalog */
+/*
+ * activity_forget
+ *		Forgets what is kept of tables that are gone, as a function tells, which may read the
+ *		catalog.
+ */
 void
 activity_forget(bool (*is_gone) (const Work *work))
 {

@@ -81,7 +81,11 @@ adopt_restored(Oid altered)
 	}
 }
 
-/* adopt_all: adopts the index tables of all fact tables of the database, except those that other sessions have locked */
+/*
+ * adopt_all
+ *		Adopts the index tables of all fact tables of the database, except those that other
+ *		sessions have locked.
+ */
 void
 adopt_all(void)
 {

@@ -96,7 +96,11 @@ queue_init(void)
 									  ALLOCSET_DEFAULT_SIZES);
 }
 
-/* queue_collect: collects the primary key of a row that has changed; leaf is NULL, or the one that it is in */
+/*
+ * queue_collect
+ *		Collects the primary key of a row that has changed; leaf is NULL, or the one that it
+ *		is in.
+ */
 void
 queue_collect(FactDef *def, Leaf *leaf, TupleTableSlot *row)
 {
@@ -108,7 +112,11 @@ queue_collect(FactDef *def, Leaf *leaf, TupleTableSlot *row)
 	queue_collect_key(def, leaf, key);
 }
 
-/* queue_collect_key: collects a primary key, given as the values of its columns; NULL, in a feed, stands for all rows */
+/*
+ * queue_collect_key
+ *		Collects a primary key, given as the values of its columns; NULL, in a feed, stands
+ *		for all rows.
+ */
 void
 queue_collect_key(FactDef *def, Leaf *leaf, Datum *key)
 {
@@ -290,7 +298,11 @@ open_queue(FactDef *def)
 	return rel;
 }
 
-/* queue_append: inserts rows into the queue table in use, and warns if there are too many; returns false if there is none */
+/*
+ * queue_append
+ *		Inserts rows into the queue table in use, and warns if there are too many; returns
+ *		false if there is none.
+ */
 bool
 queue_append(FactDef *def, Oid queue, HeapTuple *rows, int n)
 {
@@ -423,7 +435,11 @@ queue_pending(Oid fact)
 	return false;
 }
 
-/* queue_before_commit: writes what all subtransactions have collected before the transaction is committed or prepared */
+/*
+ * queue_before_commit
+ *		Writes what all subtransactions have collected before the transaction is committed or
+ *		prepared.
+ */
 void
 queue_before_commit(void)
 {
@@ -467,7 +483,11 @@ queue_at_end(bool committed)
 	committing = false;
 }
 
-/* queue_at_abort_of: forgets what a subtransaction that aborts has collected, and what it has written for outer levels */
+/*
+ * queue_at_abort_of
+ *		Forgets what a subtransaction that aborts has collected, and what it has written for
+ *		outer levels.
+ */
 void
 queue_at_abort_of(SubTransactionId sub)
 {
@@ -483,7 +503,11 @@ queue_at_abort_of(SubTransactionId sub)
 	}
 }
 
-/* queue_before_subcommit: writes what a subtransaction has collected, so that a loop of them does not collect without a limit */
+/*
+ * queue_before_subcommit
+ *		Writes what a subtransaction has collected, so that a loop of them does not collect
+ *		without a limit.
+ */
 void
 queue_before_subcommit(void)
 {
@@ -499,7 +523,10 @@ queue_before_subcommit(void)
 	}
 }
 
-/* queue_at_commit_to: merges the levels that belong to a subtransaction since another has committed to it */
+/*
+ * queue_at_commit_to
+ *		Merges the levels that belong to a subtransaction since another has committed to it.
+ */
 void
 queue_at_commit_to(SubTransactionId parent)
 {

@@ -175,7 +175,10 @@ slow_down(int64 changes)
 	sleep_interruptibly((int64) Min(MAX_DELAY, 1 + excess * MAX_DELAY));
 }
 
-/* queue_row_time: returns when the statement began that made the change in a row of a queue table */
+/*
+ * queue_row_time
+ *		Returns when the statement began that made the change in a row of a queue table.
+ */
 TimestampTz
 queue_row_time(HeapTuple tuple)
 {
@@ -387,7 +390,11 @@ wait_for_queue(FactTableRow *queue, int64 max_lag, int64 timeout)
 	return place_of(queue->fact_table)->changes->wait(queue, max_lag, until);
 }
 
-/* report_own_changes: raises the error for waiting for changes that this transaction has made, and perhaps can drain */
+/*
+ * report_own_changes
+ *		Raises the error for waiting for changes that this transaction has made, and perhaps
+ *		can drain.
+ */
 void
 report_own_changes(Oid fact_table, bool can_drain)
 {

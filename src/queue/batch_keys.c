@@ -105,7 +105,10 @@ add_key(HeapTuple tuple, void *arg)
 	return true;
 }
 
-/* is_of_first_row: returns whether the key in a row of a queue table has the same bytes as the first one */
+/*
+ * is_of_first_row
+ *		Returns whether the key in a row of a queue table has the same bytes as the first one.
+ */
 static bool
 is_of_first_row(Keys *keys, HeapTuple tuple)
 {

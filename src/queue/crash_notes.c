@@ -68,7 +68,10 @@ crash_note_attempt(int slot, const Work *work)
 	put(note, sizeof(Work));
 }
 
-/* crash_forget: forgets that work was under way when the server crashed, because an attempt has ended */
+/*
+ * crash_forget
+ *		Forgets that work was under way when the server crashed, because an attempt has ended.
+ */
 void
 crash_forget(const Work *work)
 {
@@ -117,7 +120,11 @@ crash_notes_read(void (*note_deaths) (const Work *work, int deaths))
 	put(notes, sizeof(CrashNotes));
 }
 
-/* count_death: counts a death of some work; if there is no room for it, in place of what has the fewest */
+/*
+ * count_death
+ *		Counts a death of some work; if there is no room for it, in place of what has the
+ *		fewest.
+ */
 static void
 count_death(CrashNotes *notes, const Work *work)
 {

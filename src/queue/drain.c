@@ -242,7 +242,9 @@ lock_queue(Oid fact_table, Relation *fact, FactDef **def)
 			TableLock	locks[] = {{queue, ShareUpdateExclusiveLock, false}, {fact_table, RowExclusiveLock, false}};
 
 			/*
-			 * The holder of the drain lock, for example alter(), may be waiting for the fact table. So we release our lock on it before we wait.
+			 * The holder of the drain lock, for example alter(), may be
+			 * waiting for the fact table. So we release our lock on it before
+			 * we wait.
 			 */
 			relation_close(*fact, RowExclusiveLock);
 			lock_all_in_turns(locks, lengthof(locks));

@@ -376,7 +376,8 @@ typedef struct Drain
 {
 	const ChangeSource *source; /* NULL: the queue of the fact table */
 	void	   *arg;			/* of the source */
-	int64		limit;			/* number of rows that are reconciled at once, and of changes taken from the queue */
+	int64		limit;			/* number of rows that are reconciled at once,
+								 * and of changes taken from the queue */
 	Reconciliation rows;
 	int64		n;				/* number of changes taken */
 	bool		again;			/* it is to be tried again soon */

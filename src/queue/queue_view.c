@@ -23,7 +23,10 @@
 
 PG_FUNCTION_INFO_V1(indextable_queue_activity);
 
-/* What a server has said of its feeds is believed for this time, in ms, unless workers ask less often. */
+/*
+ * What a server has said of its feeds is believed for this time, in ms, unless workers ask
+ * less often.
+ */
 #define BELIEVED			60000
 
 static const char *find_trouble(Oid fact_table, Oid server, Trouble *trouble);

@@ -35,7 +35,10 @@
 /* With fewer keys, it costs too much to find out whether there are many in a page of an index. */
 #define MANY_KEYS 128
 
-/* Once what is to be written has more than this, in bytes, it is written before other rows are read. */
+/*
+ * Once what is to be written has more than this, in bytes, it is written before other rows are
+ * read.
+ */
 #define MAX_LIST_BYTES		(16 * 1024 * 1024)
 
 /* What errors are about. */
@@ -325,7 +328,11 @@ is_key_of(FactDef *def, TupleTableSlot *row, Datum *key)
 	return true;
 }
 
-/* begin_scan: begins a scan of an index table by row, which reads entries as they are at this moment */
+/*
+ * begin_scan
+ *		Begins a scan of an index table by row, which reads entries as they are at this
+ *		moment.
+ */
 static void
 begin_scan(EntryScan *scan, IndexDef *def, int nkeys)
 {

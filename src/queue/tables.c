@@ -75,7 +75,11 @@ refuse_queue_over_foreign(Oid fact)
 				 errhint("Use populate => true.")));
 }
 
-/* refuse_feed_over_foreign: raises an error if a table that has a feed, or is to have one, has partitions on other servers */
+/*
+ * refuse_feed_over_foreign
+ *		Raises an error if a table that has a feed, or is to have one, has partitions on other
+ *		servers.
+ */
 void
 refuse_feed_over_foreign(Oid fact)
 {
@@ -86,7 +90,11 @@ refuse_feed_over_foreign(Oid fact)
 				 errhint("Create feeds on the servers that have the rows.")));
 }
 
-/* queues_create: creates the queue of a fact table, which the caller has locked, or its feed, unless it has one */
+/*
+ * queues_create
+ *		Creates the queue of a fact table, which the caller has locked, or its feed, unless it
+ *		has one.
+ */
 void
 queues_create(FactDef *def, bool feed)
 {
@@ -306,7 +314,10 @@ queues_adopt(Oid fact)
 	adopt_queue_table(row.spare, fact);
 }
 
-/* adopt_queue_table: adopts one that exists; version 1.1 has made it without what keeps ANALYZE away */
+/*
+ * adopt_queue_table
+ *		Adopts one that exists; version 1.1 has made it without what keeps ANALYZE away.
+ */
 static void
 adopt_queue_table(Oid relid, Oid fact)
 {
@@ -335,7 +346,11 @@ queues_drop(Oid fact, bool wait)
 	return drop_tables(&row, wait);
 }
 
-/* drop_tables: drops both tables of a queue; returns false, and drops none, if one is locked, unless it is to wait */
+/*
+ * drop_tables
+ *		Drops both tables of a queue; returns false, and drops none, if one is locked, unless
+ *		it is to wait.
+ */
 static bool
 drop_tables(FactTableRow *row, bool wait)
 {

@@ -98,7 +98,11 @@ task_ms(void)
 	return Min(TimestampDifferenceMilliseconds(begun_at, GetCurrentTimestamp()), PG_INT32_MAX);
 }
 
-/* discard_all: runs DISCARD ALL, after which the settings are those that the worker has begun with, and closes connections */
+/*
+ * discard_all
+ *		Runs DISCARD ALL, after which the settings are those that the worker has begun with,
+ *		and closes connections.
+ */
 static void
 discard_all(void *unused)
 {
@@ -139,7 +143,11 @@ close_named(void *name)
 	(void) call_dblink("dblink_disconnect", name, &isnull);
 }
 
-/* close_unnamed: closes the connection without a name, or raises an error if there is none; for run_catching_errors() */
+/*
+ * close_unnamed
+ *		Closes the connection without a name, or raises an error if there is none; for
+ *		run_catching_errors().
+ */
 static void
 close_unnamed(void *unused)
 {

@@ -35,7 +35,10 @@
 /* What stays the same is written to the server's log once in this time, in ms. */
 #define LOG_INTERVAL		600000
 
-/* Work that has ended this number of workers, one after the other, is set aside for a time, in ms, which grows. */
+/*
+ * Work that has ended this number of workers, one after the other, is set aside for a time, in
+ * ms, which grows.
+ */
 #define MAX_DEATHS			3
 #define DEATH_BACKOFF		10000
 #define MAX_DEATH_BACKOFF	600000
@@ -199,7 +202,10 @@ trouble_note_death(const Work *work)
 	trouble_note_deaths(work, 1);
 }
 
-/* trouble_note_deaths: notes a number of deaths at once, as those that crashes of the server were */
+/*
+ * trouble_note_deaths
+ *		Notes a number of deaths at once, as those that crashes of the server were.
+ */
 void
 trouble_note_deaths(const Work *work, int more)
 {
@@ -286,7 +292,11 @@ batch_took(const Work *work, int64 changes, int ms, int turn)
 	activity_release(queue);
 }
 
-/* batch_was_cut: has the next batch of a queue take fewer changes, because one was over time; 0: it had taken none */
+/*
+ * batch_was_cut
+ *		Has the next batch of a queue take fewer changes, because one was over time; 0: it had
+ *		taken none.
+ */
 void
 batch_was_cut(const Work *work, int64 changes)
 {

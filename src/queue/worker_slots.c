@@ -77,7 +77,10 @@ wake_running_workers(void)
 	return found;
 }
 
-/* request_workers: asks the launcher for workers in a database, unless these were stopped by hand */
+/*
+ * request_workers
+ *		Asks the launcher for workers in a database, unless these were stopped by hand.
+ */
 void
 request_workers(Oid database)
 {
@@ -215,7 +218,11 @@ why_nobody_drains(void)
 	return "indextable is not in shared_preload_libraries, and start_workers() was not called";
 }
 
-/* notice_nobody_drains: raises a notice that no worker applies queued changes, and what to do, unless why is NULL */
+/*
+ * notice_nobody_drains
+ *		Raises a notice that no worker applies queued changes, and what to do, unless why is
+ *		NULL.
+ */
 void
 notice_nobody_drains(const char *why)
 {
@@ -431,7 +438,11 @@ slot_take(int slot, uint64 use)
 	return reserved;
 }
 
-/* note_attempt: notes what this worker is at from now on, which is to be left alone if it ends the worker */
+/*
+ * note_attempt
+ *		Notes what this worker is at from now on, which is to be left alone if it ends the
+ *		worker.
+ */
 void
 note_attempt(const Work *work)
 {
@@ -444,7 +455,10 @@ note_attempt(const Work *work)
 	LWLockRelease(shared->lock);
 }
 
-/* forget_attempt: notes that this worker has ended that, or will, and not because of it; needs no lock */
+/*
+ * forget_attempt
+ *		Notes that this worker has ended that, or will, and not because of it; needs no lock.
+ */
 void
 forget_attempt(void)
 {
@@ -555,7 +569,10 @@ worker_may_stay(bool idle)
 		!(idle && shared->short_of_workers) && !(in_database > 0 && shared->starving);
 }
 
-/* worker_is_awaited: returns whether another database has to wait until a worker such as this one exits */
+/*
+ * worker_is_awaited
+ *		Returns whether another database has to wait until a worker such as this one exits.
+ */
 bool
 worker_is_awaited(void)
 {

@@ -152,7 +152,10 @@ join_opinions(List *found)
 	return result;
 }
 
-/* is_about_another: returns whether the reason against an index table is that the query is about others */
+/*
+ * is_about_another
+ *		Returns whether the reason against an index table is that the query is about others.
+ */
 static bool
 is_about_another(Opinion *opinion)
 {
@@ -194,7 +197,11 @@ command_to_preload(void)
 	return buf.data;
 }
 
-/* parse_query: parses a query, which may have parameters of any type, or be that of a cursor, whose options it sets */
+/*
+ * parse_query
+ *		Parses a query, which may have parameters of any type, or be that of a cursor, whose
+ *		options it sets.
+ */
 static Query *
 parse_query(const char *sql, int *options)
 {

@@ -147,7 +147,11 @@ count_clause(MissedQuery *query, RestrictInfo *rinfo)
 		count_value(query, MISSED_RANGE, &value);
 }
 
-/* count_joined: counts a field that is compared with columns of other tables; called for each expression, and wants no clause of it */
+/*
+ * count_joined
+ *		Counts a field that is compared with columns of other tables; called for each
+ *		expression, and wants no clause of it.
+ */
 static bool
 count_joined(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, EquivalenceMember *em, void *arg)
 {
@@ -159,7 +163,11 @@ count_joined(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, Equivalen
 	return false;
 }
 
-/* count_contained: counts the fields that documents must have below a path to contain another; only texts are searched for so */
+/*
+ * count_contained
+ *		Counts the fields that documents must have below a path to contain another; only texts
+ *		are searched for so.
+ */
 static void
 count_contained(MissedQuery *query, MissedValue *value, JsonbContainer *container, int depth)
 {
@@ -246,7 +254,11 @@ nearest_condition(RelOptInfo *rel, IndexDef *def)
 	return REASON_NO_CONDITION;
 }
 
-/* find_nearest: notes the path in a condition that is the nearest one so far; of the same paths, one that has the field's type */
+/*
+ * find_nearest
+ *		Notes the path in a condition that is the nearest one so far; of the same paths, one
+ *		that has the field's type.
+ */
 static bool
 find_nearest(Node *node, void *context)
 {
@@ -290,7 +302,10 @@ path_text(FieldSpec *spec, bool plain)
 	return path.data;
 }
 
-/* may_have_index_table: returns whether a table is of a kind that index tables can be created over */
+/*
+ * may_have_index_table
+ *		Returns whether a table is of a kind that index tables can be created over.
+ */
 static bool
 may_have_index_table(MissedQuery *query)
 {
@@ -300,7 +315,11 @@ may_have_index_table(MissedQuery *query)
 		!get_rel_relispartition(query->relid) && get_rel_persistence(query->relid) == RELPERSISTENCE_PERMANENT;
 }
 
-/* read_field: returns whether an expression is a field of a document, perhaps cast to another type, and sets *value to it */
+/*
+ * read_field
+ *		Returns whether an expression is a field of a document, perhaps cast to another type,
+ *		and sets *value to it.
+ */
 static bool
 read_field(Node *expr, Index varno, MissedValue *value)
 {
@@ -351,7 +370,10 @@ append_step(void *arg, StepKind kind, const char *name, int len)
 	return true;
 }
 
-/* is_key_type: returns whether an index table that has a key field of this type serves plain queries */
+/*
+ * is_key_type
+ *		Returns whether an index table that has a key field of this type serves plain queries.
+ */
 static bool
 is_key_type(Oid type)
 {

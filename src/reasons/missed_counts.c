@@ -88,7 +88,11 @@ static Place *place_of_condition(uint32 hash, MissedCondition *condition);
 static Place *take_place(void);
 static int	add_up_roles(MissedCondition *found, int n);
 
-/* missed_is_kept: returns whether there is memory to count in, and an index table could be created in this database */
+/*
+ * missed_is_kept
+ *		Returns whether there is memory to count in, and an index table could be created in
+ *		this database.
+ */
 bool
 missed_is_kept(void)
 {
@@ -140,7 +144,10 @@ is_same_condition(MissedCondition *a, MissedCondition *b)
 		strcmp(a->field, b->field) == 0;
 }
 
-/* place_of_condition: returns the current user's place of a condition, or NULL; called under the lock */
+/*
+ * place_of_condition
+ *		Returns the current user's place of a condition, or NULL; called under the lock.
+ */
 static Place *
 place_of_condition(uint32 hash, MissedCondition *condition)
 {
@@ -155,7 +162,11 @@ place_of_condition(uint32 hash, MissedCondition *condition)
 	return NULL;
 }
 
-/* take_place: gives the current user a place, a free one if there is any; called under the exclusive lock */
+/*
+ * take_place
+ *		Gives the current user a place, a free one if there is any; called under the exclusive
+ *		lock.
+ */
 static Place *
 take_place(void)
 {
@@ -205,7 +216,11 @@ take_place(void)
 	return taken;
 }
 
-/* missed_forget: has counting begin anew for a fact table, as one of its fields has an index table from now on */
+/*
+ * missed_forget
+ *		Has counting begin anew for a fact table, as one of its fields has an index table from
+ *		now on.
+ */
 void
 missed_forget(Oid fact)
 {
@@ -239,7 +254,11 @@ may_see_missed(Oid fact)
 		(has_privs_of_role(GetUserId(), owner) || has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS));
 }
 
-/* add_up_roles: makes one of the conditions that several roles have counted; returns the number of conditions */
+/*
+ * add_up_roles
+ *		Makes one of the conditions that several roles have counted; returns the number of
+ *		conditions.
+ */
 static int
 add_up_roles(MissedCondition *found, int n)
 {

@@ -50,7 +50,10 @@ extern Opinions *opinions;		/* what is thought is noted there; or NULL */
 extern bool is_explained(void);
 extern void give_reason(Oid fact, Oid index_table, const char *reason);
 
-/* missed_counts.c: counts the conditions on fields of documents for which there is no index table */
+/*
+ * missed_counts.c: counts the conditions on fields of documents for which there is no index
+ * table
+ */
 
 /* How a condition compares a field. */
 typedef enum MissedKind

@@ -64,7 +64,11 @@ plan_without_index_tables(Query *query, ParamListInfo params)
 	return result;
 }
 
-/* plan_fallback: plans a query that does without index tables, for as long as the query around it is executed */
+/*
+ * plan_fallback
+ *		Plans a query that does without index tables, for as long as the query around it is
+ *		executed.
+ */
 PlannedStmt *
 plan_fallback(EState *estate, Query *fallback, ParamListInfo params)
 {
@@ -78,7 +82,11 @@ plan_fallback(EState *estate, Query *fallback, ParamListInfo params)
 	return result;
 }
 
-/* parameters_of_scan: returns the values that the expressions of a scan have now, but for the first ones, as parameters of another query */
+/*
+ * parameters_of_scan
+ *		Returns the values that the expressions of a scan have now, but for the first ones, as
+ *		parameters of another query.
+ */
 ParamListInfo
 parameters_of_scan(CustomScanState *scan, List *values, int first)
 {
@@ -95,7 +103,11 @@ parameters_of_scan(CustomScanState *scan, List *values, int first)
 	return params;
 }
 
-/* begin_inner_query: starts a query that is executed for another one, with its snapshot, in the current memory context */
+/*
+ * begin_inner_query
+ *		Starts a query that is executed for another one, with its snapshot, in the current
+ *		memory context.
+ */
 QueryDesc *
 begin_inner_query(PlannedStmt *plan, Snapshot snapshot, ParamListInfo params, QueryEnvironment *env)
 {

@@ -70,14 +70,22 @@ field_in_document(IndexDef *def, AttrNumber attno)
 		NULL;
 }
 
-/* fields_fit_together: returns whether one document can have two fields, neither of which is at or below the other's path */
+/*
+ * fields_fit_together
+ *		Returns whether one document can have two fields, neither of which is at or below the
+ *		other's path.
+ */
 bool
 fields_fit_together(Field *a, Field *b)
 {
 	return a == b || common_steps(a, b) < Min(a->spec->nsteps, b->spec->nsteps);
 }
 
-/* fact_column: returns the column of the fact table that a column of an index table is a copy of, or 0 */
+/*
+ * fact_column
+ *		Returns the column of the fact table that a column of an index table is a copy of, or
+ *		0.
+ */
 static AttrNumber
 fact_column(IndexDef *def, AttrNumber attno)
 {
@@ -156,7 +164,11 @@ compare_steps(PathStep *a, PathStep *b)
 	return a->len != b->len ? (a->len < b->len ? -1 : 1) : memcmp(a->name, b->name, a->len);
 }
 
-/* partial_row_store: stores the row that is made of an entry in a slot; what is computed for it is in the current memory context */
+/*
+ * partial_row_store
+ *		Stores the row that is made of an entry in a slot; what is computed for it is in the
+ *		current memory context.
+ */
 void
 partial_row_store(struct PartialRow *row, TupleTableSlot *entry, TupleTableSlot *slot)
 {
@@ -176,7 +188,11 @@ partial_row_store(struct PartialRow *row, TupleTableSlot *entry, TupleTableSlot 
 	ExecStoreVirtualTuple(slot);
 }
 
-/* make_document: returns a document of the fields that are not NULL; those of one object come one after the other */
+/*
+ * make_document
+ *		Returns a document of the fields that are not NULL; those of one object come one after
+ *		the other.
+ */
 static Datum
 make_document(struct PartialRow *row, TupleTableSlot *entry)
 {

@@ -56,9 +56,10 @@ typedef struct ScanPlan
 	bool		null_groups;	/* columns that tell groups may be NULL */
 	bool		null_ends;		/* the column after them may be NULL, of which
 								 * the greatest value is read */
-	int			nequal;			/* number of leading columns that are compared by = */
-	bool		any_part;		/* returns the rows that one of its parts finds
-								 * or several, each once */
+	int			nequal;			/* number of leading columns that are compared
+								 * by = */
+	bool		any_part;		/* returns the rows that one of its parts
+								 * finds or several, each once */
 	bool		has_checks;		/* the last of custom_exprs lists conditions
 								 * that are checked for entries, before rows
 								 * are fetched */
@@ -146,8 +147,8 @@ typedef struct IndexTableScan
 	/* Of the search since the last rescan. */
 	bool		started;
 	bool		nothing;		/* a value is NULL */
-	int			part;			/* with any_part: the number of the part that is
-								 * read */
+	int			part;			/* with any_part: the number of the part that
+								 * is read */
 	QueryDesc  *fallback;		/* answers instead, or NULL, */
 	MemoryContext fallback_cxt; /* and has this; */
 	PlannedStmt *fallback_plan; /* its plan, or NULL */

@@ -91,7 +91,10 @@ group_names(IndexTableScan *scan)
 	return result;
 }
 
-/* describe_checks: returns the conditions that are checked for entries, with the names of their columns */
+/*
+ * describe_checks
+ *		Returns the conditions that are checked for entries, with the names of their columns.
+ */
 static char *
 describe_checks(IndexTableScan *scan, List *ancestors, ExplainState *es)
 {

@@ -62,7 +62,11 @@ static Bitmapset *add_checked_columns(IndexTableScan *scan, Bitmapset *wanted);
 static void search_all(IndexTableScan *scan, int from);
 static void note_group(IndexTableScan *scan, TupleTableSlot *entry);
 
-/* set_null_flags: has a search key find NULL, or all else, if that is what its condition says; returns whether it is */
+/*
+ * set_null_flags
+ *		Has a search key find NULL, or all else, if that is what its condition says; returns
+ *		whether it is.
+ */
 static bool
 set_null_flags(ScanKey key, Condition *condition)
 {
@@ -91,7 +95,11 @@ make_keys(IndexTableScan *scan)
 	}
 }
 
-/* set_keys: sets the values of the search keys; returns why nothing can be searched for by them, or NULL */
+/*
+ * set_keys
+ *		Sets the values of the search keys; returns why nothing can be searched for by them,
+ *		or NULL.
+ */
 const char *
 set_keys(IndexTableScan *scan)
 {
@@ -170,7 +178,11 @@ set_array(IndexTableScan *scan, Datum value, Condition *condition)
 	return TAKEN;
 }
 
-/* search_whole_array: has the server search for several values by itself, as it can with workers; until the keys are set again */
+/*
+ * search_whole_array
+ *		Has the server search for several values by itself, as it can with workers; until the
+ *		keys are set again.
+ */
 void
 search_whole_array(IndexTableScan *scan)
 {
@@ -214,7 +226,11 @@ type_of_value(Condition *condition, int16 *len, bool *byval)
 		get_typlenbyval(condition->subtype, len, byval);
 }
 
-/* values_end: returns where the server's part of the shared memory begins: after the values that are searched for now */
+/*
+ * values_end
+ *		Returns where the server's part of the shared memory begins: after the values that are
+ *		searched for now.
+ */
 static Size
 values_end(IndexTableScan *scan)
 {
@@ -232,7 +248,11 @@ values_end(IndexTableScan *scan)
 	return MAXALIGN(size);
 }
 
-/* shared_scan_size: returns how much shared memory is needed for a scan with the values that are set, if it is to be shared */
+/*
+ * shared_scan_size
+ *		Returns how much shared memory is needed for a scan with the values that are set, if
+ *		it is to be shared.
+ */
 Size
 shared_scan_size(IndexTableScan *scan, bool shared)
 {
@@ -325,7 +345,11 @@ join_scan(IndexTableScan *scan, SharedScan *shared)
 	}
 }
 
-/* shared_index_scan: returns what the server shares of the scan of the index, or NULL if the scan is not shared */
+/*
+ * shared_index_scan
+ *		Returns what the server shares of the scan of the index, or NULL if the scan is not
+ *		shared.
+ */
 static ParallelIndexScanDesc
 shared_index_scan(IndexTableScan *scan)
 {
@@ -370,7 +394,10 @@ stop_sharing(IndexTableScan *scan)
 	scan->shared = NULL;
 }
 
-/* add_checked_columns: adds the columns that are checked for entries to those that are wanted of them */
+/*
+ * add_checked_columns
+ *		Adds the columns that are checked for entries to those that are wanted of them.
+ */
 static Bitmapset *
 add_checked_columns(IndexTableScan *scan, Bitmapset *wanted)
 {
@@ -484,7 +511,11 @@ next_entry(IndexTableScan *scan)
  *-------------------------------------------------------------------------
  */
 
-/* nkeys_of_scan: returns how many search keys a scan has: beside its conditions, those that tell a group, or what comes after it */
+/*
+ * nkeys_of_scan
+ *		Returns how many search keys a scan has: beside its conditions, those that tell a
+ *		group, or what comes after it.
+ */
 static int
 nkeys_of_scan(IndexTableScan *scan)
 {
@@ -509,7 +540,11 @@ loose_start(IndexTableScan *scan)
 	search_all(scan, scan->plan.nconditions);
 }
 
-/* loose_next: returns the next entry that is the first or the last one of its group, as the plan says, or NULL */
+/*
+ * loose_next
+ *		Returns the next entry that is the first or the last one of its group, as the plan
+ *		says, or NULL.
+ */
 static TupleTableSlot *
 loose_next(IndexTableScan *scan)
 {
@@ -633,7 +668,11 @@ search_after_prefix(IndexTableScan *scan, int column)
 	return entry;
 }
 
-/* set_group_keys: sets the search keys that find the entries that agree with the group in its first n columns */
+/*
+ * set_group_keys
+ *		Sets the search keys that find the entries that agree with the group in its first n
+ *		columns.
+ */
 static void
 set_group_keys(IndexTableScan *scan, int n)
 {

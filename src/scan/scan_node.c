@@ -158,7 +158,11 @@ open_index_table(IndexTableScan *scan)
 	make_keys(scan);
 }
 
-/* exec_scan: returns the next row; how many were found that a policy hides, EXPLAIN ANALYZE is not to show */
+/*
+ * exec_scan
+ *		Returns the next row; how many were found that a policy hides, EXPLAIN ANALYZE is not
+ *		to show.
+ */
 static TupleTableSlot *
 exec_scan(CustomScanState *node)
 {
@@ -217,7 +221,11 @@ find_entry(IndexTableScan *scan)
 	return NULL;
 }
 
-/* find_in_parts: returns what the next entry of a part has whose row no entry before it was of, or NULL */
+/*
+ * find_in_parts
+ *		Returns what the next entry of a part has whose row no entry before it was of, or
+ *		NULL.
+ */
 static TupleTableSlot *
 find_in_parts(IndexTableScan *scan)
 {
@@ -271,7 +279,11 @@ next_fetched(IndexTableScan *scan)
 	return return_fetched(scan, row);
 }
 
-/* passes_checks: returns whether an entry satisfies the conditions that are checked before its row is fetched */
+/*
+ * passes_checks
+ *		Returns whether an entry satisfies the conditions that are checked before its row is
+ *		fetched.
+ */
 static bool
 passes_checks(IndexTableScan *scan, TupleTableSlot *entry)
 {
@@ -314,7 +326,10 @@ start_scan(IndexTableScan *scan)
 	begin_fallback(scan);
 }
 
-/* start_entries: starts to search entries; returns why they cannot answer exactly, or NULL if they can */
+/*
+ * start_entries
+ *		Starts to search entries; returns why they cannot answer exactly, or NULL if they can.
+ */
 static const char *
 start_entries(IndexTableScan *scan)
 {
@@ -366,14 +381,22 @@ why_not_entries(IndexTableScan *scan)
 	return NULL;
 }
 
-/* relies_on_keys: returns whether a scan takes entries with one primary key for those of one row, or fetches rows by it */
+/*
+ * relies_on_keys
+ *		Returns whether a scan takes entries with one primary key for those of one row, or
+ *		fetches rows by it.
+ */
 static bool
 relies_on_keys(IndexTableScan *scan)
 {
 	return !scan->plan.entries_only || scan->plan.distinct || scan->css.custom_ps != NIL;
 }
 
-/* return_entry: returns what an entry has, in the slot of the scan, or of the one that it is a part of */
+/*
+ * return_entry
+ *		Returns what an entry has, in the slot of the scan, or of the one that it is a part
+ *		of.
+ */
 static TupleTableSlot *
 return_entry(IndexTableScan *scan, TupleTableSlot *entry, TupleTableSlot *slot)
 {
@@ -445,7 +468,11 @@ check_not_truncated(IndexTableScan *scan)
 		refuse_truncated(scan->fact->relid, scan->css.ss.ps.state->es_snapshot, scan->begun_at, scan->locked);
 }
 
-/* part_go_on: moves a part to its next entry, which EXPLAIN ANALYZE counts unless a policy may hide its row */
+/*
+ * part_go_on
+ *		Moves a part to its next entry, which EXPLAIN ANALYZE counts unless a policy may hide
+ *		its row.
+ */
 static void
 part_go_on(IndexTableScan *part)
 {
@@ -479,7 +506,11 @@ and_contains(IndexTableScan *scan, TupleTableSlot *entry)
 	return true;
 }
 
-/* compare_rows: returns where the row of an entry is in the order of the scan, relative to the one that a part is at */
+/*
+ * compare_rows
+ *		Returns where the row of an entry is in the order of the scan, relative to the one
+ *		that a part is at.
+ */
 static int
 compare_rows(IndexTableScan *scan, TupleTableSlot *entry, IndexTableScan *part)
 {
@@ -636,7 +667,11 @@ estimate_shared(CustomScanState *node, ParallelContext *pcxt)
 	return shared_scan_size(scan, may_share(scan));
 }
 
-/* share: shares a scan with the workers that are about to be launched, or prevents their launch: see scan_keys.c */
+/*
+ * share
+ *		Shares a scan with the workers that are about to be launched, or prevents their
+ *		launch: see scan_keys.c.
+ */
 static void
 share(CustomScanState *node, ParallelContext *pcxt, void *shared)
 {

@@ -162,7 +162,10 @@ lend_index(RELATION_HOOK_PARAMETERS)
 	rel->indexlist = lappend(rel->indexlist, index);
 }
 
-/* index_of_partition: returns the same index on a partition, of the one that the table above has, if any */
+/*
+ * index_of_partition
+ *		Returns the same index on a partition, of the one that the table above has, if any.
+ */
 static LentIndex *
 index_of_partition(LentIndex *above, AppendRelInfo *child)
 {
@@ -300,7 +303,11 @@ add_column(LentIndex *index, Lent *lent, Node *expr)
 	index->info.indexprs = lappend(index->info.indexprs, expr);
 }
 
-/* never_scanned: makes a path out of the question, which is thrown away in any case; also marks the index as ours */
+/*
+ * never_scanned
+ *		Makes a path out of the question, which is thrown away in any case; also marks the
+ *		index as ours.
+ */
 static void
 never_scanned(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup_cost,
 			  Cost *total_cost, Selectivity *selectivity, double *correlation, double *pages)
@@ -427,7 +434,11 @@ share_selectivities(PlannerInfo *root, RelOptInfo *rel)
 	}
 }
 
-/* is_about_else: returns whether a condition is about anything but the columns of an index of ours, context */
+/*
+ * is_about_else
+ *		Returns whether a condition is about anything but the columns of an index of ours,
+ *		context.
+ */
 static bool
 is_about_else(Node *node, void *context)
 {
@@ -440,7 +451,10 @@ is_about_else(Node *node, void *context)
 	return !list_member(index->info.indexprs, node) && expression_tree_walker(node, is_about_else, context);
 }
 
-/* has_other_statistics: returns whether a table may have statistics of expressions that are not lent */
+/*
+ * has_other_statistics
+ *		Returns whether a table may have statistics of expressions that are not lent.
+ */
 static bool
 has_other_statistics(RelOptInfo *rel)
 {

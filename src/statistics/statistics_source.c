@@ -45,7 +45,8 @@ typedef struct Lender
 	bool		partitioned;	/* the index table is */
 
 	/*
-	 * Factors that turn a fraction of the entries into a fraction of the fact table's rows:
+	 * Factors that turn a fraction of the entries into a fraction of the fact
+	 * table's rows:
 	 */
 	double		not_null;		/* of what is not NULL, */
 	double		common;			/* and of common values */
@@ -145,7 +146,11 @@ add_lender(List **lenders, FactDef *fact, IndexDef *def, int i, Oid cast_to)
 	*lenders = lappend(*lenders, lender);
 }
 
-/* lent_statistics: returns the statistics of the first of the lenders that has any, in the current memory context, or NULL */
+/*
+ * lent_statistics
+ *		Returns the statistics of the first of the lenders that has any, in the current memory
+ *		context, or NULL.
+ */
 HeapTuple
 lent_statistics(List *lenders)
 {
@@ -268,7 +273,11 @@ adapt(HeapTuple statistics, Lender *lender)
 	return result;
 }
 
-/* values_as_type: returns an array of the values in statistics, cast to another type; none of these casts raises an error */
+/*
+ * values_as_type
+ *		Returns an array of the values in statistics, cast to another type; none of these
+ *		casts raises an error.
+ */
 static Datum
 values_as_type(AttStatsSlot *slot, Oid type)
 {
@@ -292,7 +301,11 @@ values_as_type(AttStatsSlot *slot, Oid type)
 	return PointerGetDatum(construct_array(values, slot->nvalues, type, len, byval, align));
 }
 
-/* compare_lenders: puts first what needs no cast, then what is most certain, what is about more rows, the older one */
+/*
+ * compare_lenders
+ *		Puts first what needs no cast, then what is most certain, what is about more rows, the
+ *		older one.
+ */
 static int
 compare_lenders(const ListCell *a, const ListCell *b)
 {

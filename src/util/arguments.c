@@ -24,7 +24,10 @@
 #include "arguments.h"
 #include "settings.h"
 
-/* The largest number of elements of an array of fields or bounds; no index table can have as many. */
+/*
+ * The largest number of elements of an array of fields or bounds; no index table can have as
+ * many.
+ */
 #define MAX_ELEMENTS		10000
 
 /* A longer interval is taken for this one, ten years, which fits into microseconds. */
@@ -40,7 +43,10 @@ same_or_null(const char *a, const char *b)
 	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
-/* same_strings: returns whether two lists have the same strings (char *), or NULL, in the same order */
+/*
+ * same_strings
+ *		Returns whether two lists have the same strings (char *), or NULL, in the same order.
+ */
 bool
 same_strings(List *a, List *b)
 {
@@ -57,7 +63,11 @@ same_strings(List *a, List *b)
 	return true;
 }
 
-/* text_arg: returns a text argument as a string, or a copy of missing, which may be NULL, if it is null */
+/*
+ * text_arg
+ *		Returns a text argument as a string, or a copy of missing, which may be NULL, if it is
+ *		null.
+ */
 char *
 text_arg(FunctionCallInfo fcinfo, int arg, const char *missing)
 {
@@ -76,7 +86,11 @@ require_arg(FunctionCallInfo fcinfo, int arg, const char *name)
 				 errmsg("%s must not be null", name)));
 }
 
-/* qualified_name: returns the parts of the name that an index table is to have, as makeRangeVarFromNameList() takes them */
+/*
+ * qualified_name
+ *		Returns the parts of the name that an index table is to have, as
+ *		makeRangeVarFromNameList() takes them.
+ */
 List *
 qualified_name(const char *name)
 {
@@ -186,7 +200,11 @@ batch_size_arg(FunctionCallInfo fcinfo, int arg)
 	return batch_size;
 }
 
-/* interval_arg: returns an interval argument in microseconds, or -1 if it is null; a month has 30 days */
+/*
+ * interval_arg
+ *		Returns an interval argument in microseconds, or -1 if it is null; a month has 30
+ *		days.
+ */
 int64
 interval_arg(FunctionCallInfo fcinfo, int arg, const char *name)
 {
@@ -212,7 +230,11 @@ interval_arg(FunctionCallInfo fcinfo, int arg, const char *name)
  *-------------------------------------------------------------------------
  */
 
-/* name_distance: returns how many characters differ between two names, apart from the case of ASCII letters */
+/*
+ * name_distance
+ *		Returns how many characters differ between two names, apart from the case of ASCII
+ *		letters.
+ */
 int
 name_distance(const char *a, const char *b)
 {
@@ -245,7 +267,11 @@ is_near(const char *written, const char *name, int distance)
 		 (distance == 1 || pg_tolower((unsigned char) *written) == pg_tolower((unsigned char) *name)));
 }
 
-/* try_name: makes a name the nearest one, if it is near to what was written, and nearer than the others so far */
+/*
+ * try_name
+ *		Makes a name the nearest one, if it is near to what was written, and nearer than the
+ *		others so far.
+ */
 void
 try_name(Nearest *nearest, const char *name)
 {

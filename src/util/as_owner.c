@@ -41,7 +41,10 @@ typedef struct Switch
 	int			role_sec;		/* the security context meanwhile */
 } Switch;
 
-/* The innermost is the last.  They are not on the stack, which an error gives up before a transaction is aborted. */
+/*
+ * The innermost is the last.  They are not on the stack, which an error gives up before a
+ * transaction is aborted.
+ */
 static Switch *switches = NULL;
 static int	nswitches = 0;
 static int	max_switches = 0;
@@ -80,7 +83,11 @@ enter_owner(Oid owner, bool fixes_settings)
 	return outer;
 }
 
-/* enter_caller: goes on as the user that has come to the innermost switch, if there is one; settings stay fixed */
+/*
+ * enter_caller
+ *		Goes on as the user that has come to the innermost switch, if there is one; settings
+ *		stay fixed.
+ */
 int
 enter_caller(void)
 {
@@ -109,14 +116,21 @@ enter(Oid role, int sec)
 	return new;
 }
 
-/* is_owner_in_charge: returns whether an owner runs what is run now, in a security-restricted operation */
+/*
+ * is_owner_in_charge
+ *		Returns whether an owner runs what is run now, in a security-restricted operation.
+ */
 bool
 is_owner_in_charge(Oid owner)
 {
 	return GetUserId() == owner && InSecurityRestrictedOperation();
 }
 
-/* user_outside: returns the user who has come to the innermost switch, or the current user if there is none */
+/*
+ * user_outside
+ *		Returns the user who has come to the innermost switch, or the current user if there is
+ *		none.
+ */
 Oid
 user_outside(void)
 {
@@ -163,7 +177,11 @@ leave_roles(int outer, bool after_error)
 	SetUserIdAndSecContext(left->user, left->sec);
 }
 
-/* forget_roles: forgets the switches of a transaction, by its level, that is aborted, and of those within it */
+/*
+ * forget_roles
+ *		Forgets the switches of a transaction, by its level, that is aborted, and of those
+ *		within it.
+ */
 void
 forget_roles(int level)
 {
@@ -171,7 +189,11 @@ forget_roles(int level)
 		nswitches--;
 }
 
-/* check_roles: has a server with assertions see that a transaction, by its level, ends without a switch under way */
+/*
+ * check_roles
+ *		Has a server with assertions see that a transaction, by its level, ends without a
+ *		switch under way.
+ */
 void
 check_roles(int level)
 {

@@ -16,10 +16,17 @@
 #define AS_OWNER(owner)				AS_OWNER_WITH(owner, true)
 #define END_AS_OWNER()				END_AS_ROLE_()
 
-/* AS_OWNER_WITH: does as AS_OWNER(); if fixes_settings is false, the session's settings stay, but for search_path */
+/*
+ * AS_OWNER_WITH
+ *		Does as AS_OWNER(); if fixes_settings is false, the session's settings stay, but for
+ *		search_path.
+ */
 #define AS_OWNER_WITH(owner, fixes_settings)	AS_ROLE_(enter_owner(owner, fixes_settings))
 
-/* AS_CALLER, END_AS_CALLER: run statements within AS_OWNER() as the user that has come there, under its settings */
+/*
+ * AS_CALLER, END_AS_CALLER
+ *		Run statements within AS_OWNER() as the user that has come there, under its settings.
+ */
 #define AS_CALLER()					AS_ROLE_(enter_caller())
 #define END_AS_CALLER()				END_AS_ROLE_()
 

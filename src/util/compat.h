@@ -52,7 +52,10 @@
 #pragma message("indextable has been tested with PostgreSQL 15 to 19, not with this newer version")
 #endif
 
-/* The functions that the server calls are exported, as its own macros do since 16; all others are hidden. */
+/*
+ * The functions that the server calls are exported, as its own macros do since 16; all others
+ * are hidden.
+ */
 #if PG_VERSION_NUM < 160000 && !defined(WIN32)
 #undef PGDLLEXPORT
 #define PGDLLEXPORT __attribute__((visibility("default")))
@@ -125,7 +128,10 @@ extern int no_such_variable
 #define as_scanned(root, node)	remove_nulling_relids(node, nulling_relids(root), NULL)
 #endif
 
-/* nullability: returns whether a column is not null, and since 18 whether that is known of all rows */
+/*
+ * nullability
+ *		Returns whether a column is not null, and since 18 whether that is known of all rows.
+ */
 #if PG_VERSION_NUM < 180000
 #define nullability(desc, i)	TupleDescAttr(desc, i)->attnotnull
 #else
@@ -141,7 +147,10 @@ extern int no_such_variable
 	 (root)->outer_join_rels)
 #endif
 
-/* grouping_keys: returns the grouping columns of a query; since 16 without those that are redundant */
+/*
+ * grouping_keys
+ *		Returns the grouping columns of a query; since 16 without those that are redundant.
+ */
 #if PG_VERSION_NUM < 160000
 #define grouping_keys(root)		((root)->parse->groupClause)
 #define distinct_keys_of(root)	((root)->parse->distinctClause)
@@ -153,7 +162,11 @@ extern int no_such_variable
 #define create_upper_unique_path(root, rel, path, ncolumns, groups) create_unique_path(root, rel, path, ncolumns, groups)
 #endif
 
-/* plain_subtype: returns what a subcommand of ALTER TABLE does; before 16, another value says that it does so to children, too */
+/*
+ * plain_subtype
+ *		Returns what a subcommand of ALTER TABLE does; before 16, another value says that it
+ *		does so to children, too.
+ */
 static inline AlterTableType
 plain_subtype(AlterTableCmd *cmd)
 {
@@ -166,7 +179,11 @@ plain_subtype(AlterTableCmd *cmd)
 	return cmd->subtype;
 }
 
-/* forget_permissions: makes nobody's rights on the only table of a query be checked, which was of another query */
+/*
+ * forget_permissions
+ *		Makes nobody's rights on the only table of a query be checked, which was of another
+ *		query.
+ */
 static inline void
 forget_permissions(Query *query, RangeTblEntry *rte, Query *other)
 {
@@ -184,7 +201,11 @@ forget_permissions(Query *query, RangeTblEntry *rte, Query *other)
 #endif
 }
 
-/* checked_as: returns the user whose rights on a table of a query are checked, or InvalidOid if it is the current one */
+/*
+ * checked_as
+ *		Returns the user whose rights on a table of a query are checked, or InvalidOid if it
+ *		is the current one.
+ */
 static inline Oid
 checked_as(Query *query, RangeTblEntry *rte)
 {
@@ -221,7 +242,10 @@ variable_of(struct config_generic *option)
 #endif
 }
 
-/* move_permissions: gives what is to be checked of a query's tables to another query, which has them now */
+/*
+ * move_permissions
+ *		Gives what is to be checked of a query's tables to another query, which has them now.
+ */
 static inline void
 move_permissions(Query *from, Query *to)
 {
@@ -281,7 +305,11 @@ typedef struct ErrorSaveContext
 	InputFunctionCallSafe(function, str, ioparam, typmod, (Node *) (context), result)
 #endif
 
-/* bt_getroot_compat: returns the root of a btree, pinned and locked to be read, or InvalidBuffer if the btree is empty */
+/*
+ * bt_getroot_compat
+ *		Returns the root of a btree, pinned and locked to be read, or InvalidBuffer if the
+ *		btree is empty.
+ */
 #if PG_VERSION_NUM < 160000
 #define bt_getroot_compat(index)	_bt_getroot(index, BT_READ)
 #else
@@ -311,7 +339,10 @@ typedef struct ErrorSaveContext
 #define foreach_delete_current(lst, var) \
 	((List *) (var##__state.l = list_delete_nth_cell(lst, var##__state.i--)))
 #endif
-/* DSHASH_PARAMETERS: initializes those of a shared hash table whose keys are compared byte by byte */
+/*
+ * DSHASH_PARAMETERS
+ *		Initializes those of a shared hash table whose keys are compared byte by byte.
+ */
 #if PG_VERSION_NUM < 170000
 #define DSHASH_PARAMETERS(key_size, entry_size, tranche) \
 	{key_size, entry_size, dshash_memcmp, dshash_memhash, tranche}
@@ -387,9 +418,16 @@ swap_all_frozen(Form_pg_class a, Form_pg_class b)
 	b->relallfrozen = pages;
 }
 
-/* Since 18 a constraint says which column is NOT NULL; the column itself says so before that is validated. */
+/*
+ * Since 18 a constraint says which column is NOT NULL; the column itself says so before that
+ * is validated.
+ */
 #define not_null_by_column(att)	false
-/* not_null_column: returns the column that a row of pg_constraint says to be NOT NULL, or InvalidAttrNumber */
+/*
+ * not_null_column
+ *		Returns the column that a row of pg_constraint says to be NOT NULL, or
+ *		InvalidAttrNumber.
+ */
 static inline AttrNumber
 not_null_column(HeapTuple constraint)
 {
@@ -481,14 +519,21 @@ typedef struct JsonbInState
 	((state)->result = pushJsonbValue(&(state)->parseState, token, value))
 #endif
 
-/* has_known_row: returns whether conditions of a table compare all columns of a unique index with values */
+/*
+ * has_known_row
+ *		Returns whether conditions of a table compare all columns of a unique index with
+ *		values.
+ */
 #if PG_VERSION_NUM < 190000
 #define has_known_row(root, rel)	relation_has_unique_index_for(root, rel, NIL, NIL, NIL)
 #else
 #define has_known_row(root, rel)	relation_has_unique_index_for(root, rel, NIL, NULL)
 #endif
 
-/* publications_of: lists the publications that have a table; since 19 "ALL TABLES EXCEPT" may exclude it */
+/*
+ * publications_of
+ *		Lists the publications that have a table; since 19 "ALL TABLES EXCEPT" may exclude it.
+ */
 #if PG_VERSION_NUM < 190000
 #define publications_of(relid) \
 	list_concat(GetRelationPublications(relid), GetAllTablesPublications())
@@ -606,7 +651,10 @@ typedef struct JsonbInState
 	create_merge_append_path(root, rel, subpaths, NIL, pathkeys, NULL)
 #endif
 
-/* subquery_planner_compat: plans a subquery for an InitPlan, whose plan is called by a name in 19 */
+/*
+ * subquery_planner_compat
+ *		Plans a subquery for an InitPlan, whose plan is called by a name in 19.
+ */
 #if PG_VERSION_NUM < 170000
 #define subquery_planner_compat(root, query, name)	subquery_planner((root)->glob, query, root, false, 0)
 #elif PG_VERSION_NUM < 190000

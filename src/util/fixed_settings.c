@@ -65,7 +65,10 @@ extern PGDLLIMPORT char *locale_time;
 /* The abbreviations of time zones that all servers have. */
 #define ABBREVIATIONS	"Default"
 
-/* Since 18 the abbreviations of the session's time zone come before those of timezone_abbreviations, and are cached. */
+/*
+ * Since 18 the abbreviations of the session's time zone come before those of
+ * timezone_abbreviations, and are cached.
+ */
 #if PG_VERSION_NUM >= 180000
 #define ZONES_HAVE_ABBREVIATIONS	true
 #define forget_abbreviations()		ClearTimeZoneAbbrevCache()
@@ -118,7 +121,10 @@ utc(void)
 	return zone;
 }
 
-/* abbreviations_option: returns what the server knows of timezone_abbreviations, which is looked up once */
+/*
+ * abbreviations_option
+ *		Returns what the server knows of timezone_abbreviations, which is looked up once.
+ */
 static struct config_generic *
 abbreviations_option(void)
 {
@@ -135,7 +141,10 @@ has_default_abbreviations(void)
 	return strcmp(*variable_of(abbreviations_option()), ABBREVIATIONS) == 0;
 }
 
-/* default_abbreviations: returns the abbreviations of time zones that are fixed, which are read once */
+/*
+ * default_abbreviations
+ *		Returns the abbreviations of time zones that are fixed, which are read once.
+ */
 static TimeZoneAbbrevTable *
 default_abbreviations(void)
 {
@@ -148,7 +157,10 @@ default_abbreviations(void)
 	return table;
 }
 
-/* are_settings_fixed: returns whether the settings in some sets (READS_...) have their fixed values already */
+/*
+ * are_settings_fixed
+ *		Returns whether the settings in some sets (READS_...) have their fixed values already.
+ */
 bool
 are_settings_fixed(int settings)
 {
@@ -258,7 +270,11 @@ fix_gucs(void)
 #undef FIX
 }
 
-/* is_setting: returns whether a setting of a library, which may not be loaded, has a value that is its default */
+/*
+ * is_setting
+ *		Returns whether a setting of a library, which may not be loaded, has a value that is
+ *		its default.
+ */
 static bool
 is_setting(const char *name, const char *value)
 {
@@ -391,7 +407,11 @@ read_by_function(FuncExpr *call)
 	return result;
 }
 
-/* reads_locale: returns whether a value of jsonpath may read the names of months and days in lc_time, by datetime("TM...") */
+/*
+ * reads_locale
+ *		Returns whether a value of jsonpath may read the names of months and days in lc_time,
+ *		by datetime("TM...").
+ */
 static bool
 reads_locale(Node *path)
 {
@@ -406,7 +426,11 @@ reads_locale(Node *path)
 	return strstr(text, ".datetime(") != NULL && (strstr(text, "TM") != NULL || strstr(text, "tm") != NULL);
 }
 
-/* read_by_output: returns the sets of settings that the output of a type, or of an array's elements, reads */
+/*
+ * read_by_output
+ *		Returns the sets of settings that the output of a type, or of an array's elements,
+ *		reads.
+ */
 static int
 read_by_output(Oid type)
 {

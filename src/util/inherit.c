@@ -33,7 +33,10 @@
 #include "relation.h"
 
 
-/* list_with_partitions: lists a table and its partitions without those that are being detached; locks none */
+/*
+ * list_with_partitions
+ *		Lists a table and its partitions without those that are being detached; locks none.
+ */
 List *
 list_with_partitions(Oid relid)
 {
@@ -90,7 +93,11 @@ foreign_table_in_use(List *servers)
 	return result;
 }
 
-/* is_locked_here: returns whether this transaction has used a relation, and so has a lock on it until it ends */
+/*
+ * is_locked_here
+ *		Returns whether this transaction has used a relation, and so has a lock on it until it
+ *		ends.
+ */
 bool
 is_locked_here(Oid relid)
 {
@@ -128,7 +135,10 @@ tree_of(Oid relid, Snapshot snapshot, LOCKMODE mode, bool detached)
 	return result;
 }
 
-/* tree_children: lists the direct partitions of a table in the order of their OIDs; see tree_of() */
+/*
+ * tree_children
+ *		Lists the direct partitions of a table in the order of their OIDs; see tree_of().
+ */
 List *
 tree_children(Oid parent, Snapshot snapshot, bool detached)
 {

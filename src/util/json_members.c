@@ -9,7 +9,11 @@
 
 #include "json_members.h"
 
-/* next_member: goes on to the next member or element, the first one to begin with; returns false if there is none */
+/*
+ * next_member
+ *		Goes on to the next member or element, the first one to begin with; returns false if
+ *		there is none.
+ */
 bool
 next_member(JsonMembers *members)
 {

@@ -45,7 +45,10 @@
 /* How many ms the first attempt of lock_in_turns() lasts. */
 #define FIRST_TIMEOUT		20
 
-/* The number of attempts of lock_in_turns() that may fail because of tables that it can do without. */
+/*
+ * The number of attempts of lock_in_turns() that may fail because of tables that it can do
+ * without.
+ */
 #define MAX_FAILURES		3
 
 /* What request_lock() is to lock, in this order. */
@@ -146,7 +149,11 @@ lock_tree_in_turns(Oid relid, LOCKMODE mode)
 	(void) lock_in_turns(NIL, list_make1_oid(relid), NIL, mode);
 }
 
-/* try_lock: waits for a lock for some ms at most; returns the error that has ended the attempt, or NULL */
+/*
+ * try_lock
+ *		Waits for a lock for some ms at most; returns the error that has ended the attempt, or
+ *		NULL.
+ */
 static ErrorData *
 try_lock(LockRequest *request, int ms)
 {
@@ -195,7 +202,11 @@ request_lock(void *arg)
 	CHECK_FOR_INTERRUPTS();
 }
 
-/* set_timeouts: limits a wait for a lock to some ms, and makes it look for a deadlock after half of that time */
+/*
+ * set_timeouts
+ *		Limits a wait for a lock to some ms, and makes it look for a deadlock after half of
+ *		that time.
+ */
 static void
 set_timeouts(int ms)
 {
@@ -238,7 +249,11 @@ lock_all_in_turns(const TableLock *locks, int n)
 		lock_one(locks++);
 }
 
-/* lock_all: locks what a LockAttempt says; fails, with the GUCs restored, if a table other than the first is not free soon */
+/*
+ * lock_all
+ *		Locks what a LockAttempt says; fails, with the GUCs restored, if a table other than
+ *		the first is not free soon.
+ */
 static void
 lock_all(void *arg)
 {
@@ -269,7 +284,11 @@ lock_one(const TableLock *lock)
 		LockRelationOid(lock->relid, lock->mode);
 }
 
-/* lock_newly: locks a table until the transaction ends; returns whether it did not hold this lock before */
+/*
+ * lock_newly
+ *		Locks a table until the transaction ends; returns whether it did not hold this lock
+ *		before.
+ */
 bool
 lock_newly(Oid relid, LOCKMODE mode)
 {
@@ -468,7 +487,11 @@ measure_now(List *tables, int64 *table_size, int64 *indexes_size)
 	return true;
 }
 
-/* add_sizes: adds the sizes of one table, measured without waiting; leaves nothing locked; false: it cannot be locked */
+/*
+ * add_sizes
+ *		Adds the sizes of one table, measured without waiting; leaves nothing locked; false:
+ *		it cannot be locked.
+ */
 static bool
 add_sizes(Oid relid, int64 *table_size, int64 *indexes_size)
 {

@@ -20,7 +20,10 @@
  */
 #define LOCK_TIMEOUT		200
 
-/* Pauses between looks at what costs little, by sleep_longer(), become no longer than this, in ms. */
+/*
+ * Pauses between looks at what costs little, by sleep_longer(), become no longer than this, in
+ * ms.
+ */
 #define LOOK_PAUSE			10
 
 /* A table that lock_all_in_turns() locks. */

@@ -36,7 +36,10 @@
 #include "subxact.h"
 #include "while_set.h"
 
-/* How often lock_without_delaying_others() looks whether a lock is free, and how many ms it rests after each look. */
+/*
+ * How often lock_without_delaying_others() looks whether a lock is free, and how many ms it
+ * rests after each look.
+ */
 #define TRIES				20
 #define REST				5
 
@@ -44,7 +47,10 @@
 #define FIRST_SLICE			20
 #define FIRST_PAUSE			10
 
-/* The parameter of the server's report of progress, which CREATE INDEX leaves unused, that has the WaitingCommand. */
+/*
+ * The parameter of the server's report of progress, which CREATE INDEX leaves unused, that has
+ * the WaitingCommand.
+ */
 #define PROGRESS_WAITING_COMMAND	(PGSTAT_NUM_PROGRESS_PARAM - 1)
 
 /* Transactions whose end is waited for. */
@@ -144,7 +150,11 @@ wait_for_slice(LockWait *wait, Lockers *lockers, int ms)
 	return false;
 }
 
-/* wait_for_ends: waits for the end of the transactions that have not ended yet; for run_with_lock_timeout() */
+/*
+ * wait_for_ends
+ *		Waits for the end of the transactions that have not ended yet; for
+ *		run_with_lock_timeout().
+ */
 static void
 wait_for_ends(void *arg)
 {
@@ -155,7 +165,11 @@ wait_for_ends(void *arg)
 	CHECK_FOR_INTERRUPTS();
 }
 
-/* list_lockers: lists the transactions that have a lock on a table or its partitions that conflicts with the mode */
+/*
+ * list_lockers
+ *		Lists the transactions that have a lock on a table or its partitions that conflicts
+ *		with the mode.
+ */
 static Lockers
 list_lockers(Oid relid, LOCKMODE mode)
 {
@@ -177,7 +191,11 @@ list_lockers(Oid relid, LOCKMODE mode)
 	return result;
 }
 
-/* time_left: returns how many ms lock_timeout still allows; raises the server's error if these are none */
+/*
+ * time_left
+ *		Returns how many ms lock_timeout still allows; raises the server's error if these are
+ *		none.
+ */
 static int
 time_left(const LockWait *wait)
 {
@@ -190,7 +208,11 @@ time_left(const LockWait *wait)
 	return LockTimeout - wait->waited;
 }
 
-/* show_lock_wait: shows in the view progress, and in pg_stat_progress_create_index, that a command waits */
+/*
+ * show_lock_wait
+ *		Shows in the view progress, and in pg_stat_progress_create_index, that a command
+ *		waits.
+ */
 void
 show_lock_wait(const LockWait *wait, int64 phase)
 {

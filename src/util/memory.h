@@ -26,7 +26,11 @@ grow_array(void *array, int *room, int first, Size size, MemoryContext cxt)
 	return result;
 }
 
-/* new_hash: makes a hash table of about n entries, which begin with their key, in a memory context; NULL: for good */
+/*
+ * new_hash
+ *		Makes a hash table of about n entries, which begin with their key, in a memory
+ *		context; NULL: for good.
+ */
 static inline HTAB *
 new_hash(const char *name, long n, Size key_size, Size entry_size, MemoryContext cxt)
 {

@@ -98,7 +98,10 @@ open_if_free(Oid relid, Relation *rel)
 	return true;
 }
 
-/* is_deleted_here: returns whether this transaction has deleted a row of a catalog, or replaced it */
+/*
+ * is_deleted_here
+ *		Returns whether this transaction has deleted a row of a catalog, or replaced it.
+ */
 bool
 is_deleted_here(HeapTupleHeader header)
 {
@@ -210,7 +213,11 @@ subscriptions_of(Oid relid)
 	return result;
 }
 
-/* tablespace_of: returns the name of a table's tablespace, that of the database if the table names none */
+/*
+ * tablespace_of
+ *		Returns the name of a table's tablespace, that of the database if the table names
+ *		none.
+ */
 char *
 tablespace_of(Relation rel)
 {
@@ -249,7 +256,11 @@ is_identity_index(Relation index, bool sparse)
 		OidIsValid(get_index_constraint(RelationGetRelid(index)));
 }
 
-/* open_identity_index: opens the index by which the entries of an index table are found; returns NULL if there is no valid one */
+/*
+ * open_identity_index
+ *		Opens the index by which the entries of an index table are found; returns NULL if
+ *		there is no valid one.
+ */
 Relation
 open_identity_index(Relation rel, bool sparse)
 {
@@ -264,7 +275,10 @@ open_identity_index(Relation rel, bool sparse)
 	return NULL;
 }
 
-/* open_primary_key: opens the index of a table's primary key; returns NULL if there is no valid one */
+/*
+ * open_primary_key
+ *		Opens the index of a table's primary key; returns NULL if there is no valid one.
+ */
 Relation
 open_primary_key(Relation rel)
 {
@@ -315,7 +329,11 @@ equality_sql(const char *left, const char *right, Oid type, bool any)
 	return result;
 }
 
-/* as_operand: returns an expression of a type, or of its arrays, cast to the type for which an operator is declared */
+/*
+ * as_operand
+ *		Returns an expression of a type, or of its arrays, cast to the type for which an
+ *		operator is declared.
+ */
 static const char *
 as_operand(const char *expression, Oid type, Oid declared, const char *suffix)
 {
@@ -326,7 +344,11 @@ as_operand(const char *expression, Oid type, Oid declared, const char *suffix)
 					suffix);
 }
 
-/* prepare_sort: prepares to compare values of a type in its own order, with abbreviations if so asked; *sort is zeroed */
+/*
+ * prepare_sort
+ *		Prepares to compare values of a type in its own order, with abbreviations if so asked;
+ *		*sort is zeroed.
+ */
 void
 prepare_sort(SortSupport sort, Oid type, Oid collation, bool abbreviate)
 {
@@ -351,7 +373,10 @@ init_equality_key(ScanKey key, AttrNumber attno, Oid type, Oid collation, Memory
 	MemoryContextSwitchTo(old);
 }
 
-/* same_columns: returns whether two tables have columns of the same types, and the same ones dropped */
+/*
+ * same_columns
+ *		Returns whether two tables have columns of the same types, and the same ones dropped.
+ */
 bool
 same_columns(TupleDesc a, TupleDesc b)
 {
@@ -381,7 +406,10 @@ has_table_dependency(Oid relid, Oid on)
 	return find_table_dependencies(relid, is_on_table, &on, false);
 }
 
-/* record_table_dependency: makes a table depend on another, so that it is dropped with it, as an index would be */
+/*
+ * record_table_dependency
+ *		Makes a table depend on another, so that it is dropped with it, as an index would be.
+ */
 void
 record_table_dependency(Oid relid, Oid other)
 {
@@ -435,7 +463,11 @@ is_on_table(Form_pg_depend form, void *table)
 		form->refobjid == *(Oid *) table;
 }
 
-/* can_read_blocks: returns whether all pages of a table, without TOAST and indexes, can be read and look like pages */
+/*
+ * can_read_blocks
+ *		Returns whether all pages of a table, without TOAST and indexes, can be read and look
+ *		like pages.
+ */
 bool
 can_read_blocks(Oid relid)
 {

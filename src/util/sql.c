@@ -146,7 +146,11 @@ run_part(RawStmt *parsed, Oid relid, const char *sql)
 	error_context_stack = callback.previous;
 }
 
-/* run_by_oid: does what the server does for ALTER TABLE and CREATE TRIGGER, once it has found the table */
+/*
+ * run_by_oid
+ *		Does what the server does for ALTER TABLE and CREATE TRIGGER, once it has found the
+ *		table.
+ */
 static void
 run_by_oid(PlannedStmt *command, Oid relid, const char *sql)
 {
@@ -195,7 +199,11 @@ execute_command(const char *sql)
 	SPI_finish();
 }
 
-/* fix_search_path: begins a GUC nest level with a search_path that finds no operators of users; returns the level */
+/*
+ * fix_search_path
+ *		Begins a GUC nest level with a search_path that finds no operators of users; returns
+ *		the level.
+ */
 static int
 fix_search_path(void)
 {
@@ -316,7 +324,11 @@ keep_query(Oid relid, const char *sql, int nargs, Oid *types)
 	return plan;
 }
 
-/* query_by_plan: runs a query that was kept as query_as_caller() does, with a snapshot; returns its rows */
+/*
+ * query_by_plan
+ *		Runs a query that was kept as query_as_caller() does, with a snapshot; returns its
+ *		rows.
+ */
 Rows
 query_by_plan(Oid relid, SPIPlanPtr plan, Datum *values, Snapshot snapshot)
 {
@@ -333,7 +345,11 @@ query_by_plan(Oid relid, SPIPlanPtr plan, Datum *values, Snapshot snapshot)
 	return rows;
 }
 
-/* copy_rows_of: returns the rows of a query by the result of SPI that has run it, copied to a memory context */
+/*
+ * copy_rows_of
+ *		Returns the rows of a query by the result of SPI that has run it, copied to a memory
+ *		context.
+ */
 static Rows
 copy_rows_of(int result, MemoryContext cxt)
 {
@@ -342,7 +358,11 @@ copy_rows_of(int result, MemoryContext cxt)
 	return copy_rows(cxt);
 }
 
-/* send_rows: runs one query as query_as_caller() does, with a snapshot, and sends its rows to a receiver */
+/*
+ * send_rows
+ *		Runs one query as query_as_caller() does, with a snapshot, and sends its rows to a
+ *		receiver.
+ */
 void
 send_rows(const char *sql, ParamListInfo params, Snapshot snapshot, DestReceiver *dest)
 {
@@ -393,7 +413,11 @@ row_text(const Rows *rows, uint64 row, int column)
 	return SPI_getvalue(rows->tuples[row], rows->desc, column);
 }
 
-/* quoted_relation: returns the qualified name of a relation, quoted; raises an error if it has been dropped */
+/*
+ * quoted_relation
+ *		Returns the qualified name of a relation, quoted; raises an error if it has been
+ *		dropped.
+ */
 char *
 quoted_relation(Oid relid)
 {

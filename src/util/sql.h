@@ -37,7 +37,11 @@ typedef struct Rows
 	HeapTuple  *tuples;
 } Rows;
 
-/* query_as: runs query_with() with a statement that is formatted as by printf(), and has no parameters */
+/*
+ * query_as
+ *		Runs query_with() with a statement that is formatted as by printf(), and has no
+ *		parameters.
+ */
 #define query_as(role, ...) query_with(role, psprintf(__VA_ARGS__), 0, NULL, NULL)
 
 extern Rows copy_rows(MemoryContext cxt);

@@ -36,7 +36,10 @@ static Size used_bytes(MemoryContext cxt, Size *nblocks);
 /* Whether CATCHING_ERRORS() rolls back its subtransaction at this moment. */
 bool		undoing_attempt = false;
 
-/* run_catching_errors, run_catching_row_errors: run a function as CATCHING_ERRORS() and CATCHING_ROW_ERRORS() do */
+/*
+ * run_catching_errors, run_catching_row_errors
+ *		Run a function as CATCHING_ERRORS() and CATCHING_ROW_ERRORS() do.
+ */
 ErrorData *
 run_catching_errors(void (*run) (void *arg), void *arg)
 {
@@ -79,7 +82,11 @@ undo_attempt(AttemptState *attempt)
 	undoing_attempt = false;
 }
 
-/* end_attempt: gives back what the subtransaction had instead, and returns the error that has undone it, or NULL */
+/*
+ * end_attempt
+ *		Gives back what the subtransaction had instead, and returns the error that has undone
+ *		it, or NULL.
+ */
 ErrorData *
 end_attempt(AttemptState *attempt)
 {
@@ -89,7 +96,11 @@ end_attempt(AttemptState *attempt)
 	return attempt->error;
 }
 
-/* is_row_error: returns whether an error may be about one row, so that it makes sense to go on with others */
+/*
+ * is_row_error
+ *		Returns whether an error may be about one row, so that it makes sense to go on with
+ *		others.
+ */
 bool
 is_row_error(ErrorData *error)
 {
@@ -144,7 +155,10 @@ forget_table(void *arg)
 	*noted->notes = list_delete_oid(*noted->notes, noted->relid);
 }
 
-/* forget_at_end: sets a pointer to memory of the transaction to NULL when the transaction has ended */
+/*
+ * forget_at_end
+ *		Sets a pointer to memory of the transaction to NULL when the transaction has ended.
+ */
 void
 forget_at_end(void *pointer)
 {
@@ -161,7 +175,11 @@ set_null(void *pointer)
 	*(void **) pointer = NULL;
 }
 
-/* used_bytes: returns how much of a context's memory is not free; sets *nblocks to the number of its blocks */
+/*
+ * used_bytes
+ *		Returns how much of a context's memory is not free; sets *nblocks to the number of its
+ *		blocks.
+ */
 static Size
 used_bytes(MemoryContext cxt, Size *nblocks)
 {
@@ -237,7 +255,11 @@ is_conflict(ErrorData *error)
 		ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_TRANSACTION_ROLLBACK;
 }
 
-/* is_no_conflict: returns whether an error is none of those that pass with another session; for run_in_transaction() */
+/*
+ * is_no_conflict
+ *		Returns whether an error is none of those that pass with another session; for
+ *		run_in_transaction().
+ */
 bool
 is_no_conflict(ErrorData *error, void *arg)
 {

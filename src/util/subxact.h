@@ -24,7 +24,11 @@
 #include "nodes/pg_list.h"
 #include "utils/resowner.h"
 
-/* belongs_to: returns whether what was noted in a subtransaction belongs to another, which is the current one or ends now */
+/*
+ * belongs_to
+ *		Returns whether what was noted in a subtransaction belongs to another, which is the
+ *		current one or ends now.
+ */
 static inline bool
 belongs_to(SubTransactionId noted_in, SubTransactionId sub)
 {
@@ -73,7 +77,11 @@ extern ErrorData *end_attempt(AttemptState *attempt);
 		(error) = end_attempt(&attempt_); \
 	} while (0)
 
-/* CATCHING_ROW_ERRORS: executes statements as CATCHING_ERRORS() does, but throws an error that is not about one row */
+/*
+ * CATCHING_ROW_ERRORS
+ *		Executes statements as CATCHING_ERRORS() does, but throws an error that is not about
+ *		one row.
+ */
 #define CATCHING_ROW_ERRORS(error, ...) \
 	do { \
 		CATCHING_ERRORS(error, __VA_ARGS__); \

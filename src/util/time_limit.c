@@ -27,7 +27,11 @@
 
 static TimestampTz limit = 0;	/* 0: there is none */
 
-/* time_limit_begin: limits the time of what follows to some ms, or not if that is 0; replaces an earlier limit */
+/*
+ * time_limit_begin
+ *		Limits the time of what follows to some ms, or not if that is 0; replaces an earlier
+ *		limit.
+ */
 void
 time_limit_begin(int ms)
 {
@@ -83,14 +87,21 @@ is_time_over(void)
 	return limit != 0 && GetCurrentTimestamp() >= limit;
 }
 
-/* is_over_time: returns whether an error says that the time limit, which has not been ended yet, is over */
+/*
+ * is_over_time
+ *		Returns whether an error says that the time limit, which has not been ended yet, is
+ *		over.
+ */
 bool
 is_over_time(ErrorData *error)
 {
 	return error->sqlerrcode == ERRCODE_QUERY_CANCELED && is_time_over();
 }
 
-/* time_limit_check: ends the process if the limit is long over; called when a subtransaction begins */
+/*
+ * time_limit_check
+ *		Ends the process if the limit is long over; called when a subtransaction begins.
+ */
 void
 time_limit_check(void)
 {

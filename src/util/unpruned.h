@@ -25,7 +25,10 @@
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 
-/* serves_insertion: returns whether the next row that this session inserts is likely to go to a block */
+/*
+ * serves_insertion
+ *		Returns whether the next row that this session inserts is likely to go to a block.
+ */
 static inline bool
 serves_insertion(Relation rel, BlockNumber block)
 {

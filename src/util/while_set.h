@@ -8,7 +8,11 @@
 #ifndef INDEXTABLE_WHILE_SET_H
 #define INDEXTABLE_WHILE_SET_H
 
-/* DO_AND_UNDO: executes statements, which must not return, and then another one, whether they raise an error or not */
+/*
+ * DO_AND_UNDO
+ *		Executes statements, which must not return, and then another one, whether they raise
+ *		an error or not.
+ */
 #define DO_AND_UNDO(undo, ...) \
 	PG_TRY(); \
 	{ \
@@ -20,7 +24,11 @@
 	} \
 	PG_END_TRY()
 
-/* WHILE_SET: executes statements while a variable has a value, and gives it back the one that it had before */
+/*
+ * WHILE_SET
+ *		Executes statements while a variable has a value, and gives it back the one that it
+ *		had before.
+ */
 #define WHILE_SET(variable, value, ...) \
 	do { \
 		typeof(variable) outer_ = (variable); \

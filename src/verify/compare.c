@@ -244,7 +244,11 @@ sums_differ(Verify *v)
 	return differ;
 }
 
-/* read_and_compare: reads both tables, and compares the entries one by one in the order of the index table */
+/*
+ * read_and_compare
+ *		Reads both tables, and compares the entries one by one in the order of the index
+ *		table.
+ */
 static void
 read_and_compare(Verify *v)
 {
@@ -447,7 +451,11 @@ discrepancy_kind(const char *name)
 	elog(ERROR, "verify() on another node has found the unknown kind \"%s\"", name);
 }
 
-/* verify_require_owner: raises an error if a table is an index table or a fact table that is not the current user's */
+/*
+ * verify_require_owner
+ *		Raises an error if a table is an index table or a fact table that is not the current
+ *		user's.
+ */
 void
 verify_require_owner(Oid relid)
 {
@@ -455,7 +463,10 @@ verify_require_owner(Oid relid)
 		require_owner(relid);
 }
 
-/* payload_columns: sets columns to those that an entry has beside its key; returns how many there are */
+/*
+ * payload_columns
+ *		Sets columns to those that an entry has beside its key; returns how many there are.
+ */
 static int
 payload_columns(IndexDef *def, AttrNumber *columns)
 {

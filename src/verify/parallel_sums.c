@@ -153,7 +153,10 @@ wanted_workers(Verify *v)
 								   -1, max_parallel_maintenance_workers);
 }
 
-/* entries_are_parallel_safe: returns whether parallel workers may make the entries of an index table */
+/*
+ * entries_are_parallel_safe
+ *		Returns whether parallel workers may make the entries of an index table.
+ */
 static bool
 entries_are_parallel_safe(IndexDef *def)
 {
@@ -170,7 +173,10 @@ entries_are_parallel_safe(IndexDef *def)
 	return def->spec.filter == NULL || expression_parallel_safe(def->spec.filter);
 }
 
-/* function_is_safe: returns whether parallel workers may call a function of a cast, if there is one */
+/*
+ * function_is_safe
+ *		Returns whether parallel workers may call a function of a cast, if there is one.
+ */
 static bool
 function_is_safe(FmgrInfo *function)
 {

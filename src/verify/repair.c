@@ -56,7 +56,10 @@ PG_FUNCTION_INFO_V1(indextable_repair);
 /* The largest number of discrepancies that one round mends. */
 #define MAX_SUSPECTS		100000
 
-/* The number of rounds that may mend nothing, because rows are locked, and the pause between two, in ms. */
+/*
+ * The number of rounds that may mend nothing, because rows are locked, and the pause between
+ * two, in ms.
+ */
 #define MAX_IDLE_ROUNDS		20
 #define PAUSE				100
 
@@ -350,7 +353,10 @@ repair_suspects(Repair *r, int batch_size, bool only_delete)
 	}
 }
 
-/* repair_batch: mends some of the suspects, or queues all of them if the index table is asynchronous */
+/*
+ * repair_batch
+ *		Mends some of the suspects, or queues all of them if the index table is asynchronous.
+ */
 static void
 repair_batch(Repair *r, int from, int to)
 {
@@ -372,7 +378,11 @@ repair_batch(Repair *r, int from, int to)
 	PopActiveSnapshot();
 }
 
-/* queue_rows: queues the rows of all suspects, drains them, and returns how many suspects there were */
+/*
+ * queue_rows
+ *		Queues the rows of all suspects, drains them, and returns how many suspects there
+ *		were.
+ */
 static int
 queue_rows(Repair *r, FactDef *factdef)
 {

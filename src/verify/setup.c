@@ -132,7 +132,11 @@ told_unsubscribe(const char *what, const char *subscription, Oid fact)
 					what, subscription, quoted_relation(fact), subscription);
 }
 
-/* subscription_names: returns the name, quoted, of the first subscription that writes one of these relations, some of which may be InvalidOid; or NULL */
+/*
+ * subscription_names
+ *		Returns the name, quoted, of the first subscription that writes one of these
+ *		relations, some of which may be InvalidOid; or NULL.
+ */
 static char *
 subscription_names(List *relids)
 {
@@ -181,7 +185,11 @@ told_drop_row_trigger(Oid relid)
 	return result;
 }
 
-/* refusing_trigger: returns the SQL that has a table refuse every TRUNCATE, also one that a subscription applies */
+/*
+ * refusing_trigger
+ *		Returns the SQL that has a table refuse every TRUNCATE, also one that a subscription
+ *		applies.
+ */
 static char *
 refusing_trigger(Oid relid)
 {
@@ -220,7 +228,11 @@ shared_truncate(Oid fact)
 	return tables.n > 0 ? DatumGetObjectId(row_value(&tables, 0, 1)) : InvalidOid;
 }
 
-/* report_problem: calls the handler with a problem of the setup; by_hand says that repair() does not mend it */
+/*
+ * report_problem
+ *		Calls the handler with a problem of the setup; by_hand says that repair() does not
+ *		mend it.
+ */
 void
 report_problem(IndexDef *def, const char *problem, bool by_hand, discrepancy_handler handler, void *arg)
 {
@@ -245,7 +257,11 @@ check_that(Setup *setup, bool holds, const char *problem)
 					   setup->arg);
 }
 
-/* check_by_hand: calls the handler with a problem that repair() does not mend, unless a condition holds */
+/*
+ * check_by_hand
+ *		Calls the handler with a problem that repair() does not mend, unless a condition
+ *		holds.
+ */
 static void
 check_by_hand(Setup *setup, bool holds, const char *problem)
 {
@@ -266,7 +282,11 @@ check_by_hand(Setup *setup, bool holds, const char *problem)
  * it.
  */
 
-/* restore_setup: puts back what an index table lacks, before any row is looked at; a procedure, which calls it, has no snapshot by itself */
+/*
+ * restore_setup
+ *		Puts back what an index table lacks, before any row is looked at; a procedure, which
+ *		calls it, has no snapshot by itself.
+ */
 void
 restore_setup(Oid index_table)
 {
@@ -275,7 +295,11 @@ restore_setup(Oid index_table)
 	PopActiveSnapshot();
 }
 
-/* restore_all: puts back what an index table lacks; the caller has pushed a snapshot, which the server needs to write its catalogs */
+/*
+ * restore_all
+ *		Puts back what an index table lacks; the caller has pushed a snapshot, which the
+ *		server needs to write its catalogs.
+ */
 static void
 restore_all(Oid index_table)
 {
@@ -461,7 +485,10 @@ restore_persistence(Oid index_table, Oid fact_table)
 	CommandCounterIncrement();
 }
 
-/* restore_row_index: makes the index by which a row's entries are found, of an index table that needs it */
+/*
+ * restore_row_index
+ *		Makes the index by which a row's entries are found, of an index table that needs it.
+ */
 static void
 restore_row_index(Oid index_table, Oid fact_table)
 {

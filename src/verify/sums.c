@@ -71,7 +71,10 @@ read_fact_table(Verify *v)
 	read_fact_rows(v);
 }
 
-/* read_fact_rows: reads the fact table once, as its owner, and handles each row as v->reading says */
+/*
+ * read_fact_rows
+ *		Reads the fact table once, as its owner, and handles each row as v->reading says.
+ */
 void
 read_fact_rows(void *verify)
 {
@@ -190,7 +193,10 @@ hash_row_key(Verify *v, TupleTableSlot *row)
 						row->tts_values, row->tts_isnull);
 }
 
-/* make_entries_or_reject: makes the entries of a row; a row that raises an error is rejected, and has none */
+/*
+ * make_entries_or_reject
+ *		Makes the entries of a row; a row that raises an error is rejected, and has none.
+ */
 static void
 make_entries_or_reject(Row *row)
 {
@@ -269,7 +275,10 @@ read_index_table(Verify *v)
 	error_context_stack = context.previous;
 }
 
-/* read_entries_of_shard: the same for the entries of rows that belong to the shard, which may be on any node */
+/*
+ * read_entries_of_shard
+ *		The same for the entries of rows that belong to the shard, which may be on any node.
+ */
 static void
 read_entries_of_shard(Verify *v)
 {
@@ -456,7 +465,11 @@ note_fed_rows(Verify *v)
 	}
 }
 
-/* take_changes: takes changes from the feeds of a server, in a memory context; returns the error that has ended it, or NULL */
+/*
+ * take_changes
+ *		Takes changes from the feeds of a server, in a memory context; returns the error that
+ *		has ended it, or NULL.
+ */
 static ErrorData *
 take_changes(FactDef *def, FeedBatch *batch, MemoryContext cxt)
 {
@@ -466,7 +479,11 @@ take_changes(FactDef *def, FeedBatch *batch, MemoryContext cxt)
 	return error;
 }
 
-/* is_fed: returns whether the primary key of a row is in a feed, so that its entries need not be right yet */
+/*
+ * is_fed
+ *		Returns whether the primary key of a row is in a feed, so that its entries need not be
+ *		right yet.
+ */
 bool
 is_fed(Verify *v, Datum *key, uint64 hash)
 {

@@ -30,7 +30,11 @@
 static void report_group(Deltas *difference, Deltas *has, Datum *values, bool *isnull,
 						 discrepancy_handler handler, void *arg);
 
-/* verify_totals: calls the handler for each group of which the totals are wrong; returns what is to be recorded of the rows */
+/*
+ * verify_totals
+ *		Calls the handler for each group of which the totals are wrong; returns what is to be
+ *		recorded of the rows.
+ */
 uint32
 verify_totals(IndexDef *def, Relation fact, Relation index_table, Snapshot snapshot,
 			  discrepancy_handler handler, void *arg)
@@ -83,7 +87,11 @@ report_group(Deltas *difference, Deltas *has, Datum *values, bool *isnull, discr
 	ExecDropSingleTupleTableSlot(found);
 }
 
-/* repair_if_totals: mends a table of totals, and adds the number of groups that were wrong; returns false for other index tables */
+/*
+ * repair_if_totals
+ *		Mends a table of totals, and adds the number of groups that were wrong; returns false
+ *		for other index tables.
+ */
 bool
 repair_if_totals(Oid index_table, int64 *wrong)
 {

@@ -28,7 +28,11 @@ mix(uint64 x)
 	return x ^ x >> 33;
 }
 
-/* add_word: adds the next 8 bytes to a hash; with others before and after them, different bytes give different results */
+/*
+ * add_word
+ *		Adds the next 8 bytes to a hash; with others before and after them, different bytes
+ *		give different results.
+ */
 static inline uint64
 add_word(uint64 hash, const unsigned char *bytes)
 {
@@ -78,7 +82,11 @@ hash_value_bytes(const unsigned char *bytes, Size len, uint64 seed)
 	return mix(add_word(hash, bytes + len - 8));
 }
 
-/* hash_column: returns the hash of a value's bytes, which is the same whether the value is compressed or not */
+/*
+ * hash_column
+ *		Returns the hash of a value's bytes, which is the same whether the value is compressed
+ *		or not.
+ */
 static inline uint64
 hash_column(Datum value, bool isnull, Form_pg_attribute att, uint64 seed)
 {
@@ -96,7 +104,11 @@ hash_column(Datum value, bool isnull, Form_pg_attribute att, uint64 seed)
 							att->attlen == -2 ? strlen(DatumGetCString(value)) : (Size) att->attlen, seed);
 }
 
-/* hash_columns: returns the hash of n columns, the same of a row's primary key as of the same key in an entry */
+/*
+ * hash_columns
+ *		Returns the hash of n columns, the same of a row's primary key as of the same key in
+ *		an entry.
+ */
 static inline uint64
 hash_columns(TupleDesc desc, const AttrNumber *columns, int n, const Datum *values, const bool *isnull)
 {

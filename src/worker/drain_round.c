@@ -102,7 +102,11 @@ static void drain_here(void *batch);
 static void drain_feeds(void *batch);
 static void acknowledge(void *unused);
 
-/* round_init: begins to hear what changes; synchronous_commit is what commits did before they became asynchronous */
+/*
+ * round_init
+ *		Begins to hear what changes; synchronous_commit is what commits did before they became
+ *		asynchronous.
+ */
 void
 round_init(const char *synchronous_commit)
 {
@@ -116,14 +120,21 @@ round_init(const char *synchronous_commit)
 		CacheRegisterSyscacheCallback(caches[i], catalog_news, (Datum) 0);
 }
 
-/* relation_news: counts a change of a relation that a definition depends on; for listen_to_changes() */
+/*
+ * relation_news
+ *		Counts a change of a relation that a definition depends on; for listen_to_changes().
+ */
 static void
 relation_news(Oid relid)
 {
 	news.any++;
 }
 
-/* object_news: counts a change of a function or a domain that a definition depends on; for listen_to_changes() */
+/*
+ * object_news
+ *		Counts a change of a function or a domain that a definition depends on; for
+ *		listen_to_changes().
+ */
 static void
 object_news(int cache, uint32 hash)
 {
@@ -247,7 +258,11 @@ read_queues(void *arg)
 		activity_forget(is_dropped);
 }
 
-/* is_dropped: returns whether something is of a table of this database that does not exist any more; for activity_forget() */
+/*
+ * is_dropped
+ *		Returns whether something is of a table of this database that does not exist any more;
+ *		for activity_forget().
+ */
 static bool
 is_dropped(const Work *work)
 {

@@ -162,7 +162,11 @@ take_requests(void)
 		add_all_databases();
 }
 
-/* add_all_databases: adds all databases that accept connections to those that wait; forgets what is kept of dropped ones */
+/*
+ * add_all_databases
+ *		Adds all databases that accept connections to those that wait; forgets what is kept of
+ *		dropped ones.
+ */
 static void
 add_all_databases(void)
 {
@@ -193,7 +197,11 @@ add_all_databases(void)
 	activity_forget(is_of_dropped_database);
 }
 
-/* is_of_dropped_database: returns whether something is of a database that does not exist any more; for activity_forget() */
+/*
+ * is_of_dropped_database
+ *		Returns whether something is of a database that does not exist any more; for
+ *		activity_forget().
+ */
 static bool
 is_of_dropped_database(const Work *work)
 {
@@ -248,7 +256,10 @@ start_workers(void)
 	return waiting == NIL;
 }
 
-/* add_waiting: adds a database to those that wait for workers, at the end, unless it waits already */
+/*
+ * add_waiting
+ *		Adds a database to those that wait for workers, at the end, unless it waits already.
+ */
 static void
 add_waiting(Oid database)
 {
@@ -277,7 +288,10 @@ started_lately(Oid database)
 	return false;
 }
 
-/* start_worker: starts a worker with a reserved slot; returns false if the server has no room for it */
+/*
+ * start_worker
+ *		Starts a worker with a reserved slot; returns false if the server has no room for it.
+ */
 static bool
 start_worker(Oid database, int slot, uint64 use)
 {

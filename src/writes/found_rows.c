@@ -425,7 +425,11 @@ find_rows(QueryDesc *query, PlannedStmt *search, Found *rows)
 	return few;
 }
 
-/* add_row: adds a row by its primary key; returns false if there are many now, or if it is on another server */
+/*
+ * add_row
+ *		Adds a row by its primary key; returns false if there are many now, or if it is on
+ *		another server.
+ */
 static bool
 add_row(Found *rows, FactDef *fact, Relation rel, TupleTableSlot *row)
 {
@@ -449,7 +453,11 @@ add_row(Found *rows, FactDef *fact, Relation rel, TupleTableSlot *row)
 	return OidIsValid(leaf) && list_length(rows->keys) <= MAX_ROWS && get_rel_relkind(leaf) == RELKIND_RELATION;
 }
 
-/* add_key_conditions: adds conditions to a statement by which the server leaves out the partitions in which nothing was found */
+/*
+ * add_key_conditions
+ *		Adds conditions to a statement by which the server leaves out the partitions in which
+ *		nothing was found.
+ */
 static void
 add_key_conditions(Found *rows)
 {

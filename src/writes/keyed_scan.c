@@ -188,7 +188,10 @@ is_whole_row(Node *node, void *context)
 	return expression_tree_walker(node, is_whole_row, context);
 }
 
-/* is_planned_again: returns whether this was asked before, of a plan that may have been kept since */
+/*
+ * is_planned_again
+ *		Returns whether this was asked before, of a plan that may have been kept since.
+ */
 bool
 is_planned_again(CustomScan *owner)
 {
@@ -286,7 +289,11 @@ kept_plan(CustomScan *owner, FactDef *fact, Oid leaf, List *keys)
 	return result;
 }
 
-/* depends_on: returns whether a statement is planned anew if one of these functions and types, which a plan uses, changes */
+/*
+ * depends_on
+ *		Returns whether a statement is planned anew if one of these functions and types, which
+ *		a plan uses, changes.
+ */
 static bool
 depends_on(Query *statement, List *items)
 {
@@ -318,7 +325,11 @@ keyed_scan_of(PlannedStmt *plan)
 	return (CustomScan *) node;
 }
 
-/* is_like_root: returns whether a partition, of the fact table itself, has the same columns, with the same numbers */
+/*
+ * is_like_root
+ *		Returns whether a partition, of the fact table itself, has the same columns, with the
+ *		same numbers.
+ */
 static bool
 is_like_root(FactDef *fact, Relation leaf)
 {
