@@ -72,9 +72,9 @@ PG_FUNCTION_INFO_V1(indextable_survey);
 #define MAX_DEPTH			6
 
 /* A place in documents: the root, a member of objects, or the elements of arrays. */
-typedef struct Place
+typedef struct DocumentPlace
 {
-	struct Place *parent;		/* NULL: the root */
+	struct DocumentPlace *parent;	/* NULL: the root */
 	char	   *name;			/* of the member; NULL: the root, or elements */
 	int			len;			/* of name */
 	int			depth;			/* steps from the root */
@@ -84,10 +84,10 @@ typedef struct Place
 	bool		pruned;			/* names that were rare were forgotten */
 	bool		not_followed;	/* objects or arrays that are too deep, or
 								 * arrays within arrays */
-	struct Place **members;		/* sorted as jsonb sorts them */
+	struct DocumentPlace **members; /* sorted as jsonb sorts them */
 	int			nmembers;
 	int			room;			/* in members */
-	struct Place *elements;		/* NULL: no array was seen */
+	struct DocumentPlace *elements; /* NULL: no array was seen */
 	int64		seen;			/* values of any kind, */
 	int64		objects;		/* and objects */
 
@@ -104,12 +104,12 @@ typedef struct Place
 	int64		instants;		/* timestamps with an offset */
 	int64		uuids;
 	hyperLogLogState distinct;
-} Place;
+} DocumentPlace;
 
 typedef struct Survey
 {
 	MemoryContext cxt;
-	Place	   *root;
+	DocumentPlace *root;
 	int			nplaces;
 	bool		full;			/* there were more places than are followed */
 	int64		sampled;		/* documents */
@@ -132,21 +132,21 @@ typedef struct Walk
 } Walk;
 
 static Survey *survey_documents(FactDef *def, AttrNumber doc, Relation fact, int rows);
-static void put_place(ReturnSetInfo *rsinfo, Survey *survey, Place *place);
+static void put_place(ReturnSetInfo *rsinfo, Survey *survey, DocumentPlace *place);
 static void look_at_document(Survey *survey, Jsonb *json);
-static void look_at_container(Walk *walk, Place *place, JsonbContainer *container);
-static void look_at_value(Walk *walk, Place *place, JsonbValue *value);
-static void count_scalar(Walk *walk, Place *place, JsonbValue *value);
-static void count_number(Place *place, Numeric number);
-static void count_text(Place *place, const char *text, int len);
+static void look_at_container(Walk *walk, DocumentPlace *place, JsonbContainer *container);
+static void look_at_value(Walk *walk, DocumentPlace *place, JsonbValue *value);
+static void count_scalar(Walk *walk, DocumentPlace *place, JsonbValue *value);
+static void count_number(DocumentPlace *place, Numeric number);
+static void count_text(DocumentPlace *place, const char *text, int len);
 static bool has_form(const char *text, int len, const char *form);
-static Oid	place_type(Place *place);
-static List *place_steps(Place *place);
-static Place *new_place(Survey *survey, Place *parent, const char *name, int len);
-static Place *member_place(Survey *survey, Place *parent, const char *name, int len);
-static void forget_rare_members(Survey *survey, Place *place);
-static void free_place(Survey *survey, Place *place);
-static void list_places(ReturnSetInfo *rsinfo, Survey *survey, Place *place);
+static Oid	place_type(DocumentPlace *place);
+static List *place_steps(DocumentPlace *place);
+static DocumentPlace *new_place(Survey *survey, DocumentPlace *parent, const char *name, int len);
+static DocumentPlace *member_place(Survey *survey, DocumentPlace *parent, const char *name, int len);
+static void forget_rare_members(Survey *survey, DocumentPlace *place);
+static void free_place(Survey *survey, DocumentPlace *place);
+static void list_places(ReturnSetInfo *rsinfo, Survey *survey, DocumentPlace *place);
 
 /*
  * indextable_survey
@@ -237,7 +237,7 @@ look_at_document(Survey *survey, Jsonb *json)
 
 /* look_at_container: counts what an object or an array at a place has */
 static void
-look_at_container(Walk *walk, Place *place, JsonbContainer *container)
+look_at_container(Walk *walk, DocumentPlace *place, JsonbContainer *container)
 {
 	JsonbIterator *it;
 	JsonbIteratorToken token;
@@ -271,7 +271,7 @@ look_at_container(Walk *walk, Place *place, JsonbContainer *container)
 	it = JsonbIteratorInit(container);
 	while ((token = JsonbIteratorNext(&it, &value, true)) != WJB_DONE)
 	{
-		Place	   *member;
+		DocumentPlace *member;
 
 		if (token == WJB_ELEM)
 		{
@@ -294,7 +294,7 @@ look_at_container(Walk *walk, Place *place, JsonbContainer *container)
 
 /* look_at_value: counts a value at a place */
 static void
-look_at_value(Walk *walk, Place *place, JsonbValue *value)
+look_at_value(Walk *walk, DocumentPlace *place, JsonbValue *value)
 {
 	CHECK_FOR_INTERRUPTS();
 	walk->values++;
@@ -307,7 +307,7 @@ look_at_value(Walk *walk, Place *place, JsonbValue *value)
 
 /* count_scalar: counts a scalar at a place */
 static void
-count_scalar(Walk *walk, Place *place, JsonbValue *value)
+count_scalar(Walk *walk, DocumentPlace *place, JsonbValue *value)
 {
 	uint32		hash = 0;
 
@@ -342,7 +342,7 @@ count_scalar(Walk *walk, Place *place, JsonbValue *value)
 
 /* count_number: counts by its digits a number at a place */
 static void
-count_number(Place *place, Numeric number)
+count_number(DocumentPlace *place, Numeric number)
 {
 	char	   *digits = DatumGetCString(DirectFunctionCall1(numeric_out, NumericGetDatum(number)));
 	int			len = strlen(digits);
@@ -360,7 +360,7 @@ count_number(Place *place, Numeric number)
 
 /* count_text: counts by its form a text at a place */
 static void
-count_text(Place *place, const char *text, int len)
+count_text(DocumentPlace *place, const char *text, int len)
 {
 	place->bytes += len;
 	if (has_form(text, len, "9999-99-99"))
@@ -410,7 +410,7 @@ has_form(const char *text, int len, const char *form)
  *		other ways as text.
  */
 static Oid
-place_type(Place *place)
+place_type(DocumentPlace *place)
 {
 	if (place->integers + place->fractions == place->values)
 		return place->fractions > 0 ? NUMERICOID : place->bigints > 0 ? INT8OID : INT4OID;
@@ -427,16 +427,16 @@ place_type(Place *place)
 
 /* place_steps: returns the path of a place: names (char *), and NULL for [*] */
 static List *
-place_steps(Place *place)
+place_steps(DocumentPlace *place)
 {
 	return place->parent == NULL ? NIL : lappend(place_steps(place->parent), place->name);
 }
 
 /* new_place: returns a new place, or NULL if there are too many */
-static Place *
-new_place(Survey *survey, Place *parent, const char *name, int len)
+static DocumentPlace *
+new_place(Survey *survey, DocumentPlace *parent, const char *name, int len)
 {
-	Place	   *place;
+	DocumentPlace *place;
 
 	if (survey->nplaces == MAX_PLACES)
 	{
@@ -444,7 +444,7 @@ new_place(Survey *survey, Place *parent, const char *name, int len)
 		return NULL;
 	}
 	survey->nplaces++;
-	place = MemoryContextAllocZero(survey->cxt, sizeof(Place));
+	place = MemoryContextAllocZero(survey->cxt, sizeof(DocumentPlace));
 	place->parent = parent;
 	if (parent != NULL)
 	{
@@ -465,12 +465,12 @@ new_place(Survey *survey, Place *parent, const char *name, int len)
  * member_place
  *		Returns the place of a member of the objects at a place; NULL: it is not followed.
  */
-static Place *
-member_place(Survey *survey, Place *parent, const char *name, int len)
+static DocumentPlace *
+member_place(Survey *survey, DocumentPlace *parent, const char *name, int len)
 {
 	int			low = 0;
 	int			high = parent->nmembers;
-	Place	   *place;
+	DocumentPlace *place;
 
 	if (len > MAX_NAME_BYTES)
 		return NULL;
@@ -497,8 +497,8 @@ member_place(Survey *survey, Place *parent, const char *name, int len)
 	if (place == NULL)
 		return NULL;
 	if (parent->nmembers == parent->room)
-		parent->members = grow_array(parent->members, &parent->room, 8, sizeof(Place *), survey->cxt);
-	memmove(&parent->members[low + 1], &parent->members[low], sizeof(Place *) * (parent->nmembers - low));
+		parent->members = grow_array(parent->members, &parent->room, 8, sizeof(DocumentPlace *), survey->cxt);
+	memmove(&parent->members[low + 1], &parent->members[low], sizeof(DocumentPlace *) * (parent->nmembers - low));
 	parent->members[low] = place;
 	parent->nmembers++;
 	return place;
@@ -512,14 +512,14 @@ member_place(Survey *survey, Place *parent, const char *name, int len)
  * What is common is met again and again, and so stays once it has been met several times.
  */
 static void
-forget_rare_members(Survey *survey, Place *place)
+forget_rare_members(Survey *survey, DocumentPlace *place)
 {
 	int			members = place->nmembers;
 	int			kept = 0;
 
 	for (int i = 0; i < members; i++)
 	{
-		Place	   *member = place->members[i];
+		DocumentPlace *member = place->members[i];
 
 		if (member->seen > 1 && member->seen >= place->objects * RARE_MEMBER)
 			place->members[kept++] = member;
@@ -538,7 +538,7 @@ forget_rare_members(Survey *survey, Place *place)
 
 /* free_place: forgets a place and those below it */
 static void
-free_place(Survey *survey, Place *place)
+free_place(Survey *survey, DocumentPlace *place)
 {
 	while (place->nmembers > 0)
 		free_place(survey, place->members[--place->nmembers]);
@@ -556,7 +556,7 @@ free_place(Survey *survey, Place *place)
 
 /* list_places: adds a row for a place and each of those below it */
 static void
-list_places(ReturnSetInfo *rsinfo, Survey *survey, Place *place)
+list_places(ReturnSetInfo *rsinfo, Survey *survey, DocumentPlace *place)
 {
 	if (place->pruned || place->nmembers > MANY_MEMBERS)
 		forget_rare_members(survey, place);
@@ -569,7 +569,7 @@ list_places(ReturnSetInfo *rsinfo, Survey *survey, Place *place)
 
 /* put_place: adds a row for a place, which also has what is known of all documents */
 static void
-put_place(ReturnSetInfo *rsinfo, Survey *survey, Place *place)
+put_place(ReturnSetInfo *rsinfo, Survey *survey, DocumentPlace *place)
 {
 	Datum		values[20] = {0};
 	bool		isnull[20] = {0};

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * catalog.h
- *	  Offers what the extension's own tables say of index tables and fact tables, and of who may
- *	  do what.
+ *	  Offers what the extension's own tables say of index tables and fact tables, and of which
+ *	  roles may do what.
  *
  *-------------------------------------------------------------------------
  */
@@ -168,7 +168,7 @@ extern void forget_orphaned_rows(Oid named);
 extern List *lock_records(IndexDef *def);
 extern void unlock_records(IndexDef *def, List *locked, uint32 lacking);
 
-/* owner.c: tells who owns the extension, and keeps other roles away */
+/* owner.c: tells which role owns the extension, and keeps others away */
 
 /* The triggers that keep other roles from writing the catalog and queue tables. */
 #define OWN_GUARD			"guard"

@@ -3,7 +3,7 @@
  * comment_call.c
  *	  Reads the statement that makes an index table from its comment.
  *
- * Whoever owns a table can write any text into its comment, and messages show the statement to
+ * The owner of a table can write any text into its comment, and messages show the statement to
  * others, ready to be run: to a superuser who restores a dump, above all.  So it is read only if
  * it is what create_call() writes, and nothing else: one call of create(), with constants only,
  * that makes an index table of this name over a table of the same owner.  Constants are read as

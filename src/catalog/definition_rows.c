@@ -388,8 +388,8 @@ catalog_fact_of(Oid index_table)
  *		Raises an error if the current user may read nothing of an index table, and nothing of its fact
  *		table either.
  *
- * Readers call it before they lock anything: who has no rights must not hold up those who have.
- * What exactly they may read is checked when the tables are locked.
+ * Readers call it before they lock anything: a user without rights must not hold up those with
+ * rights. What exactly they may read is checked when the tables are locked.
  */
 void
 require_reader(Oid index_table)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * owner.c
- *	  Tells who owns the extension, and keeps other roles away from what it makes.
+ *	  Tells which role owns the extension, and keeps other roles away from what it makes.
  *
  *-------------------------------------------------------------------------
  */

@@ -39,9 +39,9 @@ pg_noreturn static void no_relation(const char *name);
  *		Returns the OID of one of the extension's own tables, or InvalidOid if it does not
  *		exist and missing_ok is set.
  *
- * Whoever may create schemas in a database, or tables in one of ours, can create tables by
- * these names, with triggers and functions that a worker would call as a superuser.  So a
- * table is ours only if it is a member of the extension, which nobody else can make it.
+ * A role that may create schemas in a database, or tables in one of ours, can create tables
+ * by these names, with triggers and functions that a worker would call as a superuser.  So
+ * a table is ours only if it is a member of the extension, which nobody else can make it.
  */
 Oid
 catalog_relid(const char *name, bool missing_ok)

@@ -235,9 +235,9 @@ is_our_copied_trigger(const char *name)
  *		Returns whether an open table has a trigger of ours, as we make it and with this
  *		enablement, or any.  with_arguments: the triggers of the table have some.
  *
- * Whoever has the right TRIGGER on a table can replace one of its triggers by one of the same
- * name that fires for fewer events, or never.  This is refused (refuse_replaced_trigger()), but
- * not where event triggers do not fire.
+ * A role that has the right TRIGGER on a table can replace one of its triggers by one of the
+ * same name that fires for fewer events, or never.  This is refused
+ * (refuse_replaced_trigger()), but not where event triggers do not fire.
  */
 bool
 trigger_is_as_made(Relation rel, const char *name, char enabled, bool with_arguments)

@@ -405,8 +405,8 @@ wait_for_distributed_queue(FactTableRow *queue, int64 max_lag, TimestampTz until
  * check_shards_unchanged
  *		Raises an error if this transaction has changed rows of a distributed table.
  *
- * The queue is read on other connections, which see nothing of this transaction.  But before rows are changed on any
- * node, the whole table is locked here, and by TRUNCATE in the strongest mode.
+ * The queue is read on other connections, which see nothing of this transaction.  But before rows
+ * are changed on any node, the whole table is locked here, and by TRUNCATE in the strongest mode.
  */
 static void
 check_shards_unchanged(Oid fact_table)

@@ -10,13 +10,14 @@
  * it consumes a key only if it sees the change that the key is of.
  *
  * 1. A shard is drained only by the node that has it, and never by two transactions at a time.
- *	  On a node, the lock on the queue table sees to that, which is an empty table there (drain.c).  It also
- *	  keeps the positions of shards as they are, by which Citus locks metadata: whoever adds shards locks this table.
- *	  A move and a split of a shard lock its metadata exclusively before the shard is on another
- *	  node, or is other shards, and keep the lock until all nodes know.  A drain locks the metadata
- *	  of its shards first, which waits for such a command, and only then looks whether they are here.
- *	  So a shard that it finds here stays here until it has ended.  Without the lock it might read the
- *	  old copy of a row, and write its entry after the new node has written that of the new one.
+ *	  On a node, the lock on the queue table sees to that, which is an empty table there (drain.c).
+ *	  It also keeps the positions of shards as they are, by which Citus locks metadata: a session
+ *	  that adds shards locks this table. A move and a split of a shard lock its metadata exclusively
+ *	  before the shard is on another node, or is other shards, and keep the lock until all nodes
+ *	  know.  A drain locks the metadata of its shards first, which waits for such a command, and
+ *	  only then looks whether they are here. So a shard that it finds here stays here until it has
+ *	  ended.  Without the lock it might read the old copy of a row, and write its entry after the
+ *	  new node has written that of the new one.
  *
  * 2. A change and its key are written to two shards of the same node by one transaction, so one
  *	  snapshot, which is taken under these locks, sees both or neither of them, also while that
@@ -106,7 +107,7 @@ static HTAB *met_shards = NULL; /* of MetShard */
 static Oid	shard_with_key(void *reconciliation, Datum *key);
 static List *lock_shards(FactDef *def);
 static List *find_shards(FactDef *def);
-static bool has_rows(Oid relid);
+static bool has_queued_rows(Oid relid);
 static bool all_met(List *shards);
 static void note_met(List *shards);
 static void read_shard_keys(FactDef *def, List *shards, Snapshot snapshot, Keys *keys);
@@ -230,7 +231,7 @@ lock_shards(FactDef *def)
 		due |= catalog_has_rejections(def->defs[i]->relid);
 	foreach_ptr(ShardPair, pair, shards)
 	{
-		if (!due && !has_rows(pair->queue))
+		if (!due && !has_queued_rows(pair->queue))
 			shards = foreach_delete_current(shards, pair);
 	}
 	if (shards == NIL)
@@ -266,9 +267,9 @@ find_shards(FactDef *def)
 	return shards;
 }
 
-/* has_rows: returns whether the queue of a shard has rows at this moment */
+/* has_queued_rows: returns whether the queue of a shard has rows at this moment */
 static bool
-has_rows(Oid relid)
+has_queued_rows(Oid relid)
 {
 	Relation	rel = try_relation_open(relid, AccessShareLock);
 	TupleTableSlot *slot;

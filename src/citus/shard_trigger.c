@@ -276,7 +276,10 @@ check_writes(RIGHTS_PARAMETERS)
 	{
 		AclMode		writes = ACL_INSERT | ACL_DELETE;
 
-		/* Who only locks rows needs the right to update them, but no column. */
+		/*
+		 * A session that only locks rows needs the right to update them, but
+		 * no column.
+		 */
 		if (table->updatedCols != NULL)
 			writes |= ACL_UPDATE;
 		if (OidIsValid(table->relid) && (table->requiredPerms & writes) != 0)

@@ -83,7 +83,7 @@ replace_bare_copy(Oid existing, Relation fact)
 {
 	ObjectAddress copy;
 
-	/* Who owns the fact table owns the copy, too. */
+	/* The owner of the fact table owns the copy, too. */
 	if (!is_bare_copy(existing, RelationGetRelid(fact)) || !lock_if_exists(existing, AccessExclusiveLock) ||
 		!is_bare_copy(existing, RelationGetRelid(fact)))
 		return existing;

@@ -26,11 +26,11 @@
  *
  * A partition of an index table that has entries of the leaving partition alone is truncated
  * instead, once the fact table is locked.  Its entries vanish for older snapshots, too; but so
- * do the rows, and the lock says that nobody who has read the fact table is left.  Who has read
- * the index table by its name alone is not to see a part of that, so the index table is locked,
- * too, with its partition.  If that cannot be had soon, the entries are deleted as those of
- * others are.  So they are if the parent is itself a partition: there may be readers of the fact
- * table then, who have not locked its partitions.
+ * do the rows, and the lock says that nobody who has read the fact table is left.  A transaction
+ * that has read the index table by its name alone is not to see a part of that, so the index
+ * table is locked, too, with its partition.  If that cannot be had soon, the entries are deleted
+ * as those of others are.  So they are if the parent is itself a partition: there may be readers
+ * of the fact table then, who have not locked its partitions.
  *
  *-------------------------------------------------------------------------
  */

@@ -102,7 +102,7 @@ check_extension_object_change(Node *command)
 					 errmsg("cannot remove objects from extension " IT_SCHEMA),
 					 errdetail("Index tables need all objects of the extension.")));
 
-		/* Who has installed it owns it, but nothing in it. */
+		/* The role that has installed it owns it, but nothing in it. */
 		if (stmt->action > 0 && strcmp(stmt->extname, IT_SCHEMA) == 0)
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),

@@ -238,9 +238,9 @@ definition_open(Oid index_table, Relation *fact, Relation *rel)
 
 /*
  * definition_lock
- *		Locks the index tables defs[from] to defs[to - 1] against DDL, as their writers do, those
- *		of totals together with the first, and returns whether one of the locks is new.  Stops early if the definition turns out
- *		to have changed.
+ *		Locks the index tables defs[from] to defs[to - 1] against DDL, as their writers do, those of
+ *		totals together with the first, and returns whether one of the locks is new.  Stops early if
+ *		the definition turns out to have changed.
  */
 bool
 definition_lock(FactDef *fact, int from, int to)

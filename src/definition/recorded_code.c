@@ -4,13 +4,13 @@
  *	  Records which functions, operators and the like the expressions of an index table use, and
  *	  refuses to use others.
  *
- * An expression is stored as text, and each session parses it anew.  Whoever may create objects in the
- * schema of a function that it calls can add one of the same name that fits better, and that would
- * be called as the owner.  So what an expression uses is recorded when its index table is created, as
- * dependencies, which also keep the objects from being dropped.  A text that comes to use anything
- * else is refused before it is planned, which may call functions.  Where nothing is recorded the text
- * is believed: a table that was restored is adopted later, and a text that used nothing of users cannot
- * come to use it, because all names in it are names in pg_catalog.
+ * An expression is stored as text, and each session parses it anew.  A role that may create objects
+ * in the schema of a function that it calls can add one of the same name that fits better, and that
+ * would be called as the owner.  So what an expression uses is recorded when its index table is
+ * created, as dependencies, which also keep the objects from being dropped.  A text that comes to
+ * use anything else is refused before it is planned, which may call functions.  Where nothing is
+ * recorded the text is believed: a table that was restored is adopted later, and a text that used
+ * nothing of users cannot come to use it, because all names in it are names in pg_catalog.
  *
  *-------------------------------------------------------------------------
  */

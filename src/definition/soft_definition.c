@@ -48,13 +48,13 @@ typedef struct Table
 } Table;
 
 /* What is being loaded. */
-typedef struct Reading
+typedef struct SoftReading
 {
 	Oid			relid;			/* the table that was asked for */
 	Oid			root;			/* its fact table, if it has one */
 	FactDef    *def;
 	bool		busy;			/* something is in the way for the moment */
-} Reading;
+} SoftReading;
 
 static HTAB *tables = NULL;
 static uint64 news = 0;			/* counts what has made something forgotten */
@@ -67,11 +67,11 @@ static void forget_failures(Oid relid);
 static Table *enter_table(Oid relid, Oid root);
 static FactDef *read_softly(Oid relid);
 static bool has_fact_trigger(Oid relid);
-static ErrorData *try_without_waiting(Reading *reading);
+static ErrorData *try_without_waiting(SoftReading *reading);
 static void try_reading(void *arg);
-static void read_definition(Reading *reading);
-static bool lock_now(Reading *reading, Oid relid);
-static bool lock_indexes_now(Reading *reading, Oid index_table);
+static void read_definition(SoftReading *reading);
+static bool lock_now(SoftReading *reading, Oid relid);
+static bool lock_indexes_now(SoftReading *reading, Oid index_table);
 static bool passes_by_itself(ErrorData *error);
 
 static ChangeListener listener = {.any_relation = forget_table,.watched_relation = forget_failures};
@@ -161,7 +161,7 @@ enter_table(Oid relid, Oid root)
 static FactDef *
 read_softly(Oid relid)
 {
-	Reading		reading = {.relid = relid};
+	SoftReading reading = {.relid = relid};
 	uint64		before;
 	ErrorData  *error;
 
@@ -231,7 +231,7 @@ has_fact_trigger(Oid relid)
  * over, which takes a few milliseconds at most.
  */
 static ErrorData *
-try_without_waiting(Reading *reading)
+try_without_waiting(SoftReading *reading)
 {
 	bool		standby = RecoveryInProgress();
 	int			nestlevel = NewGUCNestLevel();
@@ -280,7 +280,7 @@ try_reading(void *arg)
  *		Locks what a definition is loaded from, as far as that is known, and has it loaded.
  */
 static void
-read_definition(Reading *reading)
+read_definition(SoftReading *reading)
 {
 	Oid			definitions = catalog_relid("definition", true);
 	Oid			facts = catalog_relid("fact", true);
@@ -324,7 +324,7 @@ read_definition(Reading *reading)
  *		waited for.
  */
 static bool
-lock_now(Reading *reading, Oid relid)
+lock_now(SoftReading *reading, Oid relid)
 {
 	if (!ConditionalLockRelationOid(relid, AccessShareLock))
 		reading->busy = true;
@@ -339,7 +339,7 @@ lock_now(Reading *reading, Oid relid)
  *		the table.
  */
 static bool
-lock_indexes_now(Reading *reading, Oid index_table)
+lock_indexes_now(SoftReading *reading, Oid index_table)
 {
 	Relation	rel = try_relation_open(index_table, NoLock);
 

@@ -25,12 +25,12 @@
  * A definition in the catalog, and whether the table that it names has the columns that it
  * asks for.
  */
-typedef struct Candidate
+typedef struct StoredTable
 {
 	Relation	fact;
 	DefinitionRow *stored;
 	bool		fits;
-} Candidate;
+} StoredTable;
 
 static void try_definition(void *arg);
 
@@ -38,7 +38,7 @@ static void try_definition(void *arg);
 static void
 try_definition(void *arg)
 {
-	Candidate  *c = arg;
+	StoredTable *c = arg;
 	DefinitionRow *row = c->stored;
 	const char **names = get_stored_column_names(c->fact, c->stored);
 	Relation	rel = try_relation_open(row->index_table, NoLock);
@@ -62,7 +62,7 @@ refuse_unfinished(Relation fact)
 {
 	foreach_ptr(DefinitionRow, s, catalog_read_unchecked_definitions(RelationGetRelid(fact), InvalidOid))
 	{
-		Candidate	candidate = {fact, s, true};
+		StoredTable candidate = {fact, s, true};
 		ErrorData  *error;
 
 		if (definition_matches_tables(s) || s->state == STATE_INVALID ||

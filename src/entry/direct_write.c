@@ -104,10 +104,10 @@ apply_straight(IndexDef *def, OpList *list)
  *		Opens the table and its primary key; returns false, with nothing open, if they are
  *		not as they have to be, or if the table does not exist any more.
  *
- * The list of indexes that the relcache has is up to date, or marked as not valid: who
- * adds an index waits for the end of those transactions that had locked the table before,
- * and all others hear of it when they get their lock.  It is not made here, as the general
- * path does that.
+ * The list of indexes that the relcache has is up to date, or marked as not valid: a
+ * session that adds an index waits for the end of those transactions that had locked the
+ * table before, and all others hear of it when they get their lock.  It is not made here,
+ * but in the general path.
  */
 static bool
 open_straight(Straight *s, IndexDef *def)

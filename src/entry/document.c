@@ -35,7 +35,7 @@ typedef enum WalkResult
 
 static bool load_document(FactRow *row, int docno);
 static void load_whole_document(FactRow *row, int docno);
-static WalkResult follow_path(JsonbValue *value, PathStep *steps, int nsteps, const char *end);
+static WalkResult walk_path(JsonbValue *value, PathStep *steps, int nsteps, const char *end);
 static bool header_within(JsonbContainer *container, const char *end);
 static bool value_within(JsonbValue *value, const char *end);
 
@@ -92,7 +92,7 @@ document_value(FactRow *row, int docno, PathStep *steps, int nsteps, JsonbValue 
 		value->type = jbvBinary;
 		value->val.binary.data = root;
 		value->val.binary.len = VARSIZE(doc->json) - VARHDRSZ;
-		switch (follow_path(value, steps, nsteps, doc->end))
+		switch (walk_path(value, steps, nsteps, doc->end))
 		{
 			case WALK_FOUND:
 				doc->found_steps = steps;
@@ -146,7 +146,7 @@ same_member(FactRow *a, FactRow *b, int docno, JsonbValue *value)
 bool
 json_walk(JsonbValue *value, PathStep *steps, int nsteps)
 {
-	return follow_path(value, steps, nsteps, NULL) == WALK_FOUND;
+	return walk_path(value, steps, nsteps, NULL) == WALK_FOUND;
 }
 
 /*
@@ -202,12 +202,12 @@ load_whole_document(FactRow *row, int docno)
 }
 
 /*
- * follow_path
+ * walk_path
  *		Replaces *value with the value that a path leads to from there; end is where
  *		the bytes at hand end, or NULL if all are at hand.
  */
 static WalkResult
-follow_path(JsonbValue *value, PathStep *steps, int nsteps, const char *end)
+walk_path(JsonbValue *value, PathStep *steps, int nsteps, const char *end)
 {
 	for (int i = 0; i < nsteps; i++)
 	{

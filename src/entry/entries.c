@@ -32,7 +32,7 @@ typedef struct Entry
 	EntryPlace	place;
 } Entry;
 
-static int	compare_entries(const void *a, const void *b, void *arg);
+static int	compare_entry_numbers(const void *a, const void *b, void *arg);
 static bool is_among(IndexDef *def, Entries *entries, int *at, Datum *entry, bool *isnull);
 static bool same_json(JsonbValue *a, JsonbValue *b);
 static inline Datum in_tuple(IndexDef *def, HeapTuple tuple, AttrNumber attno, Datum *values);
@@ -171,7 +171,7 @@ entries_sort(IndexDef *def, Entries *entries)
 		order[i].isnull = ENTRY_NULLS(entries, i);
 		order[i].place = entries->places[i];
 	}
-	qsort_arg(order, entries->n, sizeof(Entry), compare_entries, def);
+	qsort_arg(order, entries->n, sizeof(Entry), compare_entry_numbers, def);
 	sorted.values = palloc_extended(sizeof(Datum) * entries->natts * entries->n, MCXT_ALLOC_HUGE);
 	sorted.isnull = palloc_extended(sizeof(bool) * entries->natts * entries->n, MCXT_ALLOC_HUGE);
 	for (int i = 0; i < entries->n; i++)
@@ -184,7 +184,7 @@ entries_sort(IndexDef *def, Entries *entries)
 }
 
 static int
-compare_entries(const void *a, const void *b, void *arg)
+compare_entry_numbers(const void *a, const void *b, void *arg)
 {
 	const Entry *x = a;
 	const Entry *y = b;

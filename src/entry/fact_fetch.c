@@ -196,9 +196,9 @@ live_scan_only(LiveScan *scan, Datum *key, ItemPointer place)
  *		Returns whether a table has a block.
  *
  * The server caches the length of a file that it has looked at.  Other sessions may have
- * made the file longer since, but not shorter: who truncates a table locks it against
- * readers, and has told all sessions before to forget what they have cached of the file.
- * They have heard that when they lock the table.
+ * made the file longer since, but not shorter: a session that truncates a table locks it
+ * against readers, and has told all sessions before to forget what they have cached of the
+ * file. They have heard that when they lock the table.
  */
 bool
 relation_has_block(Relation rel, BlockNumber block)

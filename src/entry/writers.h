@@ -114,8 +114,8 @@ typedef struct Writer
 } Writer;
 
 /*
- * BEGIN_WRITER, END_WRITER: open a table for writing, and close it.  The statements between the two, which must not
- * leave them, run as the owner of the table if users have made indexes on it.
+ * BEGIN_WRITER, END_WRITER: open a table for writing, and close it.  The statements between the
+ * two, which must not leave them, run as the owner of the table if users have made indexes on it.
  */
 #define BEGIN_WRITER(writer, def, rel) \
 	AS_OWNER(owner_of_users_indexes(def, rel)); \

@@ -102,9 +102,9 @@ static bool is_there(Relation queue, FeedItem *item, Snapshot snapshot);
 
 /*
  * open_feed
- *		Opens a table that has a feed, locks it as its writers do, and returns its
- *		definition, held in the current memory context.  Whoever takes changes has to own the table, because keys of
- *		rows are shown, and changes that are acknowledged are lost to all others.
+ *		Opens a table that has a feed, locks it as its writers do, and returns its definition, held
+ *		in the current memory context.  The role that takes changes has to own the table, because
+ *		keys of rows are shown, and changes that are acknowledged are lost to all others.
  */
 static FactDef *
 open_feed(Oid relid, bool missing_ok, Relation *fact)

@@ -26,13 +26,13 @@
 #include "local.h"
 
 /* A search for a change that is still queued. */
-typedef struct Search
+typedef struct QueueSearch
 {
 	TimestampTz before;			/* only changes that were made until then
 								 * count */
 	bool		found;
 	bool		own;			/* the change was made by this transaction */
-} Search;
+} QueueSearch;
 
 static bool begin_batch(Drain *drain);
 static void take_batch(Drain *drain);
@@ -163,7 +163,7 @@ apply(IndexDef *def, OpList *list)
 static bool
 wait_here(FactTableRow *queue, int64 max_lag, TimestampTz until)
 {
-	Search		search = {.before = max_lag > 0 ? GetCurrentTimestamp() - max_lag : DT_NOEND};
+	QueueSearch search = {.before = max_lag > 0 ? GetCurrentTimestamp() - max_lag : DT_NOEND};
 	Oid			tables[2] = {queue->spare, queue->queue};
 	BlockNumber positions[2] = {0};
 	long		length = 1;
@@ -210,7 +210,7 @@ wait_here(FactTableRow *queue, int64 max_lag, TimestampTz until)
 static bool
 find_change(HeapTuple tuple, void *arg)
 {
-	Search	   *search = arg;
+	QueueSearch *search = arg;
 
 	if (queue_row_time(tuple) > search->before)
 		return true;

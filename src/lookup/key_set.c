@@ -35,7 +35,7 @@ typedef struct Values
 } Values;
 
 static void read_key(IndexDef *def, JsonbContainer *object, KeySet *set);
-static void read_keys(IndexDef *def, JsonbContainer *objects, KeySet *set);
+static void read_key_objects(IndexDef *def, JsonbContainer *objects, KeySet *set);
 pg_noreturn static void key_error(IndexDef *def, JsonbContainer *key);
 static void read_values(IndexDef *def, int column, JsonbValue *value, Values *result);
 static void add_column(KeySet *set, Values *values);
@@ -62,7 +62,7 @@ key_set_read(IndexDef *def, Jsonb *json, bool all_allowed, KeySet *set)
 	if (JsonContainerIsObject(&json->root) && (all_allowed || JsonContainerSize(&json->root) > 0))
 		read_key(def, &json->root, set);
 	else if (JsonContainerIsArray(&json->root) && !JsonContainerIsScalar(&json->root))
-		read_keys(def, &json->root, set);
+		read_key_objects(def, &json->root, set);
 	else
 		key_error(def, &json->root);
 	key_set_sort(def, set);
@@ -100,9 +100,9 @@ read_key(IndexDef *def, JsonbContainer *object, KeySet *set)
 	}
 }
 
-/* read_keys: reads the objects of an array; their keys are not sorted */
+/* read_key_objects: reads the objects of an array; their keys are not sorted */
 static void
-read_keys(IndexDef *def, JsonbContainer *objects, KeySet *set)
+read_key_objects(IndexDef *def, JsonbContainer *objects, KeySet *set)
 {
 	JsonMembers members = {.it = JsonbIteratorInit(objects)};
 	int			max = 0;

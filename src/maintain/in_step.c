@@ -34,7 +34,7 @@
  * The index table itself.  A definition that is newer than the snapshot is of entries that
  * are newer, too.  And one that is cached must not be older than the snapshot.  A session
  * hears of changes when it takes a lock that it does not have yet, which a plan that is
- * executed again in one transaction does not.  So whoever reads entries asks for the news
+ * executed again in one transaction does not.  So a reader of entries asks for the news
  * first, after the snapshot was taken.  Suppose that the snapshot sees a row whose entry was
  * not written, because the index table has become asynchronous, or the triggers were
  * disabled.  These commands lock writers out, and release their locks only after they have

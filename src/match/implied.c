@@ -202,9 +202,9 @@ implied_by_elements(PlannerInfo *root, IndexDef *def, List *clauses, Index varno
  *		Returns the comparisons that follow if a clause is true of the element of an array that has
  *		some number: it is true of some element.
  *
- * tags[1] of a column is an element, or NULL.  -> 0 finds an element, or a scalar in itself, which has an entry, too.  #> '{0}' also finds the
- * member "0" of an object.  If the field ends here, the object has an entry as a whole, and it is
- * recorded that there is one.
+ * tags[1] of a column is an element, or NULL.  -> 0 finds an element, or a scalar in itself, which
+ * has an entry, too.  #> '{0}' also finds the member "0" of an object.  If the field ends here, the
+ * object has an entry as a whole, and it is recorded that there is one.
  */
 static List *
 implied_by_numbered_element(PlannerInfo *root, IndexDef *def, Node *clause, Index varno, bool *unknown)

@@ -28,8 +28,8 @@ static CustomPath *merging_path(PlannerInfo *root, RelOptInfo *rel, List *search
 static List *in_one_order(PlannerInfo *root, RelOptInfo *rel, Served *served, List *searches);
 static bool is_in_one_order(Candidate *c);
 static bool same_order(Candidate *a, Candidate *b);
-static int	key_column(IndexDef *def, AttrNumber attno);
-static int	compare_entries(const ListCell *a, const ListCell *b);
+static int	locate_in_primary_key(IndexDef *def, AttrNumber attno);
+static int	compare_by_entries(const ListCell *a, const ListCell *b);
 
 /* add_and_paths: adds paths that merge some of the searches (Candidate *) that were found */
 void
@@ -147,7 +147,7 @@ in_one_order(PlannerInfo *root, RelOptInfo *rel, Served *served, List *searches)
 			estimate_entries(root, rel, c);
 		}
 	}
-	list_sort(result, compare_entries);
+	list_sort(result, compare_by_entries);
 	return result;
 }
 
@@ -182,9 +182,9 @@ same_order(Candidate *a, Candidate *b)
 	{
 		AttrNumber	x = a->def->layout.ident[a->nequal + i];
 		AttrNumber	y = b->def->layout.ident[b->nequal + i];
-		int			key = key_column(a->def, x);
+		int			key = locate_in_primary_key(a->def, x);
 
-		if (key != key_column(b->def, y) ||
+		if (key != locate_in_primary_key(b->def, y) ||
 			(key < 0 &&
 			 (i >= list_length(a->pathkeys) || i >= list_length(b->pathkeys) ||
 			  list_nth(a->pathkeys, i) != list_nth(b->pathkeys, i) ||
@@ -196,11 +196,11 @@ same_order(Candidate *a, Candidate *b)
 }
 
 /*
- * key_column
+ * locate_in_primary_key
  *		Returns which column of the primary key a column of an index table is, from 0, or -1.
  */
 static int
-key_column(IndexDef *def, AttrNumber attno)
+locate_in_primary_key(IndexDef *def, AttrNumber attno)
 {
 	int			i;
 
@@ -210,7 +210,7 @@ key_column(IndexDef *def, AttrNumber attno)
 }
 
 static int
-compare_entries(const ListCell *a, const ListCell *b)
+compare_by_entries(const ListCell *a, const ListCell *b)
 {
 	double		x = ((Candidate *) lfirst(a))->entries;
 	double		y = ((Candidate *) lfirst(b))->entries;

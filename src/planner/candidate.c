@@ -34,12 +34,12 @@
 #include "planner.h"
 
 /* What is asked of each clause; see rejects_null(). */
-typedef struct Column
+typedef struct TestedColumn
 {
 	IndexDef   *def;
 	Field	   *field;
 	Index		varno;
-} Column;
+} TestedColumn;
 
 static void choose_element(Candidate *c, List *found, List *used);
 static int	position_of_element(IndexDef *def, int e);
@@ -58,9 +58,9 @@ static Field *key_maybe_null(Candidate *c);
 static bool is_key_present(Candidate *c, int i);
 static bool finds_null(Candidate *c, int position);
 static void skip_to_order(RelOptInfo *rel, Candidate *c, List *pathkeys);
-static bool rejects_null(Node *clause, Column *column);
-static bool null_if_null(Node *node, Column *column);
-static bool any_null_if_null(List *args, Column *column);
+static bool rejects_null(Node *clause, TestedColumn *column);
+static bool null_if_null(Node *node, TestedColumn *column);
+static bool any_null_if_null(List *args, TestedColumn *column);
 
 /* clause_of: returns the expression of a clause, which may be a RestrictInfo */
 static Node *
@@ -573,7 +573,7 @@ static bool
 is_key_present(Candidate *c, int i)
 {
 	IndexDef   *def = c->def;
-	Column		column = {.def = def,.field = &def->spec.fields[i],.varno = c->varno};
+	TestedColumn column = {.def = def,.field = &def->spec.fields[i],.varno = c->varno};
 	bool		proven = check_says_not_null(def, &def->spec.fields[i]);
 
 	/* Other elements than the one that is searched for do not matter. */
@@ -629,7 +629,7 @@ may_find_null(Candidate *c, int position)
 
 /* rejects_null: returns whether a condition is false or NULL wherever a column is NULL */
 static bool
-rejects_null(Node *clause, Column *column)
+rejects_null(Node *clause, TestedColumn *column)
 {
 	if (IsA(clause, BoolExpr) && ((BoolExpr *) clause)->boolop != NOT_EXPR)
 	{
@@ -658,7 +658,7 @@ rejects_null(Node *clause, Column *column)
 
 /* null_if_null: returns whether an expression is NULL wherever a column is NULL */
 static bool
-null_if_null(Node *node, Column *column)
+null_if_null(Node *node, TestedColumn *column)
 {
 	Field	   *field = column->field;
 
@@ -687,7 +687,7 @@ null_if_null(Node *node, Column *column)
 }
 
 static bool
-any_null_if_null(List *args, Column *column)
+any_null_if_null(List *args, TestedColumn *column)
 {
 	foreach_ptr(Node, arg, args)
 	{

@@ -62,14 +62,14 @@ typedef struct Estimate
 } Estimate;
 
 /* A column of a key. */
-typedef struct Column
+typedef struct EstimatedColumn
 {
 	VariableStatData statistics;
 	Oid			type;			/* the base type */
 	int32		typmod;
 	Oid			collation;
 	TypeCacheEntry *cache;		/* has its operators in an index */
-} Column;
+} EstimatedColumn;
 
 static bool estimate_call(PlannerInfo *root, Node *node, Estimate *e);
 static bool estimate_table(Estimate *e);
@@ -79,14 +79,14 @@ static double share_of_key(Estimate *e, Node *key);
 static double share_of_object(Estimate *e, JsonbContainer *object, double *searches);
 static double share_of_built_object(Estimate *e, FuncExpr *call);
 static double share_of_condition(Estimate *e, Jsonb *condition);
-static bool get_column(Estimate *e, const char *name, Column *column);
-static double share_of_value(Column *column, JsonbValue *value, double *searches);
-static double equal_to(Column *column, JsonbValue *value);
+static bool get_column(Estimate *e, const char *name, EstimatedColumn *column);
+static double share_of_value(EstimatedColumn *column, JsonbValue *value, double *searches);
+static double equal_to(EstimatedColumn *column, JsonbValue *value);
 static double average_share(Estimate *e, const char *name);
-static double share_of_bounds(Estimate *e, Column *column, JsonbContainer *operators);
-static double share_beyond(Estimate *e, Column *column, JsonbValue *value, StrategyNumber strategy);
+static double share_of_bounds(Estimate *e, EstimatedColumn *column, JsonbContainer *operators);
+static double share_beyond(Estimate *e, EstimatedColumn *column, JsonbValue *value, StrategyNumber strategy);
 static bool is_readable(Oid type);
-static Oid	operator_of(Column *column, StrategyNumber strategy);
+static Oid	operator_of(EstimatedColumn *column, StrategyNumber strategy);
 
 /* indextable_read_support: the support function of lookup() and query() */
 Datum
@@ -274,7 +274,7 @@ share_of_object(Estimate *e, JsonbContainer *object, double *searches)
 {
 	JsonMembers members = {.it = JsonbIteratorInit(object)};
 	double		result = 1;
-	Column		column;
+	EstimatedColumn column;
 
 	while (next_member(&members))
 	{
@@ -320,7 +320,7 @@ static double
 share_of_condition(Estimate *e, Jsonb *condition)
 {
 	JsonMembers members;
-	Column		column;
+	EstimatedColumn column;
 	double		result = 1;
 
 	if (!JB_ROOT_IS_OBJECT(condition) || JB_ROOT_COUNT(condition) != 1)
@@ -341,7 +341,7 @@ share_of_condition(Estimate *e, Jsonb *condition)
  *		are to be released.
  */
 static bool
-get_column(Estimate *e, const char *name, Column *column)
+get_column(Estimate *e, const char *name, EstimatedColumn *column)
 {
 	HeapTuple	tuple = name != NULL ? SearchSysCacheAttName(e->index_table, name) :
 		SearchSysCacheAttNum(e->index_table, 1);
@@ -350,7 +350,7 @@ get_column(Estimate *e, const char *name, Column *column)
 	if (!HeapTupleIsValid(tuple))
 		return false;
 	att = (Form_pg_attribute) GETSTRUCT(tuple);
-	memset(column, 0, sizeof(Column));
+	memset(column, 0, sizeof(EstimatedColumn));
 	column->typmod = att->atttypmod;
 	column->type = getBaseTypeAndTypmod(att->atttypid, &column->typmod);
 	column->collation = att->attcollation;
@@ -367,7 +367,7 @@ get_column(Estimate *e, const char *name, Column *column)
  *		*searches by how many these are.
  */
 static double
-share_of_value(Column *column, JsonbValue *value, double *searches)
+share_of_value(EstimatedColumn *column, JsonbValue *value, double *searches)
 {
 	JsonbContainer *array = value->type == jbvBinary ? value->val.binary.data : NULL;
 	double		result = 0;
@@ -384,7 +384,7 @@ share_of_value(Column *column, JsonbValue *value, double *searches)
 
 /* equal_to: returns the share of entries that have a value */
 static double
-equal_to(Column *column, JsonbValue *value)
+equal_to(EstimatedColumn *column, JsonbValue *value)
 {
 	Oid			operator = operator_of(column, BTEqualStrategyNumber);
 	Datum		datum;
@@ -408,7 +408,7 @@ equal_to(Column *column, JsonbValue *value)
 static double
 average_share(Estimate *e, const char *name)
 {
-	Column		column;
+	EstimatedColumn column;
 	double		result;
 
 	if (!get_column(e, name, &column))
@@ -420,7 +420,7 @@ average_share(Estimate *e, const char *name)
 
 /* share_of_bounds: returns the share of entries that are within {"operator": value, ...} */
 static double
-share_of_bounds(Estimate *e, Column *column, JsonbContainer *operators)
+share_of_bounds(Estimate *e, EstimatedColumn *column, JsonbContainer *operators)
 {
 	JsonMembers members = {.it = JsonbIteratorInit(operators)};
 	double		unused = 1;
@@ -457,7 +457,7 @@ share_of_bounds(Estimate *e, Column *column, JsonbContainer *operators)
  *		scalarltsel() does.
  */
 static double
-share_beyond(Estimate *e, Column *column, JsonbValue *value, StrategyNumber strategy)
+share_beyond(Estimate *e, EstimatedColumn *column, JsonbValue *value, StrategyNumber strategy)
 {
 	Oid			operator = operator_of(column, strategy);
 	FmgrInfo	compare;
@@ -508,7 +508,7 @@ is_readable(Oid type)
 }
 
 static Oid
-operator_of(Column *column, StrategyNumber strategy)
+operator_of(EstimatedColumn *column, StrategyNumber strategy)
 {
 	return get_opfamily_member(column->cache->btree_opf, column->cache->btree_opintype,
 							   column->cache->btree_opintype, strategy);

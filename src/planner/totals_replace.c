@@ -51,7 +51,7 @@ typedef struct Equal
 static Node *replace_aggregate(Aggref *agg, Replaced *replaced);
 static bool is_of_values(Aggref *agg);
 static Node *aggregate_of_keys(Aggref *agg, Expr *filter, Replaced *replaced);
-static AttrNumber key_column(Replaced *replaced, Node *expr);
+static AttrNumber match_key_column(Replaced *replaced, Node *expr);
 static Expr *column(IndexDef *def, AttrNumber attno, Index varno);
 static Expr *sum_of(Expr *arg, Expr *filter);
 static Expr *as_bigint(Expr *numeric);
@@ -78,7 +78,7 @@ replace_by_totals(Node *node, void *context)
 	if (IsA(node, Aggref) && !replaced->by_entry)
 		return replace_aggregate((Aggref *) node, replaced);
 	replaced->failed |= IsA(node, Aggref) && ((Aggref *) node)->agglevelsup != 0;
-	attno = key_column(replaced, node);
+	attno = match_key_column(replaced, node);
 	if (attno != 0)
 	{
 		Expr	   *result = column(c->def, attno, c->varno);
@@ -105,12 +105,12 @@ replace_by_totals(Node *node, void *context)
 }
 
 /*
- * key_column
+ * match_key_column
  *		Returns the column of the key field, or of any field of an entry that stands for one
  *		row, that an expression is, or 0.
  */
 static AttrNumber
-key_column(Replaced *replaced, Node *expr)
+match_key_column(Replaced *replaced, Node *expr)
 {
 	IndexDef   *def = replaced->c->def;
 	AttrNumber	attno;
@@ -155,7 +155,7 @@ replace_aggregate(Aggref *agg, Replaced *replaced)
 		replaced->failed = true;
 		return (Node *) agg;
 	}
-	attno = agg->aggfnoid == F_COUNT_ANY ? key_column(replaced, (Node *) arg) : 0;
+	attno = agg->aggfnoid == F_COUNT_ANY ? match_key_column(replaced, (Node *) arg) : 0;
 	if (attno != 0)
 	{
 		NullTest   *test = makeNode(NullTest);

@@ -31,12 +31,12 @@ typedef struct OldChanges
 } OldChanges;
 
 /* How primary keys are compared. */
-typedef struct KeyOrder
+typedef struct QueuedKeyOrder
 {
 	int			n;				/* columns */
 	TupleDesc	desc;			/* of the queue table */
 	SortSupport sort;
-} KeyOrder;
+} QueuedKeyOrder;
 
 static bool read_table(Oid relid, Keys *keys, Snapshot snapshot, DrainPosition *position);
 static bool add_key(HeapTuple tuple, void *arg);
@@ -44,7 +44,7 @@ static bool is_of_first_row(Keys *keys, HeapTuple tuple);
 static bool find_old(HeapTuple tuple, void *arg);
 static bool is_old(HeapTuple tuple, Snapshot start);
 static int	compare_keys(const void *a, const void *b, void *arg);
-static bool same_key(const Datum *a, const Datum *b, KeyOrder *order);
+static bool same_key(const Datum *a, const Datum *b, QueuedKeyOrder *order);
 
 /*
  * read_keys
@@ -202,7 +202,7 @@ sort_keys(FactDef *def, Datum *values, int nvalues)
 {
 	Size		size = sizeof(Datum) * def->layout.npk;
 	char	   *at = (char *) values;
-	KeyOrder	order = {def->layout.npk, def->queue.desc, palloc0(sizeof(SortSupportData) * def->layout.npk)};
+	QueuedKeyOrder order = {def->layout.npk, def->queue.desc, palloc0(sizeof(SortSupportData) * def->layout.npk)};
 	int			n = Min(nvalues, 1);
 
 	for (int i = 0; i < def->layout.npk; i++)
@@ -222,7 +222,7 @@ sort_keys(FactDef *def, Datum *values, int nvalues)
 static int
 compare_keys(const void *a, const void *b, void *arg)
 {
-	KeyOrder   *order = arg;
+	QueuedKeyOrder *order = arg;
 	const Datum *x = a;
 	const Datum *y = b;
 	int			c = 0;
@@ -240,7 +240,7 @@ compare_keys(const void *a, const void *b, void *arg)
  * may be in the table of rejected rows.
  */
 static bool
-same_key(const Datum *a, const Datum *b, KeyOrder *order)
+same_key(const Datum *a, const Datum *b, QueuedKeyOrder *order)
 {
 	for (int i = 0; i < order->n; i++)
 	{

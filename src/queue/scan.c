@@ -77,7 +77,7 @@ typedef struct QueueScanState
 } QueueScanState;
 
 /* What was found in a block when it was read. */
-typedef struct Findings
+typedef struct BlockFindings
 {
 	int			pending;		/* rows that are not deleted for good */
 	int			in_progress;	/* those of them that were inserted by
@@ -87,7 +87,7 @@ typedef struct Findings
 	bool		stopped;		/* visit has returned false */
 	XLogRecPtr	lsn;			/* of the block; invalid: it must be read
 								 * again in any case */
-} Findings;
+} BlockFindings;
 
 static HTAB *scan_states = NULL;	/* of QueueScanState */
 
@@ -95,13 +95,13 @@ static QueueScanState *get_scan_state(Relation rel, BlockNumber blocks);
 static void forget_blocks(QueueScanState *state);
 static bool revisit(QueueScanState *state, Relation rel, Snapshot snapshot, queue_visitor visit,
 					void *arg);
-static void add_revisit(QueueScanState *state, BlockNumber block, Findings *found);
+static void add_revisit(QueueScanState *state, BlockNumber block, BlockFindings *found);
 static bool unchanged(Relation rel, BlockNumber block, XLogRecPtr lsn);
 static void close_blocks(QueueScanState *state, Relation rel);
 static bool any_same(VirtualTransactionId *a, int na, VirtualTransactionId *b, int nb);
 static bool get_tuple(Relation rel, Page page, BlockNumber block, OffsetNumber offset, HeapTuple tuple);
 static void scan_block(Relation rel, BlockNumber block, Snapshot snapshot, queue_visitor visit,
-					   void *arg, Findings *found);
+					   void *arg, BlockFindings *found);
 
 /*
  * get_scan_state
@@ -170,7 +170,7 @@ queue_scan(Relation rel, Snapshot snapshot, BlockNumber *position, queue_visitor
 		return false;
 	for (block = Max(*position, state->first); block < blocks && !stopped; block++)
 	{
-		Findings	found;
+		BlockFindings found;
 
 		CHECK_FOR_INTERRUPTS();
 		scan_block(rel, block, snapshot, visit, arg, &found);
@@ -201,7 +201,7 @@ revisit(QueueScanState *state, Relation rel, Snapshot snapshot, queue_visitor vi
 	for (int i = 0; i < state->nrevisits; i++)
 	{
 		Revisit    *r = &state->revisits[i];
-		Findings	found;
+		BlockFindings found;
 
 		CHECK_FOR_INTERRUPTS();
 		/* Neighbouring blocks often have rows of the same transaction. */
@@ -228,7 +228,7 @@ revisit(QueueScanState *state, Relation rel, Snapshot snapshot, queue_visitor vi
 
 /* add_revisit: puts a block into the list, with what was found in it */
 static void
-add_revisit(QueueScanState *state, BlockNumber block, Findings *found)
+add_revisit(QueueScanState *state, BlockNumber block, BlockFindings *found)
 {
 	Revisit    *r;
 
@@ -347,7 +347,7 @@ get_tuple(Relation rel, Page page, BlockNumber block, OffsetNumber offset, HeapT
  */
 static void
 scan_block(Relation rel, BlockNumber block, Snapshot snapshot, queue_visitor visit, void *arg,
-		   Findings *found)
+		   BlockFindings *found)
 {
 	Buffer		buffer = ReadBuffer(rel, block);
 	Page		page;
@@ -355,7 +355,7 @@ scan_block(Relation rel, BlockNumber block, Snapshot snapshot, queue_visitor vis
 	OffsetNumber offset;
 	bool		several = false;
 
-	memset(found, 0, sizeof(Findings));
+	memset(found, 0, sizeof(BlockFindings));
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
 	page = BufferGetPage(buffer);
 	max = PageIsNew(page) ? 0 : PageGetMaxOffsetNumber(page);
@@ -410,7 +410,7 @@ queue_count_pending_blocks(Relation rel)
 	while (low < high)
 	{
 		BlockNumber middle = low + (high - low) / 2;
-		Findings	found;
+		BlockFindings found;
 
 		scan_block(rel, middle, NULL, NULL, NULL, &found);
 		if (found.pending > 0)

@@ -65,7 +65,7 @@ typedef struct NearestCondition
 } NearestCondition;
 
 static bool find_nearest(Node *node, void *nearest);
-static char *path_text(FieldSpec *spec, bool plain);
+static char *spell_path(FieldSpec *spec, bool plain);
 static void count_clause(MissedQuery *query, RestrictInfo *rinfo);
 static bool count_joined(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, EquivalenceMember *em,
 						 void *arg);
@@ -220,7 +220,7 @@ is_served(MissedQuery *query, MissedValue *value)
 		if (spec->column != NULL || def->spec.fields[0].type != value->type ||
 			def->spec.fact_document != value->document)
 			continue;
-		if (strcmp(path_text(spec, false), value->path.data) == 0)
+		if (strcmp(spell_path(spec, false), value->path.data) == 0)
 			return true;
 	}
 	return false;
@@ -239,7 +239,7 @@ nearest_condition(RelOptInfo *rel, IndexDef *def)
 
 	if (!is_explained() || spec->column != NULL || spec->expression != NULL)
 		return REASON_NO_CONDITION;
-	nearest.path = path_text(spec, true);
+	nearest.path = spell_path(spec, true);
 	foreach_ptr(RestrictInfo, rinfo, rel->baserestrictinfo)
 		(void) find_nearest((Node *) rinfo->clause, &nearest);
 	if (nearest.type != NULL && !nearest.same_type)
@@ -290,9 +290,9 @@ find_nearest(Node *node, void *context)
 	return false;
 }
 
-/* path_text: returns the path of a field as in create(), or, if plain, what is before a [*] */
+/* spell_path: returns the path of a field as in create(), or, if plain, what is before a [*] */
 static char *
-path_text(FieldSpec *spec, bool plain)
+spell_path(FieldSpec *spec, bool plain)
 {
 	StringInfoData path;
 

@@ -64,28 +64,28 @@ typedef struct Asker
 } Asker;
 
 /* A place: free if there is no asker. */
-typedef struct Place
+typedef struct MissedPlace
 {
 	Asker	   *asker;			/* whose place it is */
 	MissedCondition condition;	/* but for the number */
 	pg_atomic_uint64 planned;
 	pg_atomic_uint64 last;		/* when it was counted last */
-} Place;
+} MissedPlace;
 
 typedef struct Missed
 {
 	LWLock	   *lock;
 	Asker		askers[PLACES];
 	uint32		hashes[PLACES]; /* of the conditions of the places */
-	Place		places[PLACES];
+	MissedPlace places[PLACES];
 } Missed;
 
 static Missed *missed = NULL;
 const SharedPart missed_shared = {"indextable_missed", sizeof(Missed), &missed, NULL};
 
 static bool is_same_condition(MissedCondition *a, MissedCondition *b);
-static Place *place_of_condition(uint32 hash, MissedCondition *condition);
-static Place *take_place(void);
+static MissedPlace *place_of_condition(uint32 hash, MissedCondition *condition);
+static MissedPlace *take_place(void);
 static int	add_up_roles(MissedCondition *found, int n);
 
 /*
@@ -105,7 +105,7 @@ missed_count(Oid fact, AttrNumber document, MissedKind kind, const char *field)
 {
 	MissedCondition condition = {.fact = fact,.document = document,.kind = kind};
 	uint32		hash;
-	Place	   *place;
+	MissedPlace *place;
 
 	/* Half of a name would be another field. */
 	if (strlcpy(condition.field, field, MAX_MISSED_FIELD) >= MAX_MISSED_FIELD)
@@ -148,12 +148,12 @@ is_same_condition(MissedCondition *a, MissedCondition *b)
  * place_of_condition
  *		Returns the current user's place of a condition, or NULL; called under the lock.
  */
-static Place *
+static MissedPlace *
 place_of_condition(uint32 hash, MissedCondition *condition)
 {
 	for (int i = 0; i < PLACES; i++)
 	{
-		Place	   *place = &missed->places[i];
+		MissedPlace *place = &missed->places[i];
 
 		if (missed->hashes[i] == hash && place->asker != NULL && place->asker->database == MyDatabaseId &&
 			place->asker->role == GetUserId() && is_same_condition(&place->condition, condition))
@@ -167,13 +167,13 @@ place_of_condition(uint32 hash, MissedCondition *condition)
  *		Gives the current user a place, a free one if there is any; called under the exclusive
  *		lock.
  */
-static Place *
+static MissedPlace *
 take_place(void)
 {
 	Asker	   *mine = NULL;
 	Asker	   *unused = NULL;
 	Asker	   *most = NULL;
-	Place	   *taken = NULL;
+	MissedPlace *taken = NULL;
 
 	for (int i = 0; i < PLACES; i++)
 	{
@@ -195,7 +195,7 @@ take_place(void)
 		most = mine;
 	for (int i = 0; i < PLACES && (taken == NULL || taken->asker != NULL); i++)
 	{
-		Place	   *place = &missed->places[i];
+		MissedPlace *place = &missed->places[i];
 
 		if (place->asker == NULL ||
 			(place->asker == most &&
@@ -229,7 +229,7 @@ missed_forget(Oid fact)
 	LWLockAcquire(missed->lock, LW_EXCLUSIVE);
 	for (int i = 0; i < PLACES; i++)
 	{
-		Place	   *place = &missed->places[i];
+		MissedPlace *place = &missed->places[i];
 
 		if (place->asker == NULL || place->asker->database != MyDatabaseId || place->condition.fact != fact)
 			continue;
@@ -301,7 +301,7 @@ indextable_missed_conditions(PG_FUNCTION_ARGS)
 	LWLockAcquire(missed->lock, LW_SHARED);
 	for (int i = 0; i < PLACES; i++)
 	{
-		Place	   *place = &missed->places[i];
+		MissedPlace *place = &missed->places[i];
 
 		if (place->asker == NULL || place->asker->database != MyDatabaseId)
 			continue;

@@ -35,7 +35,7 @@ typedef struct TotalsScan
 
 static void begin_totals(CustomScanState *node, EState *estate, int eflags);
 static TupleTableSlot *exec_totals(CustomScanState *node);
-static TupleTableSlot *next_group(ScanState *node);
+static TupleTableSlot *fetch_query_row(ScanState *node);
 static void start_query(TotalsScan *scan);
 static const char *why_not_totals(TotalsScan *scan);
 static void end_query(TotalsScan *scan);
@@ -82,12 +82,12 @@ begin_totals(CustomScanState *node, EState *estate, int eflags)
 static TupleTableSlot *
 exec_totals(CustomScanState *node)
 {
-	return ExecScan(&node->ss, next_group, any_row_passes);
+	return ExecScan(&node->ss, fetch_query_row, any_row_passes);
 }
 
-/* next_group: returns the next row of the query, or an empty slot */
+/* fetch_query_row: returns the next row of the query, or an empty slot */
 static TupleTableSlot *
-next_group(ScanState *node)
+fetch_query_row(ScanState *node)
 {
 	TotalsScan *scan = (TotalsScan *) node;
 	TupleTableSlot *slot = node->ss_ScanTupleSlot;

@@ -62,7 +62,7 @@ typedef struct LentIndex
 } LentIndex;
 
 /* What find_fields() looks for. */
-typedef struct Search
+typedef struct FieldSearch
 {
 	PlannerInfo *root;
 	FactDef    *fact;
@@ -70,7 +70,7 @@ typedef struct Search
 	Index		varno;
 	AppendRelInfo *child;		/* it is a part of a UNION ALL, or NULL */
 	LentIndex  *index;			/* NULL: nothing was found */
-} Search;
+} FieldSearch;
 
 static relation_hook_type previous_relation_hook = NULL;
 static get_index_stats_hook_type previous_stats_hook = NULL;
@@ -78,7 +78,7 @@ static get_index_stats_hook_type previous_stats_hook = NULL;
 static LentIndex *index_of_partition(LentIndex *above, AppendRelInfo *child);
 static bool find_fields(Node *node, void *context);
 static Var *column_below(Node *node);
-static bool add_if_field(Search *search, Node *node, Var *column);
+static bool add_if_field(FieldSearch *search, Node *node, Var *column);
 static Node *over_column(Node *node, void *context);
 static void add_column(LentIndex *index, Lent *lent, Node *expr);
 static void never_scanned(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup_cost,
@@ -133,7 +133,7 @@ lend_index(RELATION_HOOK_PARAMETERS)
 	else
 	{
 		FactDef    *fact = soft_definition(table->relid);
-		Search		search = {root, fact, table->relid, rel->relid, child, NULL};
+		FieldSearch search = {root, fact, table->relid, rel->relid, child, NULL};
 
 		if (fact == NULL || fact->ndefs == 0)
 			return;
@@ -194,7 +194,7 @@ index_of_partition(LentIndex *above, AppendRelInfo *child)
 static bool
 find_fields(Node *node, void *context)
 {
-	Search	   *search = context;
+	FieldSearch *search = context;
 	Var		   *column;
 
 	if (node == NULL)
@@ -243,7 +243,7 @@ column_below(Node *node)
  * UNION ALL it asks with what each part has in place of the whole's columns.
  */
 static bool
-add_if_field(Search *search, Node *node, Var *column)
+add_if_field(FieldSearch *search, Node *node, Var *column)
 {
 	AttrNumber	document;
 	AttrNumber	fact_document;

@@ -33,11 +33,11 @@ extern PGDLLIMPORT char *default_tablespace;
 /* A switch that is under way. */
 typedef struct Switch
 {
-	Oid			user;			/* who has come there */
+	Oid			user;			/* the user that has come there */
 	int			sec;			/* the security context before */
 	int			nestlevel;		/* of settings, to be ended; 0: none */
 	int			level;			/* of nested transactions */
-	Oid			role;			/* who runs the statements */
+	Oid			role;			/* the user that runs the statements */
 	int			role_sec;		/* the security context meanwhile */
 } Switch;
 

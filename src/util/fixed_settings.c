@@ -78,12 +78,12 @@ extern PGDLLIMPORT char *locale_time;
 #endif
 
 /* What find_settings() has found in an expression. */
-typedef struct Findings
+typedef struct SettingsRead
 {
 	int			settings;		/* sets that it may read: READS_... */
 	bool		others;			/* it may read settings that only fix_gucs()
 								 * fixes */
-} Findings;
+} SettingsRead;
 
 static pg_tz *utc(void);
 static struct config_generic *abbreviations_option(void);
@@ -308,7 +308,7 @@ value_text(Oid type, Datum value)
 int
 find_settings_read(Node *expr, bool *others)
 {
-	Findings	findings = {0};
+	SettingsRead findings = {0};
 
 	(void) find_settings(expr, &findings);
 	*others = findings.others;
@@ -328,7 +328,7 @@ find_settings_read(Node *expr, bool *others)
 static bool
 find_settings(Node *node, void *context)
 {
-	Findings   *findings = context;
+	SettingsRead *findings = context;
 
 	if (node == NULL)
 		return false;

@@ -364,7 +364,7 @@ held_name(Oid relid)
  * held_schema_name
  *		Returns the name of a schema, which nobody else can change before the transaction ends.
  *
- * Whoever owns a schema may rename it at any time, whatever tables in it are locked.  That takes no
+ * The owner of a schema may rename it at any time, whatever tables in it are locked.  That takes no
  * other lock than that of the schema's row in the server's catalog.
  */
 const char *

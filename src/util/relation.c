@@ -304,8 +304,8 @@ get_equality_operator(Oid type)
  *		Returns SQL that compares two expressions of a type by its equality operator; if any is
  *		set, the second one is an array, of which an element is to be equal.
  *
- * Where others may create operators in the schema of this one, both are cast to the types for which it is declared:
- * no other operator fits better then.
+ * Where others may create operators in the schema of this one, both are cast to the types for which
+ * it is declared: no other operator fits better then.
  */
 char *
 equality_sql(const char *left, const char *right, Oid type, bool any)

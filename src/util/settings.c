@@ -131,10 +131,11 @@ define_gucs(void)
  *		Returns whether stale_reads is on, and a user is the one who has decided
  *		that.
  *
- * Who runs SET, or the owner of a function with a SET clause, decides for his own queries: what he
- * calls, as a function that is SECURITY DEFINER or a view, may rely on an exact answer.  What the
- * session has begun with (the settings of its role and database, and the options of the client)
- * is the choice of the session's user.  The server's configuration is for everybody.
+ * The user that runs SET, or the owner of a function with a SET clause, decides for his own
+ * queries: what he calls, as a function that is SECURITY DEFINER or a view, may rely on an exact
+ * answer.  What the session has begun with (the settings of its role and database, and the options
+ * of the client) is the choice of the session's user.  The server's configuration is for
+ * everybody.
  */
 bool
 stale_reads_set_by(Oid user)

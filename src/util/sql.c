@@ -465,7 +465,7 @@ report_dropped(Oid relid)
  * report_renamed
  *		Raises the error for a table whose name was that of another one when a query of ours was parsed.
  *
- * Whoever owns a schema may rename it at any time.  Values of other types than the table's would be
+ * The owner of a schema may rename it at any time.  Values of other types than the table's would be
  * taken for its values, and pointers be read where there are none.
  */
 void

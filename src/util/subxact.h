@@ -5,15 +5,16 @@
  *	  subtransaction's abort undoes what was noted.
  *
  * What note_table() notes, the server forgets in time.  Whoever notes more stores
- * GetCurrentSubTransactionId() with it, and asks belongs_to() whether it is undone when a subtransaction aborts.  When one commits
- * there is nothing to do.  The proof: each subtransaction gets a greater number than all before
- * it in the transaction, and what is noted bears the number of the innermost one under way.  So
- * what was noted before a subtransaction s has begun has a smaller number than s.  Until s ends,
- * only s and subtransactions within it note anything, with the number of s or a greater one; and
- * when s ends they have ended, too.  What those have noted that have aborted is forgotten, and
- * what the others have noted belongs to s.  Therefore just that belongs to s which bears the
- * number of s or a greater one.  If s aborts, it is undone; and if s commits, it belongs to
- * the subtransaction around s, whose number is smaller.  In a list it is what comes last.
+ * GetCurrentSubTransactionId() with it, and asks belongs_to() whether it is undone when a
+ * subtransaction aborts.  When one commits there is nothing to do.  The proof: each subtransaction
+ * gets a greater number than all before it in the transaction, and what is noted bears the number
+ * of the innermost one under way.  So what was noted before a subtransaction s has begun has a
+ * smaller number than s.  Until s ends, only s and subtransactions within it note anything, with
+ * the number of s or a greater one; and when s ends they have ended, too.  What those have noted
+ * that have aborted is forgotten, and what the others have noted belongs to s.  Therefore just that
+ * belongs to s which bears the number of s or a greater one.  If s aborts, it is undone; and if s
+ * commits, it belongs to the subtransaction around s, whose number is smaller.  In a list it is
+ * what comes last.
  *
  *-------------------------------------------------------------------------
  */

@@ -59,7 +59,7 @@ static void report_unrecorded(Verify *v);
 static void compare_rows(Verify *v);
 static bool sums_differ(Verify *v);
 static void read_and_compare(Verify *v);
-static bool next_entry(Verify *v, Tuplesortstate *sort, TupleTableSlot *slot);
+static bool read_sorted_entry(Verify *v, Tuplesortstate *sort, TupleTableSlot *slot);
 static void compare_differing_buckets(Verify *v);
 static int	compare_slots(IndexDef *def, TupleTableSlot *a, TupleTableSlot *b);
 static void report_discrepancy(Verify *v, TupleTableSlot *expected, TupleTableSlot *found);
@@ -160,8 +160,8 @@ may_remove_records(Verify *v)
  * lock_partitions
  *		Locks the partitions of a fact table that are on this server, before a snapshot is taken.
  *
- * TRUNCATE empties a partition for older snapshots, too, which still see the entries.  Who has waited
- * for it must not have such a snapshot.
+ * TRUNCATE empties a partition for older snapshots, too, which still see the entries.  A
+ * transaction that has waited for it must not have such a snapshot.
  */
 static void
 lock_partitions(Oid fact)
@@ -275,14 +275,14 @@ read_and_compare(Verify *v)
 }
 
 /*
- * next_entry
+ * read_sorted_entry
  *		Fetches the next sorted entry, or returns false if there is none.
  *
  * Of a sample an entry may have been read twice, because its row is in the sample
  * and because it is itself.  Such an entry is returned once.
  */
 static bool
-next_entry(Verify *v, Tuplesortstate *sort, TupleTableSlot *slot)
+read_sorted_entry(Verify *v, Tuplesortstate *sort, TupleTableSlot *slot)
 {
 	TupleTableSlot *last = NULL;
 	bool		more;
@@ -311,8 +311,8 @@ compare_differing_buckets(Verify *v)
 	TupleTableSlot *expected = MakeSingleTupleTableSlot(v->def->layout.desc, &TTSOpsMinimalTuple);
 	TupleTableSlot *found = MakeSingleTupleTableSlot(v->def->layout.desc, &TTSOpsMinimalTuple);
 	TupleTableSlot *last = MakeSingleTupleTableSlot(v->def->layout.desc, &TTSOpsMinimalTuple);
-	bool		is_expected = next_entry(v, v->expected, expected);
-	bool		is_found = next_entry(v, v->found, found);
+	bool		is_expected = read_sorted_entry(v, v->expected, expected);
+	bool		is_found = read_sorted_entry(v, v->found, found);
 
 	while (is_expected || is_found)
 	{
@@ -335,10 +335,10 @@ compare_differing_buckets(Verify *v)
 		{
 			if (v->def->fact->layout.partitioned && !OidIsValid(v->def->fact->layout.pk_index))
 				ExecCopySlot(last, expected);
-			is_expected = next_entry(v, v->expected, expected);
+			is_expected = read_sorted_entry(v, v->expected, expected);
 		}
 		if (c >= 0)
-			is_found = next_entry(v, v->found, found);
+			is_found = read_sorted_entry(v, v->found, found);
 	}
 	ExecDropSingleTupleTableSlot(expected);
 	ExecDropSingleTupleTableSlot(found);

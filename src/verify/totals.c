@@ -3,9 +3,9 @@
  * totals.c
  *	  Compares a table of totals with its fact table, and mends it.
  *
- * A snapshot sees both tables as they are at one moment, and so what the totals lack.  Whoever
- * writes meanwhile adds to both, so the difference stays what it is, and is added: nobody is kept
- * out but those who fold or mend.
+ * A snapshot sees both tables as they are at one moment, and so what the totals lack.  A session
+ * that writes meanwhile adds to both, so the difference stays what it is, and is added: nobody is
+ * kept out but those who fold or mend.
  *
  *-------------------------------------------------------------------------
  */

@@ -73,7 +73,7 @@ static const char *synchronous; /* what synchronous_commit was before the
 								 * worker has changed it */
 
 /* A batch of a queue. */
-typedef struct Batch
+typedef struct DrainBatch
 {
 	Work	   *queue;
 	int			limit;			/* number of changes that it may take */
@@ -84,7 +84,7 @@ typedef struct Batch
 	int64		changes;		/* number of those that were applied */
 	bool		more;			/* there may be more */
 	FeedBatch	feeds;			/* those that were taken from feeds */
-} Batch;
+} DrainBatch;
 
 static void relation_news(Oid relid);
 static void object_news(int cache, uint32 hash);
@@ -177,7 +177,7 @@ round_has_news(void)
  *		locked, or it may be that of another version.
  */
 bool
-find_queues(MemoryContext cxt, Found *found)
+find_queues(MemoryContext cxt, FoundWork *found)
 {
 	static TimestampTz adopted_at = 0;
 	static TimestampTz forgot_at = 0;
@@ -194,7 +194,7 @@ find_queues(MemoryContext cxt, Found *found)
 			FreeErrorData(error);
 		adopted_at = GetCurrentTimestamp();
 	}
-	*found = (Found)
+	*found = (FoundWork)
 	{
 		.cxt = cxt,
 			.forget = TimestampDifferenceExceeds(forgot_at, GetCurrentTimestamp(), FORGET_INTERVAL)
@@ -222,7 +222,7 @@ adopt(void *unused)
 static void
 read_queues(void *arg)
 {
-	Found	   *found = arg;
+	FoundWork  *found = arg;
 	MemoryContext old;
 
 	foreach_ptr(FactTableRow, row, catalog_queues(false))
@@ -431,7 +431,7 @@ tried(const Work *work, const ErrorData *error, bool alone, TimestampTz *next_tr
 static void
 drain_one(Work *queue, bool alone, bool *more, TimestampTz *next_try)
 {
-	Batch		batch = {.queue = queue};
+	DrainBatch	batch = {.queue = queue};
 	ErrorContextCallback context = {.previous = error_context_stack,.callback = queue_context};
 	ErrorData  *error;
 
@@ -484,7 +484,7 @@ queue_context(void *arg)
 static bool
 is_worth_logging(ErrorData *error, void *arg)
 {
-	Batch	   *batch = arg;
+	DrainBatch *batch = arg;
 
 	if (is_over_time(error))
 		batch_was_cut(batch->queue, batch->position.taken);
@@ -495,7 +495,7 @@ is_worth_logging(ErrorData *error, void *arg)
 static void
 drain_here(void *arg)
 {
-	Batch	   *batch = arg;
+	DrainBatch *batch = arg;
 
 	batch->position.retry_rejected = batch->mended;
 	report_working(batch->queue->table);
@@ -515,7 +515,7 @@ drain_here(void *arg)
 static void
 drain_feeds(void *arg)
 {
-	Batch	   *batch = arg;
+	DrainBatch *batch = arg;
 	FeedBatch  *feeds = &batch->feeds;
 
 	*feeds = (FeedBatch)

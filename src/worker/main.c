@@ -149,7 +149,7 @@ indextable_worker_main(Datum arg)
 		if (now >= look_again &&
 			(look || now >= next_try || TimestampDifferenceExceeds(looked_at, now, setting_naptime)))
 		{
-			Found		found;
+			FoundWork	found;
 			bool		more;
 
 			(void) worker_woken();

@@ -15,7 +15,7 @@
 extern void round_init(const char *synchronous_commit);
 
 /* What a worker has to do in its database. */
-typedef struct Found
+typedef struct FoundWork
 {
 	MemoryContext cxt;			/* has the lists */
 	List	   *queues;			/* Work *: those that are drained */
@@ -23,11 +23,11 @@ typedef struct Found
 	bool		forget;			/* what is kept of dropped tables is forgotten */
 	bool		blocked;		/* another session has kept them from being
 								 * found */
-} Found;
+} FoundWork;
 
 struct Work;
 
-extern bool find_queues(MemoryContext cxt, Found *found);
+extern bool find_queues(MemoryContext cxt, FoundWork *found);
 extern bool drain_queues(List *queues, TimestampTz *next_try);
 extern bool round_has_news(void);
 extern bool may_try(const struct Work *work, TimestampTz *next_try);

@@ -57,7 +57,7 @@
 #define LATE_NAME	"IndexTableLate"
 
 /* The rows of the statement that is planned. */
-typedef struct Found
+typedef struct FoundRows
 {
 	Query	   *statement;
 	Index		varno;			/* of the fact table, fact */
@@ -65,12 +65,12 @@ typedef struct Found
 	FactDef    *def;			/* its definition, pinned */
 	List	   *leaves;			/* OIDs, and for each row ... */
 	List	   *keys;			/* ... a list of Const */
-} Found;
+} FoundRows;
 
 static planner_hook_type previous_planner = NULL;
 static ExecutorStart_hook_type previous_start = NULL;
 static set_rel_pathlist_hook_type previous_paths = NULL;
-static Found *found = NULL;
+static FoundRows *found = NULL;
 
 static PlannedStmt *plan_statement(PLANNER_HOOK_PARAMETERS);
 static List *targets_of(Query *statement);
@@ -82,11 +82,11 @@ static PlannedStmt *plan_for_later(Query *statement, Index varno, PlannedStmt *s
 								   ParamListInfo params);
 static void executor_start(QueryDesc *query, int eflags);
 static PlannedStmt *plan_now(QueryDesc *query, CustomScan *late);
-static PlannedStmt *plan_found(Found *rows, const char *text, ParamListInfo params);
-static Oid	only_leaf(Found *rows);
-static bool find_rows(QueryDesc *query, PlannedStmt *search, Found *rows);
-static bool add_row(Found *rows, FactDef *fact, Relation rel, TupleTableSlot *row);
-static void add_key_conditions(Found *rows);
+static PlannedStmt *plan_found(FoundRows *rows, const char *text, ParamListInfo params);
+static Oid	only_leaf(FoundRows *rows);
+static bool find_rows(QueryDesc *query, PlannedStmt *search, FoundRows *rows);
+static bool add_row(FoundRows *rows, FactDef *fact, Relation rel, TupleTableSlot *row);
+static void add_key_conditions(FoundRows *rows);
 static void replace_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte);
 static void begin_nothing(CustomScanState *node, EState *estate, int eflags);
 static TupleTableSlot *return_nothing(CustomScanState *node);
@@ -347,7 +347,7 @@ plan_now(QueryDesc *query, CustomScan *late)
 {
 	Query	   *statement = linitial_node(Query, late->custom_private);
 	Index		varno = intVal(lthird(late->custom_private));
-	Found		rows = {.varno = varno,.fact = rt_fetch(varno, statement->rtable)->relid};
+	FoundRows	rows = {.varno = varno,.fact = rt_fetch(varno, statement->rtable)->relid};
 	Oid			leaf = InvalidOid;
 	bool		again = false;
 	PlannedStmt *result;
@@ -372,7 +372,7 @@ plan_now(QueryDesc *query, CustomScan *late)
 
 /* plan_found: plans a statement natively, but for how the rows that were found are fetched */
 static PlannedStmt *
-plan_found(Found *rows, const char *text, ParamListInfo params)
+plan_found(FoundRows *rows, const char *text, ParamListInfo params)
 {
 	PlannedStmt *result;
 
@@ -382,7 +382,7 @@ plan_found(Found *rows, const char *text, ParamListInfo params)
 
 /* only_leaf: returns the partition that has all rows that were found, or InvalidOid */
 static Oid
-only_leaf(Found *rows)
+only_leaf(FoundRows *rows)
 {
 	Oid			leaf = rows->leaves == NIL ? InvalidOid : linitial_oid(rows->leaves);
 
@@ -401,7 +401,7 @@ only_leaf(Found *rows)
  *		see scan_node.c.
  */
 static bool
-find_rows(QueryDesc *query, PlannedStmt *search, Found *rows)
+find_rows(QueryDesc *query, PlannedStmt *search, FoundRows *rows)
 {
 	FactDef    *fact = soft_definition(rows->fact);
 	Relation	rel;
@@ -431,7 +431,7 @@ find_rows(QueryDesc *query, PlannedStmt *search, Found *rows)
  *		another server.
  */
 static bool
-add_row(Found *rows, FactDef *fact, Relation rel, TupleTableSlot *row)
+add_row(FoundRows *rows, FactDef *fact, Relation rel, TupleTableSlot *row)
 {
 	Datum		values[INDEX_MAX_KEYS];
 	List	   *key = NIL;
@@ -459,7 +459,7 @@ add_row(Found *rows, FactDef *fact, Relation rel, TupleTableSlot *row)
  *		nothing was found.
  */
 static void
-add_key_conditions(Found *rows)
+add_key_conditions(FoundRows *rows)
 {
 	FactDef    *fact = rows->def;
 	FromExpr   *from = rows->statement->jointree;

@@ -51,7 +51,7 @@ typedef struct KeyedScan
 	CustomScanState css;		/* first: it is all that the executor knows */
 	List	   *keys;			/* of lists of Const */
 	int			next;
-	FactDef    *fact;			/* pinned by who has made the plan */
+	FactDef    *fact;			/* pinned by the code that has made the plan */
 	Relation	root;
 	CommandId	begun_at;		/* the command id of the start */
 	LiveScan	rows;
