@@ -50,7 +50,11 @@ make_field(IndexDef *def, int i, const char *text, AttrNumber attno, Relation fa
 		add_element(def, i);
 }
 
-/* add_element: adds field i, which is multi-valued, to those of a definition, unless it is of another array */
+/*
+ * add_element
+ *		Adds field i, which is multi-valued, to those of a definition, unless it is of another
+ *		array.
+ */
 static void
 add_element(IndexDef *def, int i)
 {
@@ -286,7 +290,11 @@ check_element(Field *field, IndexDef *def, bool is_key)
 				 errhint("Make it a key field.")));
 }
 
-/* field_as_written: returns the text of a field with its expression, if it has one, as the server writes it now */
+/*
+ * field_as_written
+ *		Returns the text of a field with its expression, if it has one, as the server writes
+ *		it now.
+ */
 char *
 field_as_written(Relation fact, FieldSpec *spec, RowExpression *expression)
 {

@@ -172,7 +172,11 @@ add_document(List **columns, IndexDef *def)
 			   JSONBOID, -1, InvalidOid, false);
 }
 
-/* add_elements: adds the column that has the number of elements to a list, with a name that no other one has */
+/*
+ * add_elements
+ *		Adds the column that has the number of elements to a list, with a name that no other
+ *		one has.
+ */
 static void
 add_elements(List **columns, IndexDef *def)
 {
@@ -195,7 +199,10 @@ is_among_columns(List *columns, const char *name)
 	return false;
 }
 
-/* add_column: adds a column to a list, unless its name cannot be one; what it is of is for an error */
+/*
+ * add_column
+ *		Adds a column to a list, unless its name cannot be one; what it is of is for an error.
+ */
 static void
 add_column(List **columns, IndexDef *def, const char *name, const char *what, Oid type, int32 typmod,
 		   Oid collation, bool not_null)

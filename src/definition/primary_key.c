@@ -200,7 +200,7 @@ primary_key_add(IndexDef *def, bool covering, const char *tablespace, const char
 	List	   *columns = primary_key_columns(def, covering, &nkeys);
 	Oid			index;
 
-	/* They are so since create(), unless their owner has altered them. */
+	/* They are NOT NULL since create(), unless their owner has altered them. */
 	for (int i = 0; def->layout.has_primary_key && i < nkeys; i++)
 	{
 		char	   *column = list_nth(columns, i);

@@ -63,7 +63,10 @@ check_request(DefinitionRow *row)
 				 errhint("Make them key fields, or leave out is_unique.")));
 }
 
-/* includes_elements: returns whether an included field of an index table, not of totals, is multi-valued */
+/*
+ * includes_elements
+ *		Returns whether an included field of an index table, not of totals, is multi-valued.
+ */
 static bool
 includes_elements(DefinitionRow *row)
 {
@@ -75,7 +78,10 @@ includes_elements(DefinitionRow *row)
 	return false;
 }
 
-/* identified_by_primary_key: returns whether entries are found by a primary key, none of whose columns may be NULL */
+/*
+ * identified_by_primary_key
+ *		Returns whether entries are found by a primary key, none of whose columns may be NULL.
+ */
 bool
 identified_by_primary_key(DefinitionRow *row)
 {

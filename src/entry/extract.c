@@ -323,7 +323,10 @@ extract_added(IndexDef *def, FactRow *row, RowDelta *delta, RowMismatch *mismatc
 	}
 }
 
-/* put_element: puts an element of a row, and the number of equal ones, into the values of an entry */
+/*
+ * put_element
+ *		Puts an element of a row, and the number of equal ones, into the values of an entry.
+ */
 static void
 put_element(IndexDef *def, Elements *elements, int i, Datum *values, bool *isnull)
 {

@@ -44,7 +44,7 @@ static ValueResult column_value(Field *field, Datum value, Datum *result);
 static char *converted_text(Field *field, FactRow *row, int docno);
 static void visit_arrays(Visit *visit, FactRow *row);
 static void visit_elements(Visit *visit, JsonbValue *value, int step, bool of_array);
-static void take_value(Visit *visit, int e, JsonbValue *value);
+static void note_element_value(Visit *visit, int e, JsonbValue *value);
 static void take_element(Visit *visit, bool of_array);
 static void grow_elements(Elements *elements);
 static int	compare_elements(ElementOrder *order, int a, int b);
@@ -231,7 +231,7 @@ visit_elements(Visit *visit, JsonbValue *value, int step, bool of_array)
 
 		for (int e = 0; e < spec->nelements; e++)
 			if (spec->fields[spec->elements[e]].element_steps == step)
-				take_value(visit, e, value);
+				note_element_value(visit, e, value);
 		if (step == deepest->element_steps)
 		{
 			take_element(visit, of_array);
@@ -273,9 +273,9 @@ visit_elements(Visit *visit, JsonbValue *value, int step, bool of_array)
 	}
 }
 
-/* take_value: notes the value that a multi-valued field has in an element */
+/* note_element_value: notes the value that a multi-valued field has in an element */
 static void
-take_value(Visit *visit, int e, JsonbValue *value)
+note_element_value(Visit *visit, int e, JsonbValue *value)
 {
 	Field	   *field = &visit->def->spec.fields[visit->def->spec.elements[e]];
 	int			nsteps = field->spec->nsteps - field->element_steps;

@@ -209,7 +209,10 @@ lookup_close(Lookup *lookup)
 	table_close(lookup->fact, NoLock);
 }
 
-/* may_have_several_entries: returns whether a row may have several entries with the keys that are looked up */
+/*
+ * may_have_several_entries
+ *		Returns whether a row may have several entries with the keys that are looked up.
+ */
 static bool
 may_have_several_entries(IndexDef *def, KeySet *set)
 {

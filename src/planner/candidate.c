@@ -504,7 +504,11 @@ is_complete_enough(Candidate *c, const char **why)
 	return lacking == NULL;
 }
 
-/* why_lacking: returns why rows that a query asks for may lack an entry because the index table is sparse, or NULL */
+/*
+ * why_lacking
+ *		Returns why rows that a query asks for may lack an entry because the index table is
+ *		sparse, or NULL.
+ */
 const char *
 why_lacking(Candidate *c)
 {

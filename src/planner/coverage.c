@@ -507,7 +507,11 @@ column_of_presence(Candidate *c, Node *node)
 	return 0;
 }
 
-/* note_column: has a scan return an expression, of which a column of its entries has the value, or one of a part's */
+/*
+ * note_column
+ *		Has a scan return an expression, of which a column of its entries has the value, or
+ *		one of a part's.
+ */
 static void
 note_column(Candidate *c, Node *node, AttrNumber attno, int source)
 {

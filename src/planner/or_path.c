@@ -682,7 +682,11 @@ take_native_arm(PlannerInfo *root, RelOptInfo *rel, Served *served, Arms *arms)
 	return false;
 }
 
-/* native_path_of: returns a path that finds all rows of a table, and no others, for which an arm is true, or NULL */
+/*
+ * native_path_of
+ *		Returns a path that finds all rows of a table, and no others, for which an arm is
+ *		true, or NULL.
+ */
 static Path *
 native_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, Expr *arm)
 {
@@ -754,7 +758,11 @@ add_paths_of_partitions(PlannerInfo *root, RelOptInfo *rel, Node *arm, List **pa
 	return true;
 }
 
-/* path_of_index: returns a path that finds all rows, and no others, for which some comparisons are true, or NULL */
+/*
+ * path_of_index
+ *		Returns a path that finds all rows, and no others, for which some comparisons are
+ *		true, or NULL.
+ */
 static Path *
 path_of_index(PlannerInfo *root, IndexOptInfo *index, List *comparisons)
 {
