@@ -262,7 +262,11 @@ get_synchronized_snapshot(FactDef *def, Relation fact)
 	return snapshot;
 }
 
-/* open_row: opens a cursor for one row of a table, so that the server that has it takes a snapshot when it is fetched */
+/*
+ * open_row
+ *		Opens a cursor for one row of a table, so that the server that has it takes a snapshot
+ *		when it is fetched.
+ */
 static Portal
 open_row(Oid relid)
 {
@@ -276,7 +280,11 @@ open_row(Oid relid)
 	return result;
 }
 
-/* unlock_fact: releases the locks that lock_with_timeout() has taken on a fact table and its partitions */
+/*
+ * unlock_fact
+ *		Releases the locks that lock_with_timeout() has taken on a fact table and its
+ *		partitions.
+ */
 static void
 unlock_fact(Oid relid)
 {

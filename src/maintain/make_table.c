@@ -119,7 +119,10 @@ open_fact(Oid relid, LOCKMODE lock, WaitingCommand command)
 	return rel;
 }
 
-/* require_rights: raises an error unless the current user may read a table, by ACCESS SHARE, or owns it */
+/*
+ * require_rights
+ *		Raises an error unless the current user may read a table, by ACCESS SHARE, or owns it.
+ */
 static void
 require_rights(Oid relid, LOCKMODE lock)
 {

@@ -368,7 +368,11 @@ replace(Node *node, void *context)
  *-------------------------------------------------------------------------
  */
 
-/* set_number: gives the call that stands for an element, which an expression is or goes on from, a number */
+/*
+ * set_number
+ *		Gives the call that stands for an element, which an expression is or goes on from, a
+ *		number.
+ */
 static void
 set_number(Node *node, int number)
 {
@@ -386,7 +390,11 @@ set_number(Node *node, int number)
 	((FuncExpr *) node)->location = number;
 }
 
-/* new_scope: returns a number that no other element has in the planning of a query, unless that has a billion */
+/*
+ * new_scope
+ *		Returns a number that no other element has in the planning of a query, unless that has
+ *		a billion.
+ */
 int
 new_scope(void)
 {
@@ -396,7 +404,10 @@ new_scope(void)
 	return -last;
 }
 
-/* within_scope: returns the scope of an element of an array that is within another element, or of one */
+/*
+ * within_scope
+ *		Returns the scope of an element of an array that is within another element, or of one.
+ */
 List *
 within_scope(List *scope, int number)
 {
@@ -427,7 +438,11 @@ element_field(IndexDef *def, Condition *condition)
 	return field_of_column(def, def->layout.ident[condition->position]);
 }
 
-/* is_of_deepest: returns whether a comparison is of an element of the innermost array: an entry stands for it */
+/*
+ * is_of_deepest
+ *		Returns whether a comparison is of an element of the innermost array: an entry stands
+ *		for it.
+ */
 bool
 is_of_deepest(IndexDef *def, Condition *condition)
 {

@@ -294,7 +294,11 @@ is_simple_after_wildcards(Field *field)
 	return true;
 }
 
-/* number_of_item: returns a number for the elements that a path goes on with at an item of it, for scopes */
+/*
+ * number_of_item
+ *		Returns a number for the elements that a path goes on with at an item of it, for
+ *		scopes.
+ */
 static int
 number_of_item(Sought *sought, JsonPathItem *item)
 {

@@ -95,7 +95,11 @@ is_element_position(IndexDef *def, int position)
 	return position < def->spec.nkeys ? def->spec.fields[position].spec->multi : position >= def->layout.nleading;
 }
 
-/* mark_unwrapped: says of a comparison that jsonpath finds values within arrays, too, where the field is NULL or has another text */
+/*
+ * mark_unwrapped
+ *		Says of a comparison that jsonpath finds values within arrays, too, where the field is
+ *		NULL or has another text.
+ */
 static inline void
 mark_unwrapped(Condition *condition)
 {

@@ -132,7 +132,11 @@ take_prefix(StrategyNumber strategy, const char *prefix, int len, Datum *result)
 	return TAKEN;
 }
 
-/* first_member: sets *result to the first element of an array that is not NULL; with strict, none may be NULL */
+/*
+ * first_member
+ *		Sets *result to the first element of an array that is not NULL; with strict, none may
+ *		be NULL.
+ */
 static Taken
 first_member(ArrayType *array, bool strict, Datum *result)
 {

@@ -212,7 +212,11 @@ position_of_element(IndexDef *def, int e)
 		def->layout.nleading + e - def->spec.nkey_elements;
 }
 
-/* is_pinned: returns whether all entries that are found have one value in a column of the index, from 0 */
+/*
+ * is_pinned
+ *		Returns whether all entries that are found have one value in a column of the index,
+ *		from 0.
+ */
 static bool
 is_pinned(Candidate *c, int position)
 {
@@ -224,7 +228,10 @@ is_pinned(Candidate *c, int position)
 	return false;
 }
 
-/* has_element_condition: returns whether entries are searched by an element; rows without elements have none */
+/*
+ * has_element_condition
+ *		Returns whether entries are searched by an element; rows without elements have none.
+ */
 static bool
 has_element_condition(Candidate *c)
 {

@@ -100,14 +100,21 @@ is_about_others(Node *node, void *context)
 	return expression_tree_walker(node, is_about_others, context);
 }
 
-/* is_users_function: returns whether a function is not the server's own; for check_functions_in_node() */
+/*
+ * is_users_function
+ *		Returns whether a function is not the server's own; for check_functions_in_node().
+ */
 static bool
 is_users_function(Oid function, void *unused)
 {
 	return function >= FirstNormalObjectId;
 }
 
-/* is_users_operator: returns whether an operator may be a user's: those of operator classes are a superuser's */
+/*
+ * is_users_operator
+ *		Returns whether an operator may be a user's: those of operator classes are a
+ *		superuser's.
+ */
 static bool
 is_users_operator(Oid operator)
 {

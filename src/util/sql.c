@@ -307,7 +307,11 @@ query_as_caller(Oid relid, const char *sql, int nargs, Oid *types, Datum *values
 	return rows;
 }
 
-/* keep_query: returns a plan of one query of a table for query_by_plan(), which is kept until SPI_freeplan() */
+/*
+ * keep_query
+ *		Returns a plan of one query of a table for query_by_plan(), which is kept until
+ *		SPI_freeplan().
+ */
 SPIPlanPtr
 keep_query(Oid relid, const char *sql, int nargs, Oid *types)
 {
