@@ -70,7 +70,8 @@ static char *
 call_in_comment(Oid index_table)
 {
 	char	   *comment = GetComment(index_table, RelationRelationId, 0);
-	char	   *statement = comment == NULL || strlen(comment) > MAX_COMMENT ? NULL : strstr(comment, STATEMENT_BEGINS);
+	bool		is_long = comment != NULL && strlen(comment) > MAX_COMMENT;
+	char	   *statement = comment == NULL || is_long ? NULL : strstr(comment, STATEMENT_BEGINS);
 	char	   *fact_table;
 	char	   *arguments;
 	char	   *names;

@@ -146,7 +146,8 @@ distribute(Oid index_table, const char *column, int nshards)
 {
 	run_with_citus_settings(
 							psprintf("SELECT pg_catalog.create_distributed_table(%s, %s, colocate_with => 'none', shard_count => %d)",
-									 quote_literal_cstr(held_name(index_table)), quote_literal_cstr(column), nshards));
+									 quote_literal_cstr(held_name(index_table)), quote_literal_cstr(column),
+									 nshards));
 }
 
 /*-------------------------------------------------------------------------

@@ -70,6 +70,13 @@ static Form_pg_attribute attribute_of(EntryScan *search, ScanKey key);
 static int	add_param(Statement *statement, Oid type, Datum value);
 static void run_statement(EntryScan *search, Statement *statement, DestReceiver *dest);
 
+/* quoted_column: returns the name of a column of an index table, as SQL has it */
+static const char *
+quoted_column(IndexDef *def, AttrNumber attno)
+{
+	return quote_identifier(NameStr(TupleDescAttr(def->layout.desc, attno - 1)->attname));
+}
+
 /* distributed_scan_start: runs a search, whose entries distributed_scan_next() returns */
 void *
 distributed_scan_start(EntryScan *search)
@@ -166,20 +173,17 @@ make_statement(EntryScan *search, Statement *statement)
 	if (filter->prefix != NULL)
 		appendStringInfo(&statement->sql, "%s pg_catalog.starts_with(e.%s::pg_catalog.text, $%d)",
 						 search->nkeys == 0 ? " WHERE" : " AND",
-						 quote_identifier(
-										  NameStr(TupleDescAttr(def->layout.desc, filter->prefix_attno - 1)->attname)),
+						 quoted_column(def, filter->prefix_attno),
 						 add_param(statement, TEXTOID, CStringGetTextDatum(filter->prefix)));
 	if (filter->hash_attno != 0)
 		appendStringInfo(&statement->sql, " WHERE pg_catalog.worker_hash(e.%s) BETWEEN %d AND %d",
-						 quote_identifier(
-										  NameStr(TupleDescAttr(def->layout.desc, filter->hash_attno - 1)->attname)),
+						 quoted_column(def, filter->hash_attno),
 						 filter->hash_min, filter->hash_max);
 	if (!search->by_row)
 	{
 		for (int i = 0; i < def->layout.nsearch; i++)
 			appendStringInfo(&statement->sql, "%s e.%s%s", i == 0 ? " ORDER BY" : ",",
-							 quote_identifier(
-											  NameStr(TupleDescAttr(def->layout.desc, def->layout.ident[i] - 1)->attname)),
+							 quoted_column(def, def->layout.ident[i]),
 							 search->backward ? " DESC" : "");
 		if (filter->limit > 0)
 			appendStringInfo(&statement->sql, " LIMIT %d", filter->limit);

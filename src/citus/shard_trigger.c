@@ -169,7 +169,8 @@ distributed_install_fact(Oid fact, const char *trigger, const char *event, const
 	run_with_citus_settings(
 							psprintf("CREATE OR REPLACE TRIGGER %s %s ON %s FOR EACH %s EXECUTE FUNCTION " IT_INTERNAL
 									 ".maintain(%s)",
-									 trigger, event, held_name(fact), level, quote_literal_cstr(queue_name(fact))));
+									 trigger, event, held_name(fact), level,
+									 quote_literal_cstr(queue_name(fact))));
 }
 
 /* distributed_remove_triggers: drops our triggers on a distributed fact table, on all nodes */
@@ -211,7 +212,8 @@ install_guard_with(Oid index_table, int64 number)
 	run_with_citus_settings(
 							psprintf("CREATE OR REPLACE TRIGGER " GUARD " BEFORE TRUNCATE ON %s"
 									 " FOR EACH STATEMENT EXECUTE FUNCTION " IT_INTERNAL ".guard(%s, '" INT64_FORMAT "', %s)",
-									 held_name(index_table), quote_literal_cstr(queue_name(catalog_fact_of(index_table))), number,
+									 held_name(index_table),
+									 quote_literal_cstr(queue_name(catalog_fact_of(index_table))), number,
 									 quote_literal_cstr(row_text(&rows, 0, 1))));
 }
 

@@ -522,7 +522,8 @@ refuse_change(Oid relid, AlterTableCmd *cmd, bool may_follow)
 			 bms_is_member(get_attnum(RelationGetRelid(fact), cmd->name) -
 						   FirstLowInvalidHeapAttributeNumber, bms_union(def->layout.used, def->layout.queued))))
 		{
-			bool		can_follow = may_follow && cmd->subtype == AT_AlterColumnType && can_follow_type(def, cmd->name);
+			bool		can_follow = may_follow && cmd->subtype == AT_AlterColumnType &&
+				can_follow_type(def, cmd->name);
 			IndexDef   *totals = can_follow ? totals_with_column(def, cmd->name) : NULL;
 
 			if (can_follow && totals == NULL)

@@ -237,7 +237,8 @@ refuse_wide_entry(IndexDef *def, OpList *list, const char *constraint, bool used
 					   "The entry has %zu bytes, %zu of them in field \"%s\"; at most %d are possible. The key cannot be rebuilt without the included fields while other transactions use the index table.",
 					   list->widest, field_size, field, MAX_INDEX_DATA),
 			 errhint("Before you repeat the transaction, run ALTER TABLE %s DROP CONSTRAINT %s, ADD %s;",
-					 quoted_relation(def->relid), quote_identifier(constraint), primary_key_constraint(def, false))));
+					 quoted_relation(def->relid), quote_identifier(constraint),
+					 primary_key_constraint(def, false))));
 }
 
 /*

@@ -488,8 +488,8 @@ visible_in(Status *status, TransactionId xmin)
 		if (xid > next)
 			xid -= UINT64CONST(0x100000000);
 		status->last = xmin;
-		status->last_visible = DatumGetBool(
-											DirectFunctionCall2(pg_visible_in_snapshot, UInt64GetDatum(xid), status->as_of));
+		status->last_visible = DatumGetBool(DirectFunctionCall2(pg_visible_in_snapshot, UInt64GetDatum(xid),
+																status->as_of));
 	}
 	return status->last_visible;
 }

@@ -377,8 +377,8 @@ bind_keys(FactDef *def, ForeignPlan *plan, PartitionKeys *parts, int nparts)
 				Datum	   *values = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(Datum) * parts[part].n);
 				int			n = distinct_values(def, k, &parts[part], values);
 
-				param->value = PointerGetDatum(
-											   construct_array(values, n, att->atttypid, att->attlen, att->attbyval, att->attalign));
+				param->value = PointerGetDatum(construct_array(values, n, att->atttypid, att->attlen,
+															   att->attbyval, att->attalign));
 				pfree(values);
 			}
 		}

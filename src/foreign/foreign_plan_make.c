@@ -46,6 +46,13 @@ static char *plan_sql(FactDef *def, ForeignPlan *plan);
 static void find_members(ForeignPlan *plan);
 static void server_changed(Datum arg, int cache, uint32 hash);
 
+/* key_type: returns the type of the k-th column of a fact table's primary key */
+static Oid
+key_type(FactDef *def, int k)
+{
+	return TupleDescAttr(def->layout.desc, def->layout.pk_attno[k] - 1)->atttypid;
+}
+
 /*
  * foreign_plan_changes
  *		Returns what ForeignPlan.changes is of a plan that is not out of date for a server.
@@ -92,8 +99,7 @@ foreign_plan_make(FactDef *def, MemoryContext parent, Bitmapset *columns, bool j
 
 	types = palloc(sizeof(Oid) * n * def->layout.npk);
 	for (int i = 0; i < n * def->layout.npk; i++)
-		types[i] = get_array_type(
-								  TupleDescAttr(def->layout.desc, def->layout.pk_attno[i % def->layout.npk] - 1)->atttypid);
+		types[i] = get_array_type(key_type(def, i % def->layout.npk));
 	statement = linitial_node(RawStmt, pg_parse_query(plan->sql));
 	WHILE_NAMING(plan->relids, n, plan->sql,
 				 query = linitial_node(Query,
@@ -167,13 +173,6 @@ choose_joins(FactDef *def, ForeignPlan *plan)
 	}
 	pfree(servers);
 	pfree(sizes);
-}
-
-/* key_type: returns the type of the k-th column of a fact table's primary key */
-static Oid
-key_type(FactDef *def, int k)
-{
-	return TupleDescAttr(def->layout.desc, def->layout.pk_attno[k] - 1)->atttypid;
 }
 
 /* plan_sql: returns the statement of a plan, and sets the columns that it reads */

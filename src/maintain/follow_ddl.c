@@ -223,7 +223,8 @@ present_specs(Field *fields, int n, Relation fact, bool names_changed)
 						 field_as_written(fact, spec, names_changed ? fields[i].convert : NULL) :
 						 psprintf("@%s%s%s",
 								  quote_identifier(
-												   get_attname(RelationGetRelid(fact), fields[i].fact_attno, false)),
+												   get_attname(RelationGetRelid(fact),
+															   fields[i].fact_attno, false)),
 								  spec->multi ? "[*]" : "", spec->text +spec->tail));
 	}
 	return result;

@@ -47,7 +47,7 @@
 #include "../definition/definition.h"
 #include "match.h"
 
-/* Of so many elements of an array in a constant each can be searched for. */
+/* The number of elements of an array in a constant up to which each can be searched for. */
 #define MAX_SINGLE_ELEMENTS	4
 
 /* What is replaced by any element. */
@@ -77,7 +77,7 @@ typedef struct ClauseScope
 {
 	List	   *scope;
 	bool		several;		/* it has elements that do not agree */
-} ClauseScope;
+}			ClauseScope;
 
 static Node *equal_to_joined(PlannerInfo *root, SubPlan *subplan, List *quals, Relids joined, Node *qual);
 static List *equal_to_member(Node *value, OpExpr *op);

@@ -602,8 +602,8 @@ seek_prefix(Sought *sought, JsonPathItem *path, JsonPathItem *prefix, int curren
 								 DEFAULT_COLLATION_OID, InvalidOid, COERCE_EXPLICIT_CALL);
 
 	value = (Node *) makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1,
-							   PointerGetDatum(
-											   cstring_to_text_with_len(scalar.val.string.val, scalar.val.string.len)),
+							   PointerGetDatum(cstring_to_text_with_len(scalar.val.string.val,
+																		scalar.val.string.len)),
 							   false, false);
 	foreach_ptr(Condition, condition,
 				compared_conditions(NULL, sought->def,

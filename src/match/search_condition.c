@@ -828,7 +828,8 @@ contained_values(PlannerInfo *root, IndexDef *def, Node *whole, Node *json, bool
 		foreach_ptr(Node, single, with_single_elements(deepest->spec->steps + nsteps,
 													   deepest->element_steps - nsteps, (Const *) json))
 		{
-			List	   *conditions = contained_fields(root, def, whole, single, array, true, false, varno, unknown);
+			List	   *conditions = contained_fields(root, def, whole, single, array, true, false, varno,
+													  unknown);
 			int			number = new_scope();
 
 			foreach_ptr(Condition, condition, conditions)
@@ -1036,7 +1037,8 @@ exact_if_text(IndexDef *def, List *conditions, Node *value)
 {
 	foreach_ptr(Condition, condition, conditions)
 	{
-		int			ntexts = count_only_texts(def, &def->spec.fields[condition->position], value, &condition->unless);
+		int			ntexts = count_only_texts(def, &def->spec.fields[condition->position], value,
+											  &condition->unless);
 
 		if (ntexts == 0 || (ntexts > MAX_ELEMENTS && !condition->array) || condition->scope != NIL)
 			continue;

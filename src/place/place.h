@@ -213,7 +213,8 @@ typedef struct IndexTableMethods
 	/* raises an error if a fact table cannot have the index table */
 	void		(*check) (struct DefinitionRow *row, FactDef *def, Relation fact, bool populate, bool partitioned);
 	/* registers it, in nparts parts; 0: as many as the fact table has */
-	void		(*create) (struct DefinitionRow *row, IndexDef *def, Relation fact, Relation index_table, int nparts);
+	void		(*create) (struct DefinitionRow *row, IndexDef *def, Relation fact, Relation index_table,
+						   int nparts);
 	/* waits until it is active */
 	void		(*build) (Oid index_table, Oid fact_table);
 	/* reports what is wrong with entries, and may queue it with a number */

@@ -798,7 +798,8 @@ sort_expression(Candidate *c, RelOptInfo *rel, PathKey *key, int position, bool 
 	Form_pg_attribute att = TupleDescAttr(c->def->layout.desc, c->def->layout.ident[position] - 1);
 	Field	   *field = field_of_column(c->def, att->attnum);
 	EquivalenceClass *ec = key->pk_eclass;
-	bool		same_order = key->pk_opfamily == lookup_type_cache(att->atttypid, TYPECACHE_BTREE_OPFAMILY)->btree_opf &&
+	Oid			family = lookup_type_cache(att->atttypid, TYPECACHE_BTREE_OPFAMILY)->btree_opf;
+	bool		same_order = key->pk_opfamily == family &&
 		(!OidIsValid(att->attcollation) || ec->ec_collation == att->attcollation);
 	bool		rounded;
 	bool		lossy;

@@ -202,7 +202,8 @@ over_entry(Node *node, void *context)
 	if (attno != 0)
 	{
 		Form_pg_attribute att = TupleDescAttr(c->def->layout.desc, attno - 1);
-		Node	   *column = (Node *) makeVar(INDEX_VAR, attno, att->atttypid, exprTypmod(node), exprCollation(node),
+		Node	   *column = (Node *) makeVar(INDEX_VAR, attno, att->atttypid,
+											  exprTypmod(node), exprCollation(node),
 											  0);
 
 		if (exprType(node) == att->atttypid)

@@ -143,7 +143,7 @@ add_paths_of_table(PlannerInfo *root, RelOptInfo *rel, Served *served, bool one_
 static bool
 is_sorted_natively(PlannerInfo *root, RelOptInfo *rel)
 {
-	double		fraction = root->tuple_fraction >= 1 ? root->tuple_fraction / Max(rel->rows, 1) : root->tuple_fraction;
+	double		fraction = root->tuple_fraction / (root->tuple_fraction >= 1 ? Max(rel->rows, 1) : 1);
 	Path	   *sorted = NULL;
 	Path	   *cheapest = NULL;
 

@@ -284,10 +284,11 @@ fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, 
 	if (c->entries_only && !c->partial_rows)
 		query->targetList = add_to_flat_tlist(NIL, c->exprs);
 	else if (c->stored_rows)
-		query->targetList = list_make1(
-									   makeTargetEntry((Expr *) makeVar(rel->relid, SelfItemPointerAttributeNumber, TIDOID, -1, InvalidOid,
-																		0),
-													   1, "ctid", false));
+	{
+		Var		   *ctid = makeVar(rel->relid, SelfItemPointerAttributeNumber, TIDOID, -1, InvalidOid, 0);
+
+		query->targetList = list_make1(makeTargetEntry((Expr *) ctid, 1, "ctid", false));
+	}
 	else
 		query->targetList = fallback_columns(rte, rel->relid, columns);
 	foreach_ptr(RestrictInfo, rinfo, clauses)

@@ -589,8 +589,8 @@ equal_element(IndexDef *def, Node *clause, Index varno)
 	column = (Expr *) makeVar(varno, field->attno, field->type, field->typmod, field->collation, 0);
 	if (left != field->type)
 		column = (Expr *) makeRelabelType(column, left, -1, field->collation, COERCE_IMPLICIT_CAST);
-	return list_make1(
-					  make_opclause(operator, BOOLOID, false, column, (Expr *) value, InvalidOid, field->collation));
+	return list_make1(make_opclause(operator, BOOLOID, false, column, (Expr *) value, InvalidOid,
+									field->collation));
 }
 
 /*
@@ -636,7 +636,8 @@ add_equal(Equal *equal, List *names, bool element, Expr *value)
 	for (int i = 0; i < def->spec.nkeys; i++)
 	{
 		Field	   *field = &def->spec.fields[i];
-		Expr	   *column = (Expr *) makeVar(equal->varno, field->attno, field->type, field->typmod, field->collation,
+		Expr	   *column = (Expr *) makeVar(equal->varno, field->attno, field->type,
+											  field->typmod, field->collation,
 											  0);
 
 		if ((i == def->spec.multi_field) != element || !is_named(equal, field, element, names))
@@ -681,7 +682,7 @@ static Expr *
 text_constant(JsonbValue *string)
 {
 	return (Expr *) makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1,
-							  PointerGetDatum(
-											  cstring_to_text_with_len(string->val.string.val, string->val.string.len)),
+							  PointerGetDatum(cstring_to_text_with_len(string->val.string.val,
+																	   string->val.string.len)),
 							  false, false);
 }

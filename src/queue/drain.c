@@ -239,7 +239,10 @@ lock_queue(Oid fact_table, Relation *fact, FactDef **def)
 			 /* there is nothing to lock */ ;
 		else if (!ConditionalLockRelationOid(queue, ShareUpdateExclusiveLock))
 		{
-			TableLock	locks[] = {{queue, ShareUpdateExclusiveLock, false}, {fact_table, RowExclusiveLock, false}};
+			TableLock	locks[] = {
+				{queue, ShareUpdateExclusiveLock, false},
+				{fact_table, RowExclusiveLock, false}
+			};
 
 			/*
 			 * The holder of the drain lock, for example alter(), may be

@@ -164,7 +164,8 @@ set_array(IndexTableScan *scan, Datum value, Condition *condition)
 	Oid			family = lookup_type_cache(att->atttypid, TYPECACHE_BTREE_OPFAMILY)->btree_opf;
 	SortSupportData sort = {0};
 	Taken		taken = take_values(&scan->def->spec.fields[condition->position], condition,
-									PointerGetDatum(DatumGetArrayTypePCopy(value)), &scan->elements, &scan->nelements);
+									PointerGetDatum(DatumGetArrayTypePCopy(value)),
+									&scan->elements, &scan->nelements);
 
 	if (taken != TAKEN)
 		return taken;

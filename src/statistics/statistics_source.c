@@ -251,8 +251,8 @@ adapt(HeapTuple statistics, Lender *lender)
 			for (int j = 0; j < slot.nnumbers; j++)
 				shares[j] = Float4GetDatum(slot.numbers[j] * lender->common);
 			REPLACE(Anum_pg_statistic_stanumbers1 + i,
-					PointerGetDatum(
-									construct_array(shares, slot.nnumbers, FLOAT4OID, sizeof(float4), true, TYPALIGN_INT)));
+					PointerGetDatum(construct_array(shares, slot.nnumbers, FLOAT4OID, sizeof(float4), true,
+													TYPALIGN_INT)));
 		}
 		if (OidIsValid(lender->cast_to))
 		{

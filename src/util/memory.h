@@ -20,7 +20,8 @@ static inline void *
 grow_array(void *array, int *room, int first, Size size, MemoryContext cxt)
 {
 	int			more = array == NULL ? first : *room * 2;
-	void	   *result = array == NULL ? MemoryContextAllocHuge(cxt, size * more) : repalloc_huge(array, size * more);
+	void	   *result = array == NULL ?
+		MemoryContextAllocHuge(cxt, size * more) : repalloc_huge(array, size * more);
 
 	*room = more;				/* only now: there may be no memory */
 	return result;

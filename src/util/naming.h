@@ -20,8 +20,8 @@ typedef struct Naming
 } Naming;
 
 /*
- * WHILE_NAMING: executes statements, which analyze or run a query of n tables; raises an error if the query comes to read
- * another.  Without any, its names are those of the extension, which nobody can take.
+ * WHILE_NAMING: executes statements, which analyze or run a query of n tables; raises an error if the query
+ * comes to read another.  Without any, its names are those of the extension, which nobody can take.
  */
 #define WHILE_NAMING(relids, n, sql, ...) \
 	do { \

@@ -258,7 +258,8 @@ read_index_table(Verify *v)
 	while ((slot = block_scan_next(&scan)) != NULL)
 	{
 		MemoryContext old = MemoryContextSwitchTo(v->cxt);
-		int			column = v->def->layout.parts == NULL ? 0 : v->def->spec.fields[v->def->spec.part_field].attno - 1;
+		IndexSpec  *spec = &v->def->spec;
+		int			column = v->def->layout.parts == NULL ? 0 : spec->fields[spec->part_field].attno - 1;
 
 		slot_getallattrs(slot);
 		if (v->def->layout.parts != NULL &&
@@ -392,7 +393,8 @@ is_noted(HTAB *set, uint64 hash)
 void
 note_queued_rows(Verify *v)
 {
-	Oid			tables[2] = {v->shard != NULL ? v->shard->queue : v->def->fact->queue.current, v->def->fact->queue.spare};
+	FactQueue  *queue = &v->def->fact->queue;
+	Oid			tables[2] = {v->shard != NULL ? v->shard->queue : queue->current, queue->spare};
 
 	if (v->queued_rows != NULL)
 		return;
@@ -449,7 +451,8 @@ note_fed_rows(Verify *v)
 		batch->server = server;
 		batch->limit = PG_INT64_MAX;
 		error = take_changes(v->def->fact, batch, changes_cxt);
-		if (error != NULL && ERRCODE_TO_CATEGORY(error->sqlerrcode) != ERRCODE_SYNTAX_ERROR_OR_ACCESS_RULE_VIOLATION &&
+		if (error != NULL &&
+			ERRCODE_TO_CATEGORY(error->sqlerrcode) != ERRCODE_SYNTAX_ERROR_OR_ACCESS_RULE_VIOLATION &&
 			ERRCODE_TO_CATEGORY(error->sqlerrcode) != ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE &&
 			error->sqlerrcode != ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST)
 			ReThrowError(error);
