@@ -38,7 +38,7 @@ PG_FUNCTION_INFO_V1(indextable_before_alter);
 static void adopt_own(Oid relid);
 static Oid	rewritten_table(void);
 static void refuse_on_index_table(Oid relid, AlterTableCmd *cmd, bool adds_key);
-static bool is_number_of_elements(Oid index_table, AttrNumber attno);
+static bool is_number_of_elements(Oid relid, AttrNumber attno);
 static AttrNumber constrained_column(Oid relid, const char *constraint);
 static bool is_needed_key(Oid relid, const char *constraint);
 static bool adds_identity(AlterTableStmt *stmt);
@@ -226,7 +226,7 @@ refuse_on_index_table(Oid relid, AlterTableCmd *cmd, bool adds_key)
 			why = "Constraints are not checked when entries are written.";
 			break;
 		case AT_DropNotNull:
-			if (is_number_of_elements(index_table_of(relid), get_attnum(relid, cmd->name)))
+			if (is_number_of_elements(relid, get_attnum(relid, cmd->name)))
 			{
 				action = "ALTER COLUMN ... DROP NOT NULL";
 				why = "The column belongs to the definition of the index table.";
@@ -261,7 +261,7 @@ refuse_on_index_table(Oid relid, AlterTableCmd *cmd, bool adds_key)
 				action = "DROP CONSTRAINT";
 				why = "Entries are found by this constraint.";
 			}
-			else if (is_number_of_elements(index_table_of(relid), constrained_column(relid, cmd->name)))
+			else if (is_number_of_elements(relid, constrained_column(relid, cmd->name)))
 			{
 				action = "DROP CONSTRAINT";
 				why = "The column belongs to the definition of the index table.";
@@ -295,18 +295,35 @@ refuse_on_index_table(Oid relid, AlterTableCmd *cmd, bool adds_key)
 
 /*
  * is_number_of_elements
- *		Returns whether a column of an index table is the one that is told by being NOT NULL; see
- *		definition_complete_columns().
+ *		Returns whether a column of an index table may be the one that counts elements, which is told by being
+ *		NOT NULL; see definition_complete_columns().
+ *
+ * The definition is not loaded, as it may not fit the table any more, which the command may mend.
  */
 static bool
-is_number_of_elements(Oid index_table, AttrNumber attno)
+is_number_of_elements(Oid relid, AttrNumber attno)
 {
-	IndexDef   *def = definition_of_index_table(index_table);
+	DefinitionRow *row = stored_definition(index_table_of(relid));
+	HeapTuple	tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(relid), Int16GetDatum(attno));
+	Form_pg_attribute att;
+	bool		result;
 
-	return def != NULL && attno > 0 && attno == def->layout.elements_attno;
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	att = (Form_pg_attribute) GETSTRUCT(tuple);
+	result = row != NULL && !keeps_totals(row) && att->atttypid == INT4OID && att->attnotnull;
+	ReleaseSysCache(tuple);
+	if (!result)
+		return false;
+	foreach_ptr(char, field, row->key)
+	{
+		if (parse_field_spec(field, false)->multi)
+			return true;
+	}
+	return false;
 }
 
-/* not_null_column: returns the column of which a constraint says that it is not NULL, or 0 */
+/* constrained_column: returns the column of which a constraint says that it is not NULL, or 0 */
 static AttrNumber
 constrained_column(Oid relid, const char *constraint)
 {
