@@ -10,8 +10,9 @@ SELECT (doc #>> '{section}') COLLATE "C" AS section, (doc #>> '{installed_size}'
   FROM package;
 
 CREATE VIEW recompute_pkg_by_depends AS
-SELECT DISTINCT needed COLLATE "C" AS depends, id
-  FROM package, jsonb_array_elements_text(doc->'depends') AS needed;
+SELECT needed COLLATE "C" AS depends, id, count(*)::int AS elements
+  FROM package, jsonb_array_elements_text(doc->'depends') AS needed
+ GROUP BY 1, 2;
 
 CREATE VIEW recompute_pkg_listing AS
 SELECT (doc #>> '{section}') COLLATE "C" AS section, (doc #>> '{name}') COLLATE "C" AS name, id,
@@ -22,8 +23,9 @@ SELECT (doc #>> '{section}') COLLATE "C" AS section, (doc #>> '{name}') COLLATE 
 -- The asynchronous ones of 8-async.sql.
 
 CREATE VIEW recompute_pkg_by_tag AS
-SELECT DISTINCT tag COLLATE "C" AS tag, id
-  FROM package, jsonb_array_elements_text(doc->'tags') AS tag;
+SELECT tag COLLATE "C" AS tag, id, count(*)::int AS elements
+  FROM package, jsonb_array_elements_text(doc->'tags') AS tag
+ GROUP BY 1, 2;
 
 CREATE VIEW recompute_pkg_by_source AS
 SELECT (doc #>> '{source}') COLLATE "C" AS source, id
