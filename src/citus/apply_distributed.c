@@ -22,6 +22,7 @@
 
 #include "../indextable.h"
 #include "../util/relation.h"
+#include "../util/lock.h"
 #include "../util/sql.h"
 #include "../util/wait_point.h"
 #include "../util/while_set.h"
@@ -125,7 +126,7 @@ fetch_distributed_entries(IndexDef *def, Datum *keys, int n)
 		if (!TupleDescAttr(def->layout.desc, k)->attisdropped)
 			columns[ncolumns++] = k + 1;
 	rows = query_with(InvalidOid, psprintf("SELECT %s FROM %s i WHERE %s AND " IT_INTERNAL ".lock_shards('%s')",
-										   column_list(def->relid, columns, ncolumns), quoted_relation(def->relid),
+										   column_list(def->relid, columns, ncolumns), held_name(def->relid),
 										   row_condition(&p), shards), npk, p.types, p.values);
 	fetched->n = (int) rows.n;
 	fetched->tuples = MemoryContextAllocHuge(cxt, sizeof(HeapTuple) * Max(rows.n, 1));
@@ -246,7 +247,7 @@ write_tuples(IndexDef *def, OpList *list, bool delete)
 		for (k = 0; columns[k] != def->layout.pk_attno[0]; k++)
 			;
 		(void) query_with(InvalidOid,
-						  psprintf("DELETE FROM %s i WHERE i.%s = ANY ($%d)%s", quoted_relation(def->relid),
+						  psprintf("DELETE FROM %s i WHERE i.%s = ANY ($%d)%s", held_name(def->relid),
 								   column_list(def->relid, def->layout.pk_attno, 1), k + 1,
 								   def->fact->layout.npk == 1 && !def->spec.multi ?
 								   "" :
@@ -256,7 +257,7 @@ write_tuples(IndexDef *def, OpList *list, bool delete)
 	}
 	else
 		(void) query_with(InvalidOid,
-						  psprintf("INSERT INTO %s (%s) SELECT * FROM %s", quoted_relation(def->relid),
+						  psprintf("INSERT INTO %s (%s) SELECT * FROM %s", held_name(def->relid),
 								   column_list(def->relid, columns, ncolumns), unnest(&p)),
 						  p.n, p.types, p.values);
 }

@@ -135,7 +135,7 @@ queue_all_rows(Oid fact, int64 number)
 		appendStringInfo(&columns, ", %s", quote_identifier(column));
 	run_with_citus_settings(psprintf("INSERT INTO %s SELECT pg_catalog.statement_timestamp()%s, " INT64_FORMAT
 									 "::pg_catalog.int8 FROM %s",
-									 quoted_relation(row.queue), columns.data, number, quoted_relation(fact)));
+									 quoted_relation(row.queue), columns.data, number, held_name(fact)));
 }
 
 /*

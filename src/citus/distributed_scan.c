@@ -345,5 +345,6 @@ run_statement(EntryScan *search, Statement *statement, DestReceiver *dest)
 		params->params[i].ptype = statement->types[i];
 	}
 	/* Citus crashes on a list without parameters. */
-	send_rows(statement->sql.data, statement->nparams > 0 ? params : NULL, search->snapshot, dest);
+	send_rows(search->def->relid, statement->sql.data, statement->nparams > 0 ? params : NULL,
+			  search->snapshot, dest);
 }

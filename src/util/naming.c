@@ -16,6 +16,7 @@
 #include "postgres.h"
 
 #include "access/transam.h"
+#include "catalog/pg_namespace.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/analyze.h"
 #include "utils/lsyscache.h"
@@ -102,12 +103,13 @@ is_about_others(Node *node, void *context)
 
 /*
  * is_users_function
- *		Returns whether a function is not the server's own; for check_functions_in_node().
+ *		Returns whether a function may be a user's; for check_functions_in_node().  Only a superuser puts
+ *		functions into pg_catalog, as Citus does.
  */
 static bool
 is_users_function(Oid function, void *unused)
 {
-	return function >= FirstNormalObjectId;
+	return function >= FirstNormalObjectId && get_func_namespace(function) != PG_CATALOG_NAMESPACE;
 }
 
 /*

@@ -364,18 +364,19 @@ copy_rows_of(int result, MemoryContext cxt)
 
 /*
  * send_rows
- *		Runs one query as query_as_caller() does, with a snapshot, and sends its rows to a
- *		receiver.
+ *		Runs one query of a table as query_as_caller() does, with a snapshot, and sends its rows to
+ *		a receiver.
  */
 void
-send_rows(const char *sql, ParamListInfo params, Snapshot snapshot, DestReceiver *dest)
+send_rows(Oid relid, const char *sql, ParamListInfo params, Snapshot snapshot, DestReceiver *dest)
 {
 	SPIExecuteOptions options = {.params = params,.dest = dest,.read_only = true};
 	int			result;
 
 	SPI_connect();
 	PushActiveSnapshot(snapshot);
-	result = SPI_execute_extended(sql, &options);
+	WHILE_NAMING(&relid, 1, sql,
+				 result = SPI_execute_extended(sql, &options));
 	PopActiveSnapshot();
 	if (result < 0)
 		elog(ERROR, "%s: %s", SPI_result_code_string(result), sql);
