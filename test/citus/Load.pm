@@ -21,9 +21,9 @@ my %index_table = (
 	f_k => [ 'f', "'{k}'", q{SELECT doc ->> 'k', pk FROM f WHERE doc ->> 'k' IS NOT NULL} ],
 	f_v => [ 'f', q('{n::int,k}', include => '{v,@note}'), q{SELECT (doc ->> 'n')::int, doc ->> 'k', pk, doc ->> 'v', note FROM f WHERE (doc ->> 'n')::int IS NOT NULL AND doc ->> 'k' IS NOT NULL} ],
 	f_d => [ 'f', "'{v}', 'denormalized'", q{SELECT doc ->> 'v', pk, doc FROM f WHERE doc ->> 'v' IS NOT NULL} ],
-	f_t => [ 'f', q('{tags[*]}', include => '{n::int}'), q{SELECT DISTINCT e, pk, (doc ->> 'n')::int FROM f, jsonb_array_elements_text(doc -> 'tags') e} ],
+	f_t => [ 'f', q('{tags[*]}', include => '{n::int}'), q{SELECT e, pk, (doc ->> 'n')::int, count(*)::int FROM f, jsonb_array_elements_text(doc -> 'tags') e GROUP BY 1, 2, 3} ],
 	f_s => [ 'f', q('{k}', filter => $$(doc ->> 'n')::int < 3$$), q{SELECT doc ->> 'k', pk FROM f WHERE doc ->> 'k' IS NOT NULL AND (doc ->> 'n')::int < 3} ],
-	g_t => [ 'g', q('{tags[*],n::int}', include => '{v}'), q{SELECT DISTINCT e, (doc ->> 'n')::int, a, b, doc ->> 'v' FROM g, jsonb_array_elements_text(doc -> 'tags') e WHERE (doc ->> 'n')::int IS NOT NULL} ],
+	g_t => [ 'g', q('{tags[*],n::int}', include => '{v}'), q{SELECT e, (doc ->> 'n')::int, a, b, doc ->> 'v', count(*)::int FROM g, jsonb_array_elements_text(doc -> 'tags') e WHERE (doc ->> 'n')::int IS NOT NULL GROUP BY 1, 2, 3, 4, 5} ],
 	g_k => [ 'g', "'{k}'", q{SELECT doc ->> 'k', a, b FROM g WHERE doc ->> 'k' IS NOT NULL} ]);
 
 our %done = map { $_ => 0 } qw(transactions writes lookups wrong);
