@@ -32,6 +32,7 @@ static post_parse_analyze_hook_type previous_hook = NULL;
 static void check_query(ParseState *pstate, Query *query, JumbleState_compat *jstate);
 static bool reads_another(Query *query, const Naming *naming);
 static bool is_about_others(Node *node, void *context);
+static bool is_type_of_column(Oid type, const Naming *naming);
 static bool is_users_function(Oid function, void *unused);
 static bool is_users_operator(Oid operator);
 
@@ -82,7 +83,7 @@ reads_another(Query *query, const Naming *naming)
  *		calls code that a user could have put in the place of what is meant.
  *
  * Of what is not the server's own, our queries call nothing but the operators by which keys are found, and
- * cast to nothing but base types of domains.
+ * cast to no domain but those of the tables' columns.
  */
 static bool
 is_about_others(Node *node, void *context)
@@ -92,13 +93,28 @@ is_about_others(Node *node, void *context)
 	if (IsA(node, Query))
 		return reads_another((Query *) node, context) ||
 			query_tree_walker((Query *) node, is_about_others, context, 0);
-	if (IsA(node, CoerceToDomain))
+	if (IsA(node, CoerceToDomain) && !is_type_of_column(((CoerceToDomain *) node)->resulttype, context))
 		return true;
 	if (IsA(node, OpExpr) ? is_users_operator(((OpExpr *) node)->opno) :
 		IsA(node, ScalarArrayOpExpr) ? is_users_operator(((ScalarArrayOpExpr *) node)->opno) :
 		check_functions_in_node(node, is_users_function, NULL))
 		return true;
 	return expression_tree_walker(node, is_about_others, context);
+}
+
+/* is_type_of_column: returns whether one of the tables that are meant has a column of a type */
+static bool
+is_type_of_column(Oid type, const Naming *naming)
+{
+	for (int i = 0; i < naming->n; i++)
+	{
+		Oid			relid = naming->relids[i];
+
+		for (AttrNumber attno = 1; get_attname(relid, attno, true) != NULL; attno++)
+			if (get_atttype(relid, attno) == type)
+				return true;
+	}
+	return false;
 }
 
 /*
