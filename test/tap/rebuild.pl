@@ -161,8 +161,9 @@ is($output, '', 'and goes on');
 isnt($node->safe_psql('postgres', q(SELECT pg_relation_filenode('f_k'))), $file, 'the entries are new');
 exact('and exact while others write');
 
-# another definition each, at once
-$node->safe_psql('postgres', q(SELECT indextable.alter('f_k', strategy => 'denormalized', populate => false), indextable.alter('f_t', include => '{n::int,v}', populate => false)));
+# another definition each, at once; the number of elements stays the last column, so that no view may depend on it
+my ($drift) = index_tables() =~ /(CREATE VIEW drift AS\n.*;\n)\z/s;
+$node->safe_psql('postgres', q(DROP VIEW drift; SELECT indextable.alter('f_k', strategy => 'denormalized', populate => false), indextable.alter('f_t', include => '{n::int,v}', populate => false)));
 $node->safe_psql('postgres', q(SELECT indextable.alter('f_u', include => '{v}', populate => false)));
 my @outputs = ('') x 4;
 my @builders = (rebuild('f_t', 300, \$outputs[0]), rebuild('f_u', 300, \$outputs[1]), rebuild('f_f', 300, \$outputs[2]), rebuild('f_a', 300, \$outputs[3]));
@@ -170,6 +171,7 @@ $_->finish for @builders;
 is(join('', @outputs), '', 'four at once: unique, filtered, asynchronous, with elements of arrays');
 is($node->safe_psql('postgres', q(SELECT string_agg(index_table || ' ' || state || ' ' || strategy, ', ' ORDER BY index_table::text) FROM indextable.index_tables WHERE index_table IN ('f_t'::regclass, 'f_u'::regclass))), 'f_t active partial, f_u active partial', 'they have their new definitions');
 $node->safe_psql('postgres', q(SELECT indextable.alter('f_t', include => '{n::int}')));
+$node->safe_psql('postgres', $drift);
 exact('and are exact while others write');
 
 # maintenance to and fro

@@ -196,7 +196,7 @@ DELETE FROM f_v WHERE pk % 50 = 4;
 INSERT INTO f_d SELECT 'x', pk, doc FROM f WHERE pk % 50 = 5;
 UPDATE f_d SET doc = '{}' WHERE pk % 50 = 6;
 DELETE FROM f_t WHERE pk % 50 IN (7, 8) AND tags = 't0';
-INSERT INTO f_t SELECT 't-1', pk, 0 FROM f WHERE pk % 50 = 9;
+INSERT INTO f_t SELECT 't-1', pk, 0, 1 FROM f WHERE pk % 50 = 9;
 DELETE FROM f_a WHERE pk % 50 = 10;
 UPDATE f_a SET v = 'wrong' WHERE pk % 50 = 11;
 INSERT INTO f_a SELECT 'gone', g, 'gone' FROM generate_series(-300, -1) g;
