@@ -79,7 +79,7 @@ sub expected
 		my $sql = $FIELD{$field} // die "Check.pm has no field $field\n";
 		if (ref $sql)
 		{
-			$element = " CROSS JOIN LATERAL (SELECT $sql->[1] AS e, count(*)::int AS n FROM soak.elements(doc #> '$sql->[0]') e WHERE jsonb_typeof(doc #> '$sql->[0]') = 'array' OR ($sql->[1]) IS NOT NULL GROUP BY 1) m";
+			$element = " CROSS JOIN LATERAL (SELECT $sql->[1] AS e, count(*)::int AS times FROM soak.elements(doc #> '$sql->[0]') e WHERE jsonb_typeof(doc #> '$sql->[0]') = 'array' OR ($sql->[1]) IS NOT NULL GROUP BY 1) m";
 			$sql = 'm.e';
 		}
 		push @columns, $sql;
@@ -91,7 +91,7 @@ sub expected
 	}
 	push @columns, grep { !$named{$_} } @{ $FACT{ $d->{fact} }{pk} };
 	push @columns, $d->{strategy} eq 'denormalized' ? 'doc' : map { $FIELD{$_} // die "Check.pm has no field $_\n" } @{ $d->{include} };
-	push @columns, 'm.n' if $element;
+	push @columns, 'm.times' if $element;
 	push @where, "($d->{filter})" if defined $d->{filter};
 	my $n = 0;
 	return 'SELECT x::text AS entry FROM (SELECT ' . join(', ', map { $n++; "$_ AS c$n" } @columns) . " FROM $from$element" . (@where ? ' WHERE ' . join(' AND ', @where) : '') . ') x';
