@@ -36,6 +36,7 @@ extern void feed_apply(Oid fact_table, FeedBatch *batch, void (*queue_whole) (Fa
 
 extern bool is_of_postgres_fdw(Oid relid, Oid *server);
 extern bool is_server_of_postgres_fdw(Oid server);
+extern Oid	key_type(FactDef *def, int k);
 extern const char *key_column(FactDef *def, int i);
 extern char *select_rows(RowRequest *request, AttrNumber **columns, int *n);
 extern void store_row(FactDef *def, HeapTuple tuple, TupleDesc desc, AttrNumber *columns, TupleTableSlot *slot);

@@ -196,7 +196,7 @@ fetch_planned(RowRequest *request, Oid role, Datum *keys, int n,
 	as_list = differing_columns(def, keys, n, differs) <= 1;
 	for (int k = 0; k < def->layout.npk; k++)
 		as_list &= !differs[k] ||
-			OidIsValid(get_array_type(TupleDescAttr(def->layout.desc, def->layout.pk_attno[k] - 1)->atttypid));
+			OidIsValid(get_array_type(key_type(def, k)));
 	if (!as_list)
 		step = MAX_CONDITIONS;
 	for (int i = 0; i < n; i += step)
@@ -318,12 +318,8 @@ foreign_batch_begin(RowRequest *request)
 	batch->cxt = CurrentMemoryContext;
 	batch->types = palloc(sizeof(TypeCacheEntry *) * request->def->layout.npk);
 	for (int i = 0; i < request->def->layout.npk; i++)
-	{
-		AttrNumber	attno = request->def->layout.pk_attno[i];
-
-		batch->types[i] = lookup_type_cache(TupleDescAttr(request->def->layout.desc, attno - 1)->atttypid,
+		batch->types[i] = lookup_type_cache(key_type(request->def, i),
 											TYPECACHE_EQ_OPR_FINFO | TYPECACHE_HASH_PROC_FINFO);
-	}
 	return batch;
 }
 

@@ -75,7 +75,7 @@ bool
 foreign_plan_fits(FactDef *def, PartitionKeys *parts, int nparts)
 {
 	for (int k = 0; k < def->layout.npk; k++)
-		if (!OidIsValid(get_array_type(TupleDescAttr(def->layout.desc, def->layout.pk_attno[k] - 1)->atttypid)))
+		if (!OidIsValid(get_array_type(key_type(def, k))))
 			return false;
 	for (int i = 0; i < nparts && def->layout.npk > 1; i++)
 	{

@@ -46,13 +46,6 @@ static char *plan_sql(FactDef *def, ForeignPlan *plan);
 static void find_members(ForeignPlan *plan);
 static void server_changed(Datum arg, int cache, uint32 hash);
 
-/* key_type: returns the type of the k-th column of a fact table's primary key */
-static Oid
-key_type(FactDef *def, int k)
-{
-	return TupleDescAttr(def->layout.desc, def->layout.pk_attno[k] - 1)->atttypid;
-}
-
 /*
  * foreign_plan_changes
  *		Returns what ForeignPlan.changes is of a plan that is not out of date for a server.
@@ -150,7 +143,7 @@ choose_joins(FactDef *def, ForeignPlan *plan)
 
 	for (k = 0; k < def->layout.npk; k++)
 	{
-		Oid			type = TupleDescAttr(def->layout.desc, def->layout.pk_attno[k] - 1)->atttypid;
+		Oid			type = key_type(def, k);
 
 		joinable = joinable && op_hashjoinable(get_equality_operator(type), type);
 	}
@@ -281,6 +274,13 @@ bool
 is_server_of_postgres_fdw(Oid server)
 {
 	return strcmp(GetForeignDataWrapper(GetForeignServer(server)->fdwid)->fdwname, "postgres_fdw") == 0;
+}
+
+/* key_type: returns the type of the k-th column of a fact table's primary key */
+Oid
+key_type(FactDef *def, int k)
+{
+	return TupleDescAttr(def->layout.desc, def->layout.pk_attno[k] - 1)->atttypid;
 }
 
 /* key_column: returns the name of a column of the primary key, quoted */

@@ -192,7 +192,7 @@ foreign_keys_in_order(FactDef *def, Relation leaf)
 
 	for (int i = 0; i < def->layout.npk; i++)
 	{
-		Oid			type = TupleDescAttr(def->layout.desc, def->layout.pk_attno[i] - 1)->atttypid;
+		Oid			type = key_type(def, i);
 
 		result = result && type < FirstGenbkiObjectId &&
 			OidIsValid(lookup_type_cache(type, TYPECACHE_GT_OPR)->gt_opr);
