@@ -313,14 +313,7 @@ is_number_of_elements(Oid relid, AttrNumber attno)
 	att = (Form_pg_attribute) GETSTRUCT(tuple);
 	result = row != NULL && !keeps_totals(row) && att->atttypid == INT4OID && att->attnotnull;
 	ReleaseSysCache(tuple);
-	if (!result)
-		return false;
-	foreach_ptr(char, field, row->key)
-	{
-		if (parse_field_spec(field, false)->multi)
-			return true;
-	}
-	return false;
+	return result && has_multi_field(row->key);
 }
 
 /* constrained_column: returns the column of which a constraint says that it is not NULL, or 0 */

@@ -232,6 +232,7 @@ typedef struct PartitioningRequest
 
 extern void partitioning_args(FunctionCallInfo fcinfo, int partitions, int by, PartitioningRequest *request);
 extern void check_request(DefinitionRow *row);
+extern bool has_multi_field(List *fields);
 extern bool identified_by_primary_key(DefinitionRow *row);
 extern void take_totals(DefinitionRow *row, List *totals, bool partitioned, List **summed);
 extern char *check_filter(Relation fact, const char *filter);

@@ -70,7 +70,14 @@ check_request(DefinitionRow *row)
 static bool
 includes_elements(DefinitionRow *row)
 {
-	foreach_ptr(char, field, keeps_totals(row) ? NIL : row->include)
+	return !keeps_totals(row) && has_multi_field(row->include);
+}
+
+/* has_multi_field: returns whether one of some fields (char *) is multi-valued */
+bool
+has_multi_field(List *fields)
+{
+	foreach_ptr(char, field, fields)
 	{
 		if (parse_field_spec(field, false)->multi)
 			return true;

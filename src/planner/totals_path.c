@@ -232,9 +232,12 @@ why_uncounted(Replaced *replaced)
 		{
 			for (int i = 0; i < asked.def->spec.nkeys; i++)
 			{
-				Condition  *condition = palloc0(sizeof(Condition));
+				Condition  *condition;
 
-				condition->position = asked.def->spec.fields[i].attno == var->varattno ? i : -1;
+				if (asked.def->spec.fields[i].attno != var->varattno)
+					continue;
+				condition = palloc0(sizeof(Condition));
+				condition->position = i;
 				asked.conditions = lappend(asked.conditions, condition);
 			}
 		}
