@@ -19,9 +19,10 @@
  * (index table, 25) says so of an array on the way to that place, the document itself included.
  * Conditions look into these, while a key does not tell what is in them.  A row
  * (index table, 29) says so of a time without a zone of its own, in a field of a type with a zone:
- * entries have it in UTC, while a query reads it in the zone of its session.  Of totals by elements, a
+ * entries have it in UTC, while a query reads it in the zone of its session.  A row (index table, 27)
+ * says so of an element that is no string, in a field of type text.  Of totals by elements, a
  * row (index table, 28) says so of an array that has an element twice, or one that is no key, and
- * of a value in place of an array; and a row (index table, 27) of an element that is no string.
+ * of a value in place of an array.
  * A row (index table, 31) says that all this is recorded: version 1.1 did not do so, nor did it make
  * entries of JSON null in a field of type jsonb, and where it made none it recorded that as skipped.
  * Index tables with 24 key fields or more do not record these values, and a number of 24 stands for

@@ -179,7 +179,7 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 	}
 	if (def->spec.skip_mismatch && skipped > 0)
 		entries->lacking = SKIPPED_BIT(def);
-	entries->lacking |= mismatch.values | (element_mismatch.values & ~NO_STRING_BIT);
+	entries->lacking |= mismatch.values | element_mismatch.values;
 	return report && def->spec.skip_mismatch ? skipped : 0;
 }
 

@@ -11,6 +11,7 @@
 #include "postgres.h"
 
 #include "access/relation.h"
+#include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "storage/lockdefs.h"
 #include "utils/array.h"
@@ -289,7 +290,7 @@ note_element_value(Visit *visit, int e, JsonbValue *value)
 		visit->mismatch->values |= UNEVEN_BIT;
 		return;
 	}
-	if (member.type != jbvString && member.type != jbvNull)
+	if (member.type != jbvString && member.type != jbvNull && field->type == TEXTOID)
 		visit->mismatch->values |= NO_STRING_BIT;
 	memset(&visit->mismatches[e], 0, sizeof(RowMismatch));
 	visit->results[e] = cast_json(field, &member, true, &visit->values[e], &visit->mismatches[e]);
