@@ -35,6 +35,9 @@
 /* The number of choices within each other, as CASE or coalesce(), that are looked into. */
 #define MAX_CHOICES		8
 
+/* The number of AND, OR, NOT and IS TRUE within each other that are looked into. */
+#define MAX_NESTED		64
+
 /* The number of documents of which one is contained that are searched for. */
 #define MAX_CONTAINED	1000
 
@@ -51,6 +54,7 @@ static bool is_searched_for_null(List *defs, NullTest *test, Index varno);
 static Node *json_of_text(Node *expr);
 static Node *as_comparison(Node *distinct);
 static List *one(Condition *condition);
+static bool is_nested(Node *clause, int depth);
 static List *implied_by_absence(IndexDef *def, Node *clause, Index varno);
 
 /*
@@ -154,6 +158,35 @@ implied_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Index varno, 
 		}
 	}
 	return result;
+}
+
+/*
+ * is_deeply_nested
+ *		Returns whether a condition is nested so deep that it is left to the filter.
+ *
+ * What is below each level is looked through for that level, by the server, too, when it makes a clause
+ * of one.  That takes time in the square of the depth.
+ */
+bool
+is_deeply_nested(Node *clause)
+{
+	return is_nested(clause, MAX_NESTED);
+}
+
+/* is_nested: returns whether there are more than some number of levels in a condition */
+static bool
+is_nested(Node *clause, int depth)
+{
+	if (IsA(clause, BooleanTest))
+		return depth == 0 || is_nested((Node *) ((BooleanTest *) clause)->arg, depth - 1);
+	if (!IsA(clause, BoolExpr))
+		return false;
+	foreach_ptr(Node, arg, ((BoolExpr *) clause)->args)
+	{
+		if (depth == 0 || is_nested(arg, depth - 1))
+			return true;
+	}
+	return false;
 }
 
 static List *

@@ -73,6 +73,7 @@ typedef struct Condition
 
 /* implied.c: comparisons that follow from any condition */
 extern List *implied_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Index varno, bool *unknown);
+extern bool is_deeply_nested(Node *clause);
 extern List *implied_by_elements(PlannerInfo *root, IndexDef *def, List *clauses, Index varno, bool *unknown);
 extern List *null_arms(PlannerInfo *root, List *defs, Node *clause, Index varno);
 extern List *other_values(Oid equal, OpExpr *clause, Node **tested);

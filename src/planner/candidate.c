@@ -129,7 +129,7 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Index varn
 		if (IsA(clause, RestrictInfo) && ((RestrictInfo *) clause)->security_level < root->qual_security_level &&
 			is_left_to_scan(clause_of(clause)))
 			policy_in_scan = true;
-		if (!may_concern(clause_of(clause), def))
+		if (!may_concern(clause_of(clause), def) || is_deeply_nested(clause_of(clause)))
 			continue;
 		implied = implied_conditions(root, def, clause_of(clause), varno, &unknown);
 		if (def->spec.nelements > 1)

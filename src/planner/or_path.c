@@ -68,6 +68,12 @@
 /* The number of arms of which no row satisfies two. */
 #define MAX_DISJOINT_ARMS	1000
 
+/*
+ * The number of arms, times that of the conditions that each is planned beside, after which no further
+ * condition is split: otherwise planning takes time in the square of the number of conditions.
+ */
+#define MAX_PLANNED_ARMS	2000
+
 /* What an OR, or an IN, is split into. */
 typedef struct Arms
 {
@@ -123,6 +129,7 @@ void
 add_or_paths(PlannerInfo *root, RelOptInfo *rel, Served *served)
 {
 	Arms		of_order = {0};
+	int			planned = 0;
 
 	if (served->tested_again || served->fact->layout.pk_deferrable ||
 		is_positionable(root, served->fact->layout.partitioned) ||
@@ -132,8 +139,11 @@ add_or_paths(PlannerInfo *root, RelOptInfo *rel, Served *served)
 	{
 		Arms		arms = {0};
 
+		if (planned > MAX_PLANNED_ARMS)
+			break;
 		if (split_or(root, rel, served, clause, &arms))
 			add_path_of_arms(root, rel, served, clause, &arms);
+		planned += list_length(arms.exprs) * list_length(rel->baserestrictinfo);
 		arms.in_order = true;
 		if (root->query_pathkeys != NIL && (arms.exprs != NIL || split_values(clause, &arms)))
 			add_path_of_arms(root, rel, served, clause, &arms);
@@ -316,6 +326,7 @@ double
 estimate_or_entries(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses)
 {
 	double		result = -1;
+	int			planned = 0;
 
 	foreach_ptr(Node, clause, clauses)
 	{
@@ -323,8 +334,11 @@ estimate_or_entries(PlannerInfo *root, RelOptInfo *rel, Served *served, List *cl
 		Arms		arms = {0};
 		List	   *candidates;
 
+		if (planned > MAX_PLANNED_ARMS)
+			break;
 		if (!split_or(root, rel, served, clause, &arms))
 			continue;
+		planned += list_length(arms.exprs) * list_length(clauses);
 		candidates = candidates_of_arms(root, rel, served, clauses, clause, &arms);
 		foreach_ptr(Candidate, c, candidates)
 			entries += c->entries;
@@ -344,7 +358,7 @@ expr_to_split(Node *clause)
 			return NULL;
 		clause = (Node *) ((RestrictInfo *) clause)->clause;
 	}
-	return is_left_to_scan(clause) ? NULL : clause;
+	return is_left_to_scan(clause) || is_deeply_nested(clause) ? NULL : clause;
 }
 
 /*

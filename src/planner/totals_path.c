@@ -124,6 +124,11 @@ unserved(Asked *asked)
 	if (parse->groupingSets != NIL)
 		return "the query has grouping sets";
 	foreach_ptr(RestrictInfo, rinfo, asked->clauses)
+	{
+		if (is_deeply_nested((Node *) rinfo->clause))
+			return "a condition is nested too deep";
+	}
+	foreach_ptr(RestrictInfo, rinfo, asked->clauses)
 		depends_on_more |= rinfo->pseudoconstant || contain_subplans((Node *) rinfo->clause) ||
 		contain_volatile_functions((Node *) rinfo->clause);
 	if (depends_on_more || contain_subplans(exprs) || contain_subplans(parse->havingQual) ||

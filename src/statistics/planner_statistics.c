@@ -61,6 +61,9 @@ typedef struct LentIndex
 	bool		shared;			/* share_selectivities() was called */
 } LentIndex;
 
+/* The number of casts and steps of a path, one within the other, that are looked through. */
+#define MAX_STEPS_BELOW	100
+
 /* What find_fields() looks for. */
 typedef struct FieldSearch
 {
@@ -216,14 +219,20 @@ find_fields(Node *node, void *context)
 	return expression_tree_walker(node, find_fields, context);
 }
 
-/* column_below: returns the document that an expression may be a field of, or NULL */
+/*
+ * column_below
+ *		Returns the document that an expression may be a field of, or NULL; also if it is so far below
+ *		that to ask for each part of the expression would take long.
+ */
 static Var *
 column_below(Node *node)
 {
-	while (node != NULL && !IsA(node, Var))
+	for (int i = 0; node != NULL && !IsA(node, Var); i++)
 	{
 		List	   *args;
 
+		if (i == MAX_STEPS_BELOW)
+			return NULL;
 		(void) function_of(node, &args);
 		node = args != NIL ? linitial(args) :
 			IsA(node, SubscriptingRef) ? (Node *) ((SubscriptingRef *) node)->refexpr :

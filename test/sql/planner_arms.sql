@@ -44,6 +44,9 @@ SELECT n, a.* FROM unnest('{5,32,33}'::int[]) n, answered('SELECT id FROM o WHER
 SELECT n, a.* FROM unnest('{16,17}'::int[]) n, answered('SELECT id FROM o WHERE ' || pairs(n, '(doc ->> ''shop'' = @s AND (doc ->> ''no'')::int = @n) OR ((doc ->> ''no'')::int = @n AND doc ->> ''kind'' = ''k1'')', ' OR ')) a;
 -- choices within each other
 SELECT n, a.* FROM unnest('{1,8,9,300}'::int[]) n, answered(format('SELECT id FROM o WHERE %s (doc ->> ''no'')::int %s = 7', repeat('coalesce(', n), repeat(', 0)', n))) a;
+-- AND and OR within each other: 64 levels; and so many ORs beside each other, of which only the last one can be searched
+SELECT n, a.* FROM unnest('{32,33,600}'::int[]) n, answered('SELECT count(*) AS id FROM o WHERE ' || repeat('(doc ->> ''kind'' = ''k7'' OR (doc ->> ''kind'' = ''k8'' AND ', n) || 'doc ->> ''kind'' = ''k8''' || repeat('))', n)) a;
+SELECT n, a.* FROM unnest('{30,40,300}'::int[]) n, answered('SELECT id FROM o WHERE ' || pairs(n, '(id % 7 <> @n OR doc ->> ''shop'' <> @s)', ' AND ') || ' AND (doc ->> ''shop'' = ''s7'' OR (doc ->> ''no'')::int = 4)') a;
 -- an arm on columns of the table, which an index of its own finds: it is all that the arm says, and there is one
 CREATE TABLE own (a int, b text COLLATE "C", c int, doc jsonb, PRIMARY KEY (a, b));
 INSERT INTO own SELECT i, 'b' || i % 3, i % 7, jsonb_build_object('shop', 's' || i % 100, 'kind', 'k' || i % 10) FROM generate_series(1, 900) i;
