@@ -587,13 +587,11 @@ ask(Question *question)
 	ErrorData  *error;
 
 	memset(question->isnull, true, sizeof(question->isnull));
-	error = run_catching_errors(run_question, question);
-	if (error != NULL && ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_OPERATOR_INTERVENTION)
-		ReThrowError(error);
+	error = run_catching_failures(run_question, question);
 	return error == NULL && !question->isnull[0];
 }
 
-/* run_question: runs the query; for run_catching_errors() */
+/* run_question: runs the query; for run_catching_failures() */
 static void
 run_question(void *arg)
 {

@@ -207,9 +207,7 @@ set_damage_aside(Build *b)
 
 	SPI_commit();
 	PushActiveSnapshot(GetTransactionSnapshot());
-	error = run_catching_errors(drain_once, b);
-	if (error != NULL && ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_OPERATOR_INTERVENTION)
-		ReThrowError(error);
+	error = run_catching_failures(drain_once, b);
 	while (error != NULL && is_damage(error) &&
 		   !lock_without_delaying_others(b->fact_table, ShareRowExclusiveLock))
 		release_and_wait(&wait, b->fact_table, ShareRowExclusiveLock);
@@ -232,7 +230,7 @@ set_damage_aside(Build *b)
 	SPI_commit();
 }
 
-/* drain_once: applies a batch of changes; for run_catching_errors() */
+/* drain_once: applies a batch of changes; for run_catching_failures() */
 static void
 drain_once(void *arg)
 {

@@ -81,7 +81,7 @@ indextable_drain(PG_FUNCTION_ARGS)
 		 * Changes of the other tables are not held up by an error of this
 		 * one, nor by who has locked it, if it is of another owner.
 		 */
-		if (call.all && (error = run_catching_row_errors(check_drainable, &fact_table)) != NULL)
+		if (call.all && (error = run_catching_failures(check_drainable, &fact_table)) != NULL)
 			warn_not_drained(fact_table, error);
 		else if (call.all && table_owner(fact_table) != GetUserId())
 			drain_of_another(&turn, fact_table);
@@ -110,7 +110,7 @@ drain_of_another(Turn *turn, Oid fact_table)
 
 	if (error == NULL)
 		return;
-	if (ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_OPERATOR_INTERVENTION)
+	if (is_interruption(error))
 		ReThrowError(error);
 	turn->call->changes = before.changes;
 	warn_not_drained(fact_table, error);

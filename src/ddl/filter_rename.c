@@ -116,7 +116,7 @@ parse_filters_before_rename(Node *command)
 		if (!uses_object(user, object, &seen))
 			continue;
 		lock_fact_table(index_table, object);
-		error = run_catching_row_errors(parse_filter, &index_table);
+		error = run_catching_failures(parse_filter, &index_table);
 		if (error != NULL)
 			FreeErrorData(error);
 	}

@@ -175,7 +175,7 @@ read_softly(Oid relid)
 	{
 		bool		passes = passes_by_itself(error);
 
-		if (ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_OPERATOR_INTERVENTION)
+		if (is_interruption(error))
 		{
 			forget_table(relid);
 			ReThrowError(error);

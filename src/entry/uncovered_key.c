@@ -267,7 +267,7 @@ try_uncover_key(Oid relid)
 	if (error != NULL)
 	{
 		/* A cancellation or shutdown is meant for the whole transaction. */
-		if (ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_OPERATOR_INTERVENTION)
+		if (is_interruption(error))
 			ReThrowError(error);
 		warn(relid, psprintf("The key could not be rebuilt without them: %s.", error->message));
 		FreeErrorData(error);

@@ -102,10 +102,8 @@ drain_local_queue(Oid fact_table, DrainCall *call)
 
 		if (!call->all)
 			take_all(&take);
-		else if ((error = run_catching_errors(take_all, &take)) != NULL)
+		else if ((error = run_catching_failures(take_all, &take)) != NULL)
 		{
-			if (ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_OPERATOR_INTERVENTION)
-				ReThrowError(error);
 			warn_not_drained(fact_table, error);
 			return;
 		}

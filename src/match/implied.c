@@ -443,7 +443,7 @@ with_constant(PlannerInfo *root, Node *clause, Node *part, Node *constant)
 
 	if (IsInParallelMode())
 		return NULL;			/* it can have no subtransactions */
-	CATCHING_ROW_ERRORS(error, MemoryContextSwitchTo(cxt), value = eval_const_expressions(root, replaced));
+	CATCHING_FAILURES(error, MemoryContextSwitchTo(cxt), value = eval_const_expressions(root, replaced));
 	return error == NULL && IsA(value, Const) ? (Const *) value : NULL;
 }
 

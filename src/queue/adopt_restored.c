@@ -192,6 +192,6 @@ record_stored_dependencies(DefinitionRow *stored, Relation fact)
 	const char **names = get_stored_column_names(fact, stored);
 	ErrorData  *error;
 
-	CATCHING_ROW_ERRORS(error,
-						record_code_dependencies(stored->index_table, parse_expressions(fact, stored, names)));
+	CATCHING_FAILURES(error,
+					  record_code_dependencies(stored->index_table, parse_expressions(fact, stored, names)));
 }

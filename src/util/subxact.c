@@ -37,8 +37,8 @@ static Size used_bytes(MemoryContext cxt, Size *nblocks);
 bool		undoing_attempt = false;
 
 /*
- * run_catching_errors, run_catching_row_errors
- *		Run a function as CATCHING_ERRORS() and CATCHING_ROW_ERRORS() do.
+ * run_catching_errors, run_catching_row_errors, run_catching_failures
+ *		Run a function as CATCHING_ERRORS(), CATCHING_ROW_ERRORS() and CATCHING_FAILURES() do.
  */
 ErrorData *
 run_catching_errors(void (*run) (void *arg), void *arg)
@@ -55,6 +55,15 @@ run_catching_row_errors(void (*run) (void *arg), void *arg)
 	ErrorData  *error;
 
 	CATCHING_ROW_ERRORS(error, run(arg));
+	return error;
+}
+
+ErrorData *
+run_catching_failures(void (*run) (void *arg), void *arg)
+{
+	ErrorData  *error;
+
+	CATCHING_FAILURES(error, run(arg));
 	return error;
 }
 
@@ -123,6 +132,21 @@ is_row_error(ErrorData *error)
 		default:
 			return true;
 	}
+}
+
+/*
+ * is_interruption
+ *		Returns whether an error says that this session is interrupted, as by a cancellation, which is not
+ *		meant for what has happened to be under way only.
+ *
+ * A function of users, or another server, may raise an error of the same class, so what counts is which
+ * function of the server has raised it.
+ */
+bool
+is_interruption(ErrorData *error)
+{
+	return ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_OPERATOR_INTERVENTION &&
+		error->funcname != NULL && strcmp(error->funcname, "ProcessInterrupts") == 0;
 }
 
 /*

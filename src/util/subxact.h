@@ -90,11 +90,25 @@ extern ErrorData *end_attempt(AttemptState *attempt);
 			ReThrowError(error); \
 	} while (0)
 
+/*
+ * CATCHING_FAILURES
+ *		Executes statements as CATCHING_ERRORS() does, but throws an error by which this session is
+ *		interrupted.  Code of others may raise any error: none of theirs is thrown.
+ */
+#define CATCHING_FAILURES(error, ...) \
+	do { \
+		CATCHING_ERRORS(error, __VA_ARGS__); \
+		if ((error) != NULL && is_interruption(error)) \
+			ReThrowError(error); \
+	} while (0)
+
 extern void release_empty_context(void);
 extern bool push_missing_snapshot(void);
 extern ErrorData *run_catching_errors(void (*run) (void *arg), void *arg);
 extern ErrorData *run_catching_row_errors(void (*run) (void *arg), void *arg);
+extern ErrorData *run_catching_failures(void (*run) (void *arg), void *arg);
 extern bool is_row_error(ErrorData *error);
+extern bool is_interruption(ErrorData *error);
 extern bool is_conflict(ErrorData *error);
 extern bool is_no_conflict(ErrorData *error, void *arg);
 extern ErrorData *run_in_transaction(void (*run) (void *arg), void *arg,

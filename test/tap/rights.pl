@@ -651,6 +651,48 @@ SQL
 	is(mine("INSERT INTO m.f VALUES (1, '{\"k\": \"a\"}'); TABLE m.f_k"), 'a|1', '... and called');
 };
 
+# Functions of users raise any error, also those by which the server says that it ends a session, or that others were in the way.
+subtest "drain() of a superuser, while others raise errors" => sub {
+	tenant('raising');
+	is(super('CREATE ROLE other_raising LOGIN; GRANT CREATE ON DATABASE raising TO other_raising; SELECT indextable.stop_workers() \\gset'), '', 'another');
+	is(mine(<<'SQL'), '', 'a filter that raises errors for rows, or when it is planned');
+CREATE TABLE m.now (code text);
+INSERT INTO m.now VALUES (NULL);
+CREATE FUNCTION m.fail(i int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$
+DECLARE c text := (SELECT code FROM m.now); BEGIN IF c IS NOT NULL THEN RAISE 'it is %', i USING ERRCODE = c; END IF; RETURN i; END $$;
+SET indextable.advice = off;
+CREATE TABLE m.f1 (id int PRIMARY KEY, doc jsonb);
+CREATE TABLE m.f2 (id int PRIMARY KEY, doc jsonb);
+SELECT indextable.create('m.f1_k', 'm.f1', '{k}', filter => 'm.fail(id) > 0', maintenance => 'async') \gset
+SELECT indextable.create('m.f2_k', 'm.f2', '{k}', filter => 'm.fail(1) > 0', maintenance => 'async') \gset
+SQL
+	is(sql('other_raising', <<'SQL'), '', 'a table of another');
+CREATE SCHEMA o;
+SET indextable.advice = off;
+CREATE TABLE o.f (id int PRIMARY KEY, doc jsonb);
+SELECT indextable.create('o.f_k', 'o.f', '{k}', maintenance => 'async') \gset
+SQL
+	my $n = 0;
+	for my $code ('57014', '57P01', '40001', '55P03', '08006', '53100')
+	{
+		$n++;
+		is(sql('other_raising', "SET indextable.advice = off; INSERT INTO o.f VALUES ($n, '{\"k\": \"a\"}')"), '', 'a change of another');
+		is(mine("SET indextable.advice = off; INSERT INTO m.f1 VALUES ($n, '{\"k\": \"a\"}'); INSERT INTO m.f2 VALUES ($n, '{\"k\": \"a\"}'); UPDATE m.now SET code = '$code'"), '', "the error $code");
+		my $warnings = super('SELECT indextable.drain() \gset');
+		is($warnings, join("\n", map { "psql:<stdin>:1: WARNING:  could not drain table \"$_\": it is " . ($_ eq 'f1' ? $n : 1) } 'f1', 'f2'), "$code: drain() warns");
+		is(sql('other_raising', 'SELECT count(*) FROM o.f_k'), $n, "$code: and goes on");
+		is(super("SELECT count(*) FROM m.f2 WHERE doc ->> 'k' = 'b'"), 0, "$code: plain SQL does, too");
+		is(mine('UPDATE m.now SET code = NULL'), '', 'it raises none');
+		is(super('SELECT indextable.drain() \gset'), '', '... and drain() has no warnings');
+	}
+	like(super("UPDATE m.now SET code = '57014'; INSERT INTO m.f1 VALUES (100, '{}'); SET statement_timeout = '100ms'; SELECT pg_sleep(10)"), qr/canceling statement/, 'a session');
+	is(mine(<<'SQL'), '', 'a filter that sleeps');
+UPDATE m.now SET code = NULL;
+CREATE OR REPLACE FUNCTION m.fail(i int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(60); RETURN i; END $$;
+SQL
+	like(super("SET statement_timeout = '200ms'; SELECT indextable.drain()"), qr/ERROR:  canceling statement due to statement timeout/, 'drain() itself can be cancelled');
+};
+
 # ---- row security
 
 subtest 'row security' => sub {
