@@ -234,6 +234,13 @@ extern ErrorData *run_task(const Work *work, void (*run) (void *arg), void *arg,
 extern ErrorData *run_limited(void (*run) (void *arg), void *arg, bool (*is_news) (ErrorData *error, void *arg));
 extern int	task_ms(void);
 
+/* owner_turns.c: shares the time of a worker among the owners of the tables that it works for */
+extern void owners_search(void);
+extern void owners_found(Oid owner);
+extern void owners_begin_round(void);
+extern bool owner_may_try(Oid owner, TimestampTz *next_try);
+extern void owner_took(Oid owner, int ms);
+
 /* adopt_restored.c: adopts the index tables that a restore has brought from a dump */
 extern void adopt_restored(Oid altered);
 extern void adopt_all(void);

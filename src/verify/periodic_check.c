@@ -43,7 +43,8 @@
 typedef struct Checks
 {
 	MemoryContext cxt;			/* outlives their transactions */
-	List	   *due;			/* OIDs of index tables */
+	List	   *due;			/* OIDs of index tables, */
+	List	   *owners;			/* and of their owners */
 	Work		work;			/* the index table that is checked */
 	int			share;			/* of the sample that the setting asks for, of
 								 * WHOLE */
@@ -86,17 +87,22 @@ run_periodic_checks(void)
 	c.cxt = AllocSetContextCreate(TopMemoryContext, "indextable check", ALLOCSET_DEFAULT_SIZES);
 	MemoryContextSwitchTo(c.cxt);
 	(void) run_limited(find_due, &c, is_no_conflict);
+	owners_begin_round();
 	/* They come in the order of their OIDs, each in its turn. */
 	for (int i = 0; i < 2 * list_length(c.due) && !more; i++)
 	{
 		Trouble		trouble;
+		TimestampTz next_try = DT_NOEND;
+		TimestampTz begun_at = GetCurrentTimestamp();
+		Oid			owner = list_nth_oid(c.owners, i % list_length(c.due));
 
 		c.work.table = list_nth_oid(c.due, i % list_length(c.due));
 		if ((i < list_length(c.due) && c.work.table <= last) ||
-			(trouble_of(&c.work, &trouble) && GetCurrentTimestamp() < trouble.next_try))
+			(trouble_of(&c.work, &trouble) && begun_at < trouble.next_try) || !owner_may_try(owner, &next_try))
 			continue;
 		last = c.work.table;
 		check_one(&c);
+		owner_took(owner, TimestampDifferenceMilliseconds(begun_at, GetCurrentTimestamp()));
 		more = true;
 	}
 	if (!more)
@@ -168,7 +174,11 @@ find_due(void *checks)
 
 		/* Those of Citus are checked once, by the coordinator. */
 		if (!place_is_governed_elsewhere(relid))
+		{
 			c->due = lappend_oid(c->due, relid);
+			c->owners = lappend_oid(c->owners, table_owner(relid));
+			owners_found(table_owner(relid));
+		}
 		MemoryContextSwitchTo(old);
 	}
 }

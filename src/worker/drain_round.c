@@ -62,6 +62,8 @@ typedef struct Heard
 	News		news;			/* what had changed when it was last tried */
 	News		tried_with;		/* the same, of the present attempt */
 	TimestampTz rests_until;	/* others have their turn until then */
+	TimestampTz tried_at;		/* when it was last tried */
+	Oid			owner;			/* of the table */
 } Heard;
 
 static News news;
@@ -91,8 +93,10 @@ static void object_news(int cache, uint32 hash);
 static void catalog_news(Datum arg, int cache, uint32 hash);
 static void adopt(void *unused);
 static void read_queues(void *found);
+static void add_work(FoundWork *found, List **list, Oid table, Oid server, WorkKind kind);
 static bool is_dropped(const Work *work);
 static Heard *heard_of(const Work *work);
+static int	compare_turns(const ListCell *a, const ListCell *b);
 static bool is_left_alone(Heard *h, const Trouble *trouble, TimestampTz *next_try);
 static bool drain_round(List *queues, TimestampTz *next_try);
 static void drain_one(Work *queue, bool alone, bool *more, TimestampTz *next_try);
@@ -223,12 +227,11 @@ static void
 read_queues(void *arg)
 {
 	FoundWork  *found = arg;
-	MemoryContext old;
 
+	owners_search();
 	foreach_ptr(FactTableRow, row, catalog_queues(false))
 	{
 		Oid			fact_table = row->fact_table;
-		List	   *servers;
 
 		/*
 		 * The row may be left over from index tables that do not exist any
@@ -237,25 +240,31 @@ read_queues(void *arg)
 		 */
 		if (!catalog_fact_in_use(fact_table))
 			continue;
-		servers = lcons_oid(InvalidOid, elsewhere->feeds->of(fact_table));
-		old = MemoryContextSwitchTo(found->cxt);
-		foreach_oid(server, servers)
-		{
-			Work	   *queue = palloc(sizeof(Work));
-
-			*queue = (Work)
-			{
-				MyDatabaseId, fact_table, server, WORK_QUEUE
-			};
-			found->queues = lappend(found->queues, queue);
-		}
-		MemoryContextSwitchTo(old);
+		foreach_oid(server, lcons_oid(InvalidOid, elsewhere->feeds->of(fact_table)))
+			add_work(found, &found->queues, fact_table, server, WORK_QUEUE);
 	}
-	old = MemoryContextSwitchTo(found->cxt);
-	found->totals = tables_of_totals(InvalidOid);
-	MemoryContextSwitchTo(old);
+	foreach_oid(index_table, tables_of_totals(InvalidOid))
+		add_work(found, &found->totals, index_table, InvalidOid, WORK_FOLDING);
 	if (found->forget)
 		activity_forget(is_dropped);
+}
+
+/* add_work: adds what there is to do for a table to a list, and notes the owner of the table */
+static void
+add_work(FoundWork *found, List **list, Oid table, Oid server, WorkKind kind)
+{
+	MemoryContext old = MemoryContextSwitchTo(found->cxt);
+	Work	   *work = palloc(sizeof(Work));
+	Oid			owner = table_owner(table);
+
+	*work = (Work)
+	{
+		MyDatabaseId, table, server, kind
+	};
+	*list = lappend(*list, work);
+	heard_of(work)->owner = owner;
+	owners_found(owner);
+	MemoryContextSwitchTo(old);
 }
 
 /*
@@ -305,6 +314,8 @@ drain_round(List *queues, TimestampTz *next_try)
 
 	*next_try = DT_NOEND;
 	in_trouble = false;
+	owners_begin_round();
+	put_in_turn(queues);
 	foreach_ptr(Work, queue, queues)
 	{
 		Trouble		trouble;
@@ -336,8 +347,30 @@ heard_of(const Work *work)
 	{
 		h->news = news;
 		h->rests_until = 0;
+		h->tried_at = 0;
+		h->owner = InvalidOid;
 	}
 	return h;
+}
+
+/*
+ * put_in_turn
+ *		Sorts work (Work *) by when it was last tried, as that of an owner whose turn is over is left for the
+ *		next round.
+ */
+void
+put_in_turn(List *works)
+{
+	list_sort(works, compare_turns);
+}
+
+static int
+compare_turns(const ListCell *a, const ListCell *b)
+{
+	TimestampTz x = heard_of(lfirst(a))->tried_at;
+	TimestampTz y = heard_of(lfirst(b))->tried_at;
+
+	return x == y ? 0 : x < y ? -1 : 1;
 }
 
 /*
@@ -388,27 +421,31 @@ may_try(const Work *work, TimestampTz *next_try)
 		*next_try = Min(*next_try, h->rests_until);
 		return false;
 	}
+	if (!owner_may_try(h->owner, next_try))
+		return false;
+	h->tried_at = GetCurrentTimestamp();
 	h->tried_with = news;
 	return true;
 }
 
 /*
  * tried
- *		Notes what has become of some work: an error, or NULL.  If it has been a long turn, others
- *		have as much time now, unless it is alone.
+ *		Notes what has become of some work, an error or NULL, and how long that took, in ms.  After a long turn
+ *		others have as much time, unless it is alone.
  */
 void
-tried(const Work *work, const ErrorData *error, bool alone, TimestampTz *next_try)
+tried(const Work *work, const ErrorData *error, int ms, bool alone, TimestampTz *next_try)
 {
 	Heard	   *h = heard_of(work);
 	Trouble		trouble;
 
+	owner_took(h->owner, ms);
 	if (error == NULL)
 	{
 		h->news = h->tried_with;
 		trouble_end(work);
-		if (task_ms() > turn_ms() && !alone)
-			h->rests_until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), task_ms());
+		if (ms > turn_ms() && !alone)
+			h->rests_until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), ms);
 		return;
 	}
 
@@ -434,6 +471,7 @@ drain_one(Work *queue, bool alone, bool *more, TimestampTz *next_try)
 	DrainBatch	batch = {.queue = queue};
 	ErrorContextCallback context = {.previous = error_context_stack,.callback = queue_context};
 	ErrorData  *error;
+	int			ms;
 
 	if (!may_try(queue, next_try))
 		return;
@@ -442,21 +480,25 @@ drain_one(Work *queue, bool alone, bool *more, TimestampTz *next_try)
 	working_at[0] = '\0';
 	error_context_stack = &context;
 	error = run_task(queue, OidIsValid(queue->server) ? drain_feeds : drain_here, &batch, is_worth_logging);
+	ms = task_ms();
 	if (error == NULL && OidIsValid(queue->server))
 	{
 		activity_note_backlog(queue, Max(batch.feeds.backlog - batch.changes, 0), batch.feeds.oldest);
 		if (batch.changes > 0)
+		{
 			error = run_task(queue, acknowledge, &batch, is_worth_logging);
+			ms += task_ms();
+		}
 	}
 	error_context_stack = context.previous;
-	tried(queue, error, alone, next_try);
+	tried(queue, error, ms, alone, next_try);
 	if (error != NULL)
 	{
 		FreeErrorData(error);
 		return;
 	}
 	activity_count(queue, batch.changes);
-	batch_took(queue, batch.changes, task_ms(), turn_ms());
+	batch_took(queue, batch.changes, ms, turn_ms());
 	*more |= batch.more;
 	if (batch.position.again)
 		*next_try = Min(*next_try, TimestampTzPlusMilliseconds(GetCurrentTimestamp(), MIN_BACKOFF));

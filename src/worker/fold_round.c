@@ -58,15 +58,17 @@ static bool note_failed(ErrorData *error, void *arg);
  * what folding reads, which is all of them: a tenth is left to be added up.
  */
 bool
-fold_round(List *tables, TimestampTz *next_try)
+fold_round(List *totals, TimestampTz *next_try)
 {
 	bool		more = false;
 
 	if (folded == NULL)
 		folded = hash_by_oid("indextable folded", 16, sizeof(Added), NULL);
-	foreach_oid(relid, tables)
+	owners_begin_round();
+	put_in_turn(totals);
+	foreach_ptr(Work, work, totals)
 	{
-		Folding		folding = {.work = {MyDatabaseId, relid, InvalidOid, WORK_FOLDING}};
+		Folding		folding = {.work = *work};
 		bool		one_row;
 		ErrorData  *error;
 
@@ -74,7 +76,7 @@ fold_round(List *tables, TimestampTz *next_try)
 			continue;
 		folding.limit = batch_limit(&folding.work, FOLDED_AT_ONCE, &one_row);
 		error = run_task(&folding.work, fold_one, &folding, note_failed);
-		tried(&folding.work, error, false, next_try);
+		tried(&folding.work, error, task_ms(), false, next_try);
 		if (error != NULL)
 			FreeErrorData(error);
 		else

@@ -19,7 +19,7 @@ typedef struct FoundWork
 {
 	MemoryContext cxt;			/* has the lists */
 	List	   *queues;			/* Work *: those that are drained */
-	List	   *totals;			/* OIDs of tables that are folded */
+	List	   *totals;			/* Work *: tables that are folded */
 	bool		forget;			/* what is kept of dropped tables is forgotten */
 	bool		blocked;		/* another session has kept them from being
 								 * found */
@@ -31,11 +31,12 @@ extern bool find_queues(MemoryContext cxt, FoundWork *found);
 extern bool drain_queues(List *queues, TimestampTz *next_try);
 extern bool round_has_news(void);
 extern bool may_try(const struct Work *work, TimestampTz *next_try);
-extern void tried(const struct Work *work, const ErrorData *error, bool alone, TimestampTz *next_try);
+extern void put_in_turn(List *works);
+extern void tried(const struct Work *work, const ErrorData *error, int ms, bool alone, TimestampTz *next_try);
 extern void report_working(Oid table);
 
 /* fold_round.c: folds the tables of totals of a database */
-extern bool fold_round(List *tables, TimestampTz *next_try);
+extern bool fold_round(List *totals, TimestampTz *next_try);
 
 /* launcher.c: registers the launcher, which starts workers in the databases that need them */
 extern void launcher_init(void);

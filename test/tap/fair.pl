@@ -156,6 +156,39 @@ END LOOP; END \$\$;
 SQL
 ok(becomes_true($node, q(SELECT bool_and(last_error IS NULL) FROM indextable.queues)), 'none of them is left');
 
+# ---- many queues whose batches take as long as they may
+
+$many = 40;
+sql('SELECT indextable.stop_workers()');
+sql(<<"SQL");
+SET ROLE mallory;
+SET client_min_messages = error;
+CREATE FUNCTION mallory.dawdles(pk int) RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS \$\$ BEGIN PERFORM pg_catalog.pg_sleep(0.1); RETURN true; END \$\$;
+DO \$\$ BEGIN FOR i IN 1..$many LOOP
+	EXECUTE format('CREATE TABLE mallory.s%s (pk int PRIMARY KEY, doc jsonb)', i);
+	PERFORM indextable.create(format('mallory.s%s_k', i), format('mallory.s%s', i)::regclass, '{k}', maintenance => 'async', filter => 'mallory.dawdles(pk)');
+	EXECUTE format('INSERT INTO mallory.s%s SELECT g FROM generate_series(1, 20) g', i);
+	COMMIT;
+END LOOP; END \$\$;
+RESET ROLE;
+SELECT indextable.start_workers();
+SQL
+my $longest = 0;
+for (1 .. 10)
+{
+	my $begun = time;
+	others_go_on("$many queues of another that are slow");
+	$longest = time - $begun if time - $begun > $longest;
+}
+cmp_ok($longest, "<", 6, 'others wait for one batch of another owner, not for all of his tables');
+ok(becomes_true($node, "SELECT count(*) = $many FROM indextable.queues WHERE fact_table::text LIKE 'mallory.s%' AND (last_error IS NOT NULL OR applied > 0)"), 'and each of them has its turn');
+sql(<<"SQL");
+DO \$\$ BEGIN FOR i IN 1..$many LOOP
+	EXECUTE format('DROP TABLE mallory.s%s', i);
+	COMMIT;
+END LOOP; END \$\$;
+SQL
+
 # ---- folding, and checking
 
 sql(<<'SQL');
