@@ -140,6 +140,7 @@ indextable_reset_stats(PG_FUNCTION_ARGS)
 	require_owner(index_table);
 	if (!lock_if_exists(index_table, AccessShareLock))
 		report_not_index_table(index_table);
+	require_owner(index_table);
 	usage_from_now(index_table);
 	pgstat_assoc_relation(&none);
 	pgstat_unlink_relation(&none);

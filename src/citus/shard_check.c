@@ -128,6 +128,7 @@ verify_locked(FactDef *def, Relation fact, void *arg)
 			v.def = def->defs[i];
 	if (v.def == NULL || !def->place->in_parts)
 		report_not_index_table(task->result.index_table);
+	verify_require_owner(task->result.index_table);
 
 	/*
 	 * Before it is locked, it may be moved.  Only the owner of the queue may

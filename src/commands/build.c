@@ -179,6 +179,7 @@ rebuild_totals(Oid index_table)
 	FreeErrorData(error);
 	lock_tree_in_turns(row->fact_table, ShareRowExclusiveLock);
 	lock_tree_in_turns(index_table, AccessExclusiveLock);
+	require_owner(index_table);
 	row = required_definition(index_table);
 	fact = relation_open(row->fact_table, NoLock);
 	catalog_update(row, fact);	/* older snapshots are not answered by it */
@@ -213,6 +214,7 @@ set_damage_aside(Build *b)
 		release_and_wait(&wait, b->fact_table, ShareRowExclusiveLock);
 	if (error != NULL && is_damage(error))
 	{
+		require_owner(b->shown);
 		def = get_definition(b->shown)->fact;
 		if (queue_is_damaged(def))
 			queues_restore(b->fact_table);
@@ -263,6 +265,7 @@ prepare_rebuild(Build *b)
 		DefinitionRow *stored;
 		DefinitionRow row;
 
+		require_owner(b->shown);
 		update_definitions(b->fact_table, false, true);
 		stored = replacement_of(b->shown);
 		row = stored != NULL ? *stored : *required_definition(b->shown);
@@ -533,6 +536,7 @@ finish_build(Build *b)
 
 	if (stored == NULL || stored->state == STATE_ACTIVE)
 		report_build_superseded(b);
+	require_owner(b->shown);
 	if (stored->state != STATE_BUILDING)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

@@ -33,6 +33,7 @@
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../queue/queue.h"
+#include "../util/relation.h"
 #include "../util/wait_point.h"
 #include "commands.h"
 
@@ -64,6 +65,7 @@ build_batch(FactDef *def, Relation fact, void *arg)
 		;
 	if (i == def->ndefs)
 		report_build_superseded(b);
+	require_owner(b->shown);
 	check_row_indexes(def);
 	r.from = i;
 	r.to = i + 1;

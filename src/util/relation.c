@@ -109,7 +109,12 @@ is_deleted_here(HeapTupleHeader header)
 		TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(header));
 }
 
-/* require_owner: raises an error if a table is not the current user's */
+/*
+ * require_owner
+ *		Raises an error if a table is not the current user's.  Who has to wait for a lock asks before, because
+ *		others could not be made to wait, and again in each transaction that has got one: the table may be
+ *		another's since.
+ */
 void
 require_owner(Oid relid)
 {

@@ -99,6 +99,8 @@ verify_index_table(Oid index_table, double sample, discrepancy_handler handler, 
 	v.def = definition_open(index_table, &v.fact, &v.index_table);
 	if (v.def == NULL)
 		report_not_index_table(index_table);
+	if (!owns_relation(v.def->fact->relid, GetUserId()))
+		require_owner(index_table);
 	refuse_put_off(index_table);
 	if (may_remove_records(&v))
 		v.locked_records = lock_records(v.def);

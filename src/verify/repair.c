@@ -252,6 +252,7 @@ activate(Oid index_table)
 	fact = try_relation_open(stored->fact_table, NoLock);
 	if (fact == NULL)
 		return;					/* dropped while we waited for the lock */
+	require_owner(index_table);
 	if (triggers_intact(stored->fact_table) && guards_intact(index_table))
 	{
 		catalog_set_state(index_table, STATE_ACTIVE, NULL);
@@ -372,6 +373,7 @@ repair_batch(Repair *r, int from, int to)
 		more_locks = lock_newly(def->fact->relid, RowExclusiveLock);
 		more_locks |= lock_newly(r->index_table, RowExclusiveLock);
 	} while (!definition_settled(def->fact, more_locks));
+	require_owner(r->index_table);
 	definition_hold(def->fact, CurrentMemoryContext);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	r->next = def->spec.async ? queue_rows(r, def->fact) : repair_rows(r, def, from, to);

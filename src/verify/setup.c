@@ -316,18 +316,21 @@ restore_all(Oid index_table)
 	if (!triggers_intact(fact))
 	{
 		lock_tree(fact, ShareRowExclusiveLock);
+		require_owner(index_table);
 		triggers_install(fact);
 	}
 	restore_partitions(index_table, fact);
 	if (!guards_intact(index_table))
 	{
 		lock_tree(fact, ShareRowExclusiveLock);
+		require_owner(index_table);
 		triggers_install_guard(index_table);
 	}
 	def = definition_of_index_table(index_table);
 	if (def != NULL && (def->fact->queue.lost || queue_is_damaged(def->fact)))
 	{
 		lock_tree(fact, ShareRowExclusiveLock);
+		require_owner(index_table);
 		queues_restore(fact);
 	}
 	if (place_has_parts(fact))

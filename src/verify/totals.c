@@ -25,6 +25,7 @@
 #include "../indextable.h"
 #include "../maintain/maintain.h"
 #include "../util/inherit.h"
+#include "../util/relation.h"
 #include "verify.h"
 
 static void report_group(Deltas *difference, Deltas *has, Datum *values, bool *isnull,
@@ -129,6 +130,7 @@ add_missing_totals(Oid index_table, bool report)
 				 errmsg("cannot mend totals while a statement writes their fact table")));
 	LockRelationOid(index_table, RowExclusiveLock);
 	(void) lock_folding(index_table, true);
+	require_owner(index_table);
 	snapshot = tree_snapshot(fact);
 	difference = deltas_of_difference(def, fact, rel, snapshot, report, NULL);
 	n = deltas_write(difference);
