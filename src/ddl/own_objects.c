@@ -503,7 +503,8 @@ some_index_table(Oid relid)
 
 /*
  * refuse_row_trigger
- *		Refuses triggers for rows of an index table, whose entries are written without them.
+ *		Refuses triggers for rows of an index table, and of the extension's own tables, whose rows are
+ *		written without them.
  *
  * Tools that copy a table beside its writers, as pg_repack does, learn by them what is written
  * meanwhile, and would lose it.
@@ -511,6 +512,13 @@ some_index_table(Oid relid)
 void
 refuse_row_trigger(Oid relid, const char *name)
 {
+	if (is_own_schema(get_rel_namespace(relid)) && !is_protection_off())
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("trigger \"%s\" cannot be for each row of table \"%s\" of extension " IT_SCHEMA, name,
+						get_rel_name(relid)),
+				 errdetail("Its rows are written without firing triggers."),
+				 errhint("Tools that copy tables have to leave it out: pg_repack --exclude-extension=" IT_SCHEMA ".")));
 	if (OidIsValid(index_table_of(relid)))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),

@@ -14,6 +14,18 @@ CREATE FUNCTION fire() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE ''fired'
 
 -- ---- refused
 CREATE TRIGGER t BEFORE INSERT ON x_k FOR EACH ROW EXECUTE FUNCTION fire();
+SELECT indextable.create('x_q', 'x', '{k}', maintenance => 'async') \gset
+SELECT min(queue_table::text) AS queue FROM (SELECT c.oid::regclass AS queue_table FROM pg_class c WHERE relkind = 'r' AND relnamespace = 'indextable_internal'::regnamespace
+	AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')) q \gset
+SELECT set_config('put.queue', :'queue', false) \gset
+DO $$ BEGIN
+	EXECUTE format('CREATE TRIGGER t AFTER INSERT ON %s FOR EACH ROW EXECUTE FUNCTION fire()', current_setting('put.queue'));
+EXCEPTION WHEN feature_not_supported THEN
+	RAISE WARNING '%', regexp_replace(SQLERRM, '\d+', 'N', 'g');
+END $$;
+SELECT indextable.drop('x_q') \gset
+CREATE TRIGGER t AFTER INSERT ON indextable_internal.definition FOR EACH ROW EXECUTE FUNCTION fire();
+CREATE CONSTRAINT TRIGGER t AFTER UPDATE ON indextable_internal.fact DEFERRABLE FOR EACH ROW EXECUTE FUNCTION fire();
 ALTER TABLE x_k ADD CHECK (k <> 'a');
 ALTER TABLE x_k ADD FOREIGN KEY (id) REFERENCES x (id);
 ALTER TABLE x_k ADD EXCLUDE USING btree (id WITH =);
