@@ -357,6 +357,20 @@ BEGIN
 	EXECUTE 'SELECT count(*) || '':'' || coalesce(string_agg(x::text, '';'' ORDER BY x::text COLLATE "C"), '''') FROM (' || q || ') x' INTO s;
 	RETURN s;
 END $$;
+CREATE FUNCTION digest_of(q text, cmp text, mode text) RETURNS text VOLATILE LANGUAGE plpgsql AS $$
+DECLARE
+	x record;
+	lines text[] := '{}';
+BEGIN
+	PERFORM set_config('indextable.planner', mode, true);
+	FOR x IN EXECUTE replace(q, '{m}', mode) LOOP lines := lines || x::text; END LOOP;
+	IF cmp <> 'list' THEN lines := ARRAY(SELECT line FROM unnest(lines) line ORDER BY line COLLATE "C"); END IF;
+	RETURN CASE cmp WHEN 'count' THEN cardinality(lines)::text ELSE md5(lines::text) END;
+EXCEPTION WHEN OTHERS THEN RETURN SQLSTATE;
+END $$;
+CREATE FUNCTION differing(queries text[], cmps text[], mode text) RETURNS SETOF bigint VOLATILE LANGUAGE sql AS $$
+	SELECT n - 1 FROM unnest(queries, cmps) WITH ORDINALITY AS u(q, cmp, n) WHERE digest_of(q, cmp, 'off') <> digest_of(q, cmp, mode)
+$$;
 CREATE FUNCTION tg() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
 	dml text := current_setting('t.dml', true);

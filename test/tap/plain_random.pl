@@ -10,6 +10,7 @@
 #   SEED      the only seed to run; default: the fixed ones, and one from the time, which is printed
 #   SECONDS   runs one seed after the other for so long, from SEED on if that is given
 #   STEPS     how much happens in a world; default 28
+#   MANY      how many plain queries the server compares by itself at each step that reads; default 40
 #   MODES     what to compare with off, separated by commas; default: force, fallback and on, as far as the server has them
 
 use strict;
@@ -22,6 +23,7 @@ use Oracle;
 use World;
 use Grammar;
 use IPC::Open2;
+use List::Util qw(min);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -29,6 +31,7 @@ use Time::HiRes qw(time);
 
 my @fixed = (1 .. 8);
 my $steps = $ENV{STEPS} || 28;
+my $many = $ENV{MANY} // 40;
 my $began = time();
 
 my $node = new_server('plain_random', "shared_preload_libraries = 'indextable'", 'indextable.max_workers = 0', 'indextable.advice = off', 'autovacuum = off', 'restart_after_crash = on', "search_path = 'w, public'",
@@ -149,6 +152,25 @@ sub run_items
 			report($s, $open, $item, $mode, $different, $answer->{off}, $answer->{$mode});
 			last;
 		}
+	}
+	return;
+}
+
+# compare_many SESSION, OPEN, COUNT: has the server compare that many queries, in one mode; what differs is run again as items are
+sub compare_many
+{
+	my ($s, $open, $count) = @_;
+	return if !@modes;
+	while ($count > 0)
+	{
+		my @queries = map { whole(query($world)) } 1 .. min($count, 200);
+		my $texts = join ",\n", map { quoted(render($_)) } @queries;
+		my $cmps = join ', ', map { "'$_->{cmp}'" } @queries;
+		my @differing = ask($s, "SELECT differing(ARRAY[$texts], ARRAY[$cmps], '$modes[0]');") =~ /^(\d+)$/mg;
+		run_items($s, $open, map { of_query($queries[$_]) } @differing);
+		$total{many} += @queries;
+		$total{'many again'} += @differing;
+		$count -= @queries;
 	}
 	return;
 }
@@ -516,6 +538,7 @@ sub one_world
 			my $role = chance($world->{rls} ? 0.7 : 0.15);
 			ask($s, 'SET ROLE plain_reader;') if $role;
 			run_items($s, 0, map { my $i = item(0); $role && $i->{changes} ? () : $i } 1 .. 12);
+			compare_many($s, 0, $many);
 			ask($s, 'RESET ROLE;') if $role;
 		}
 		elsif ($way < 0.65)
@@ -544,6 +567,7 @@ sub one_world
 				my $role = $world->{rls} && chance(0.6);
 				ask($s, 'SET ROLE plain_reader;') if $role;
 				run_items($s, 1, map { my $i = item(1); $role && $i->{changes} ? () : $i } 1 .. 5);
+				compare_many($s, 1, $many);
 				ask($s, 'RESET ROLE;') if $role;
 			}
 			ask($s, pick('COMMIT', 'COMMIT', 'ROLLBACK') . ';');
