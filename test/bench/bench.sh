@@ -13,7 +13,7 @@
 #
 #   QUICK=1           a small profile, about ten minutes on idle cores; rough: bulk inserts and reads need the full sizes
 #   PARTS="bulk"      some of: single rows, instructions (beside the CPU time that the page has), arrays, bulk, wide
-#                     documents; reads, fetched rows; growth: cost by the number of entries; of asynchronous maintenance: enqueue
+#                     documents; reads, fetched rows, sizes; growth: cost by the number of entries; of asynchronous maintenance: enqueue
 #                     (also many index tables), drain held lag; life: building, verifying, repairing; beside: writers beside a build;
 #                     partitions: fact tables that are partitioned; retention: partitions that are dropped; shards: on other servers, feeds; planner: plain SQL; and totals
 #   VARIANTS="none expression row_trigger indextable"    some of variants/*.sql; none is needed
@@ -67,7 +67,7 @@ fi
 : "${SIZES_GROWTH:=10000 100000 1000000 10000000}"    # numbers of entries; ten times the last is extrapolated
 : "${STATEMENTS_GROWTH:=1000}"    # of each kind at each, a round
 : "${TOWNS:=5000}"           # distinct keys in the write tests, at most 10,000
-: "${PARTS:=single instructions arrays bulk wide reads fetched growth enqueue drain held lag life beside partitions retention shards feeds planner totals}"
+: "${PARTS:=single instructions arrays bulk wide reads fetched sizes growth enqueue drain held lag life beside partitions retention shards feeds planner totals}"
 : "${PG_IVM:=}" "${HINT:=}" "${PG_CONFIG:=pg_config}"
 ALL_VARIANTS="none expression generated gin row_trigger statement_trigger ${PG_IVM:+pg_ivm }empty_trigger floor indextable"
 ARRAY_VARIANTS="none gin floor indextable"
@@ -174,6 +174,7 @@ load_fact() {    # SIZE FIRST LAST
 . "$here/instructions.sh"
 . "$here/reads.sh"
 . "$here/fetched.sh"
+. "$here/sizes.sh"
 . "$here/growth.sh"
 . "$here/async.sh"
 . "$here/life.sh"
@@ -185,7 +186,7 @@ load_fact() {    # SIZE FIRST LAST
 . "$here/totals.sh"
 
 # What is measured, in the order of the report. Each has its lines in a file of that name, and is a section of the page.
-SECTIONS="single instructions arrays bulk wide reads fetched growth enqueue many drain held lag life repair beside partitions partition_writes retention shards feeds planner planning totals"
+SECTIONS="single instructions arrays bulk wide reads fetched sizes growth enqueue many drain held lag life repair beside partitions partition_writes retention shards feeds planner planning totals"
 
 # table PROGRAM FILE [VARIABLE]: the table that test/bench/PROGRAM.awk makes of the lines in FILE; what it should reach goes to reached.tsv
 table() {
@@ -228,7 +229,7 @@ section() {
 	life | repair | beside) group=life ;;
 	partitions | partition_writes) group=partition ;;
 	shards) group=shard ;;
-	instructions | fetched | growth | feeds | retention | totals) group=$1 ;;
+	instructions | fetched | sizes | growth | feeds | retention | totals) group=$1 ;;
 	planner | planning) group=planner ;;
 	esac
 	${group}_section "$1"
@@ -331,7 +332,7 @@ if ! sql -c 'CREATE EXTENSION IF NOT EXISTS indextable' 2> "$tmp/extension.log";
 	[ "$ALLOW_MISSING" = 1 ] || die "the extension indextable can't be created (ALLOW_MISSING=1 goes on without it)"
 	say "bench: going on WITHOUT indextable: no such variant, no reads, nothing asynchronous, no life, no partitions, no retention, no shards, no plain SQL"
 	VARIANTS=${VARIANTS/indextable/}
-	for part in instructions arrays reads fetched growth enqueue drain held lag life beside partitions retention shards feeds planner totals; do PARTS=${PARTS/$part/}; done
+	for part in instructions arrays reads fetched sizes growth enqueue drain held lag life beside partitions retention shards feeds planner totals; do PARTS=${PARTS/$part/}; done
 else
 	sql -c 'SELECT indextable.stop_workers()' > /dev/null
 	# for the planner, if the server does not preload the library
@@ -359,6 +360,7 @@ in_time write_parts
 if wants instructions; then in_time instructions_part; fi
 if wants reads; then in_time read_part; fi
 if wants fetched; then in_time fetched_part; fi
+if wants sizes; then in_time sizes_part; fi
 if wants growth; then in_time growth_part; fi
 in_time async_parts
 if wants life || wants beside; then in_time life_part; fi
