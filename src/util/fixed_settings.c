@@ -92,6 +92,7 @@ static TimeZoneAbbrevTable *default_abbreviations(void);
 static bool is_setting(const char *name, const char *value);
 static bool find_settings(Node *node, void *context);
 static int	read_by_function(FuncExpr *call);
+static bool names_configuration(FuncExpr *call);
 static bool reads_locale(Node *path);
 static int	read_by_output(Oid type);
 
@@ -338,6 +339,8 @@ find_settings(Node *node, void *context)
 			break;
 		case T_FuncExpr:
 			findings->settings |= read_by_function((FuncExpr *) node);
+			if (names_configuration((FuncExpr *) node))
+				return find_settings(lsecond(((FuncExpr *) node)->args), context);
 			pg_fallthrough;
 		case T_Var:
 		case T_Const:
@@ -408,6 +411,18 @@ read_by_function(FuncExpr *call)
 }
 
 /*
+ * names_configuration
+ *		Returns whether a function makes words of a text by a text search configuration that is a constant.
+ *		It does not read the constant's name, whose schema is shown as search_path has it.
+ */
+static bool
+names_configuration(FuncExpr *call)
+{
+	return (call->funcid == F_TO_TSVECTOR_REGCONFIG_TEXT || call->funcid == F_TO_TSVECTOR_REGCONFIG_JSONB) &&
+		IsA(linitial(call->args), Const);
+}
+
+/*
  * reads_locale
  *		Returns whether a value of jsonpath may read the names of months and days in lc_time,
  *		by datetime("TM...").
@@ -461,6 +476,12 @@ read_by_output(Oid type)
 		case VARBITOID:
 		case TSVECTOROID:
 		case TSQUERYOID:
+		case INT4RANGEOID:
+		case INT8RANGEOID:
+		case NUMRANGEOID:
+		case DATERANGEOID:
+		case TSRANGEOID:
+		case TSTZRANGEOID:
 			return 0;
 		case DATEOID:
 		case TIMEOID:
