@@ -17,6 +17,7 @@
 
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/tlist.h"
@@ -34,6 +35,7 @@ typedef struct OverEntry
 	bool		failed;			/* the entry lacks something */
 } OverEntry;
 
+static List *clauses_over_entry(Candidate *c, List *clauses, Index level, List **exprs);
 static bool found_by_search(Candidate *c, RestrictInfo *rinfo);
 static bool searches_check(Candidate *c, RestrictInfo *rinfo, uint32 *told);
 static Node *over_entry(Node *node, void *over);
@@ -71,7 +73,7 @@ found_by_search(Candidate *c, RestrictInfo *rinfo)
 {
 	uint32		told = 0;
 
-	if (searches_check(c, rinfo, &told))
+	if (list_member_ptr(c->told, rinfo) || searches_check(c, rinfo, &told))
 		return true;
 	foreach_ptr(Candidate, part, c->parts)
 	{
@@ -123,11 +125,37 @@ searches_check(Candidate *c, RestrictInfo *rinfo, uint32 *told)
 List *
 checks_of_entries(Candidate *c, List *clauses, List **exprs)
 {
+	if (c->def == NULL || c->entries_only || c->is_part || c->policy_in_scan || c->def->spec.async)
+		return NIL;
+	return clauses_over_entry(c, clauses, PG_UINT32_MAX, exprs);
+}
+
+/*
+ * clauses_of_entries
+ *		Lists those of a scan's clauses that the server may check of entries in any order, as by an index, and
+ *		sets *exprs to expressions over an entry, as checks_of_entries() does.  Of hidden rows only what is
+ *		leakproof is compared, or what comes before all policies.
+ */
+List *
+clauses_of_entries(PlannerInfo *root, Candidate *c, List *clauses, List **exprs)
+{
+	return clauses_over_entry(c, clauses,
+							  c->secured ? root->simple_rel_array[c->varno]->baserestrict_min_security :
+							  PG_UINT32_MAX,
+							  exprs);
+}
+
+/*
+ * clauses_over_entry
+ *		Lists those of the clauses that can be checked of entries, and unless exprs is NULL sets *exprs.
+ *		Those of a higher security level than this have to be leakproof.
+ */
+static List *
+clauses_over_entry(Candidate *c, List *clauses, Index level, List **exprs)
+{
 	List	   *result = NIL;
 	bool		all = true;
 
-	if (c->def == NULL || c->entries_only || c->is_part || c->policy_in_scan || c->def->spec.async)
-		return NIL;
 	foreach_ptr(RestrictInfo, rinfo, clauses)
 	{
 		Node	   *clause = (Node *) rinfo->clause;
@@ -137,7 +165,8 @@ checks_of_entries(Candidate *c, List *clauses, List **exprs)
 		if (rinfo->pseudoconstant || found_by_search(c, rinfo))
 			continue;
 		expr = is_left_to_scan(clause) ? NULL : over_entry(clause, &over);
-		if (expr == NULL || over.failed || !(all || cannot_raise_error(expr, c->secured)))
+		if (expr == NULL || over.failed || !(all || cannot_raise_error(expr, c->secured)) ||
+			(rinfo->security_level > level && contain_leaked_vars(expr)))
 		{
 			all = false;
 			continue;
@@ -174,6 +203,16 @@ checks_of_part(Candidate *c, List *others, List *clauses, List **exprs)
 		*exprs = lappend(*exprs, expr);
 	}
 	return true;
+}
+
+/* expression_over_entry: returns an expression over an entry, or NULL if entries lack something */
+Node *
+expression_over_entry(Candidate *c, Node *node)
+{
+	OverEntry	over = {.c = c};
+	Node	   *result = over_entry(node, &over);
+
+	return over.failed ? NULL : result;
 }
 
 /*

@@ -201,7 +201,12 @@ estimate_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *checks, Li
 	cost_qual_eval(&quals, clauses, root);
 	cost_qual_eval(&of_entries, checks, root);
 	run = searches * descent;
-	if (loops > 1)
+	if (c->query != NULL)
+	{
+		descent = c->query->planTree->startup_cost;
+		run = c->query->planTree->total_cost - descent;
+	}
+	else if (loops > 1)
 		run += index_pages_fetched(pages * loops, c->pages, c->pages, root) / loops * random_page_cost;
 	else
 		run += random_page_cost * Min(pages, searches) + seq_page_cost * Max(pages - searches, 0);

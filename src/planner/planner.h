@@ -64,8 +64,9 @@ typedef struct Candidate
 								 * from this one on */
 	uint32		unless;			/* VALUE_BITS: it serves unless rows have such */
 	bool		distinct;		/* several entries of a row may be found */
-	Bitmapset  *present;		/* positions of fields that are not NULL in the
-								 * element that is searched for, of several */
+	Bitmapset  *present;		/* positions of fields that are not NULL in
+								 * the element that is searched for, of
+								 * several */
 	List	   *pathkeys;		/* that the order gives */
 	bool		backward;
 	bool		entries_only;	/* no fact row is needed */
@@ -92,6 +93,13 @@ typedef struct Candidate
 								 * the one is not NULL, */
 	List	   *sources;		/* and with parts whose: 0 for its own, or the
 								 * number of the part, from 1 */
+
+	/* In place of a search; see entry_query.c. */
+	PlannedStmt *query;			/* plan of a query of the entries, or NULL */
+	Oid			users_index;	/* the index that it uses */
+	List	   *told;			/* clauses that are its conditions */
+	List	   *values;			/* of its parameters, over the outer query */
+	List	   *sorted_by;		/* what the path keys are of */
 
 	/* See path_cost.c. */
 	double		entries;		/* that are read in one scan */
@@ -121,6 +129,8 @@ extern PathTarget *target_of_entries(PlannerInfo *root, RelOptInfo *rel, Candida
 extern PathTarget *target_of_expressions(PlannerInfo *root, RelOptInfo *rel, List *exprs);
 extern bool cover_aggregates(PlannerInfo *root, Candidate *c, List *clauses, PathTarget *target);
 extern bool is_checked_by_search(Candidate *c, RestrictInfo *rinfo);
+extern List *clauses_of_entries(PlannerInfo *root, Candidate *c, List *clauses, List **exprs);
+extern Node *expression_over_entry(Candidate *c, Node *node);
 extern List *checks_of_entries(Candidate *c, List *clauses, List **exprs);
 extern bool checks_of_part(Candidate *c, List *others, List *clauses, List **exprs);
 
@@ -163,6 +173,7 @@ extern Path *partial_path(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List
 extern CustomPath *make_scan_path(RelOptInfo *rel, Candidate *c);
 extern List *functions_called(Node *query);
 extern void add_scan_path(PlannerInfo *root, RelOptInfo *rel, Path *path);
+extern void add_sort(Query *query, List *pathkeys, List *exprs);
 extern bool scan_wants_system_columns(RelOptInfo *rel, List *clauses);
 extern Node *replace_by_parameters(Node *node, Index varno, Index second, List **values);
 extern RangeTblEntry *relation_of_index_table(IndexDef *def);
@@ -173,6 +184,9 @@ extern RangeTblEntry *relation_of_index_table(IndexDef *def);
  */
 extern void add_or_paths(PlannerInfo *root, RelOptInfo *rel, Served *served);
 extern double estimate_or_entries(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses);
+
+/* entry_query.c: which find entries by indexes that users have put on an index table */
+extern void add_entry_query_paths(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def);
 
 /* element_join.c: for joins of tables with elements of a fact table */
 extern void element_join_init(void);

@@ -51,7 +51,7 @@ static List *needed_columns(RelOptInfo *rel, List *clauses);
 static Query *fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, List *columns,
 							 List **values);
 static List *fallback_columns(RangeTblEntry *rte, Index varno, List *columns);
-static void add_sort(Query *query, Candidate *c, RelOptInfo *rel);
+static List *order_of(Candidate *c, RelOptInfo *rel);
 static Node *replace_values(Node *node, void *replacing);
 static Bitmapset *columns_of_scan(RelOptInfo *rel, List *clauses);
 static bool collect_functions(Node *node, void *context);
@@ -107,7 +107,7 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	List	   *checks = NIL;
 	List	   *checked;
 	List	   *columns;
-	List	   *parameters = NIL;
+	List	   *parameters = list_copy(c->values);
 	Query	   *fallback;
 	ListCell   *cell;
 
@@ -188,13 +188,20 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	plan.columns = c->entries_only ? c->attnos : columns;
 	plan.sources = c->sources;
 	plan.fallback = fallback;
+	plan.query = c->query;
 	plan.functions = functions_called((Node *) fallback);
 	scan->custom_private = write_scan_plan(&plan);
+	if (c->query != NULL)
+	{
+		root->glob->invalItems = list_concat(root->glob->invalItems, copyObject(c->query->invalItems));
+		root->glob->transientPlan |= c->query->transientPlan;
+	}
 	if (c->def != NULL)
 	{
 		root->parse->rtable = lappend(root->parse->rtable, relation_of_index_table(c->def));
-		give_reason(c->def->fact->relid, c->def->relid,
-					c->conditions != NIL || c->any_part ? REASON_SEARCHED : REASON_WHOLE);
+		note_use(c->def->fact->relid, c->def->relid,
+				 c->query != NULL ? psprintf("searched by its index %s", get_rel_name(c->users_index)) :
+				 c->conditions != NIL || c->any_part ? REASON_SEARCHED : REASON_WHOLE);
 	}
 	show_real_costs(&path->path);
 	return &scan->scan.plan;
@@ -306,7 +313,7 @@ fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, 
 		rte->securityQuals = lappend(rte->securityQuals,
 									 replace_by_parameters((Node *) make_ands_explicit(quals[i]), rel->relid, 0,
 														   values));
-	add_sort(query, c, rel);
+	add_sort(query, c->pathkeys, order_of(c, rel));
 	query->jointree->quals = replace_by_parameters((Node *) make_ands_explicit(quals[nlevels]), rel->relid, 0,
 												   values);
 	query->targetList = (List *) replace_by_parameters((Node *) query->targetList, rel->relid, 0, values);
@@ -340,31 +347,42 @@ fallback_columns(RangeTblEntry *rte, Index varno, List *columns)
 	return result;
 }
 
-/* add_sort: has a fallback return rows in the order of a scan */
-static void
-add_sort(Query *query, Candidate *c, RelOptInfo *rel)
+/* order_of: lists what the path keys of a scan are of, over its fact table */
+static List *
+order_of(Candidate *c, RelOptInfo *rel)
 {
 	int			position = c->order_from;
+	List	   *result = NIL;
+	bool		last;
 
+	if (c->sorted_by != NIL)
+		return c->sorted_by;
 	foreach_ptr(PathKey, key, c->pathkeys)
+		result = lappend(result, sort_expression(c, rel, key, position++, &last));
+	return result;
+}
+
+/* add_sort: has a query return rows in the order of path keys, which are of these expressions */
+void
+add_sort(Query *query, List *pathkeys, List *exprs)
+{
+	foreach_ptr(PathKey, key, pathkeys)
 	{
 		SortGroupClause *sort = makeNode(SortGroupClause);
 		TargetEntry *tle;
-		bool		last;
-		Node	   *expr = sort_expression(c, rel, key, position, &last);
+		Node	   *expr = list_nth(exprs, foreach_current_index(key));
 		Oid			intype = lookup_type_cache(exprType(expr), TYPECACHE_BTREE_OPFAMILY)->btree_opintype;
 
 		tle = makeTargetEntry(copyObject((Expr *) expr), list_length(query->targetList) + 1, NULL, true);
-		tle->ressortgroupref = position + 1;
+		tle->ressortgroupref = foreach_current_index(key) + 1;
 		query->targetList = lappend(query->targetList, tle);
-		sort->tleSortGroupRef = position + 1;
+		sort->tleSortGroupRef = tle->ressortgroupref;
 		sort->eqop = get_opfamily_member(key->pk_opfamily, intype, intype, BTEqualStrategyNumber);
 		sort->sortop = get_opfamily_member(key->pk_opfamily, intype, intype,
 										   pathkey_descends(key) ? BTGreaterStrategyNumber : BTLessStrategyNumber);
 		set_sort_reversed(sort, pathkey_descends(key));
 		sort->nulls_first = key->pk_nulls_first;
 		query->sortClause = lappend(query->sortClause, sort);
-		position++;
 	}
 }
 

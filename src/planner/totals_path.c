@@ -197,7 +197,7 @@ add_path_of_totals(Asked *asked, Served *served, IndexDef *def)
 	if (asked->elements != NULL)
 		add_unnesting(fallback, planner_rt_fetch(asked->elements->relid, asked->root));
 	take_parameters(fallback, asked, &values);
-	plan = plan_without_index_tables(query, NULL);
+	plan = plan_without_index_tables(query, 0, NULL);
 	path = makeNode(CustomPath);
 	path->path.pathtype = T_CustomScan;
 	path->path.parent = grouped;
@@ -476,6 +476,6 @@ make_plan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	scan->custom_private = list_truncate(list_copy(path->custom_private), TOTALS_FALLBACK + 1);
 	root->parse->rtable = lappend(root->parse->rtable, relation_of_index_table(def));
 	root->glob->invalItems = list_concat(root->glob->invalItems, copyObject(plan->invalItems));
-	give_reason(def->fact->relid, def->relid, is_totals(def) ? REASON_ADDED_UP : REASON_WHOLE);
+	note_use(def->fact->relid, def->relid, is_totals(def) ? REASON_ADDED_UP : REASON_WHOLE);
 	return &scan->scan.plan;
 }

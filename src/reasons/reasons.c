@@ -11,6 +11,8 @@
 
 Opinions   *opinions = NULL;
 
+static void note_opinion(Oid fact, Oid index_table, bool used, const char *reason);
+
 /* is_explained: returns whether anybody is told reasons */
 bool
 is_explained(void)
@@ -18,24 +20,34 @@ is_explained(void)
 	return opinions != NULL;
 }
 
-/*
- * give_reason
- *		Notes how an index table is used for a query, or why it, or all of a fact table, are not
- *		used.  A query may name its fact table several times, and each index table may be tried in
- *		several ways: what comes closest to its use counts.
- */
+/* note_use: notes how an index table is used for a query */
+void
+note_use(Oid fact, Oid index_table, const char *how)
+{
+	note_opinion(fact, index_table, true, how);
+}
+
+/* give_reason: notes why an index table, or InvalidOid for all of a fact table, is not used */
 void
 give_reason(Oid fact, Oid index_table, const char *reason)
 {
+	note_opinion(fact, index_table, false, reason);
+}
+
+/*
+ * note_opinion
+ *		Notes what is thought of an index table, or of all of a fact table.  A query may name its fact table several times, and each index table may be tried in
+ *		several ways: what comes closest to its use counts.
+ */
+static void
+note_opinion(Oid fact, Oid index_table, bool used, const char *reason)
+{
 	MemoryContext old;
 	Opinion    *opinion;
-	bool		used;
 	ListCell   *cell;
 
 	if (opinions == NULL)
 		return;
-	used = strcmp(reason, REASON_SEARCHED) == 0 || strcmp(reason, REASON_WHOLE) == 0 ||
-		strcmp(reason, REASON_ADDED_UP) == 0;
 	foreach(cell, opinions->list)
 	{
 		opinion = lfirst(cell);

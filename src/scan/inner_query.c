@@ -37,13 +37,13 @@ query_of_table(RangeTblEntry *rte, List *targets, Node *quals)
 	return query;
 }
 
-/* plan_natively: plans a query so that no index table serves it */
+/* plan_natively: plans a query, with options of cursors, so that no index table serves it */
 PlannedStmt *
-plan_natively(Query *query, const char *text, ParamListInfo params)
+plan_natively(Query *query, const char *text, int options, ParamListInfo params)
 {
 	PlannedStmt *result;
 
-	WHILE_SET(without_index_tables, true, result = planner_compat(query, text, 0, params));
+	WHILE_SET(without_index_tables, true, result = planner_compat(query, text, options, params));
 	return result;
 }
 
@@ -54,11 +54,14 @@ is_planned_natively(void)
 	return without_index_tables;
 }
 
-/* plan_without_index_tables: plans a fallback; rights are checked by the query around it */
+/*
+ * plan_without_index_tables
+ *		Plans a query in the same way whose rights are checked by the query around it.
+ */
 PlannedStmt *
-plan_without_index_tables(Query *query, ParamListInfo params)
+plan_without_index_tables(Query *query, int options, ParamListInfo params)
 {
-	PlannedStmt *result = plan_natively(query, NULL, params);
+	PlannedStmt *result = plan_natively(query, NULL, options, params);
 
 	plan_without_checks(result);
 	return result;
@@ -77,7 +80,7 @@ plan_fallback(EState *estate, Query *fallback, ParamListInfo params)
 	PlannedStmt *result;
 
 	AcquireRewriteLocks(query, true, false);
-	result = plan_without_index_tables(query, params);
+	result = plan_without_index_tables(query, 0, params);
 	MemoryContextSwitchTo(old);
 	return result;
 }
@@ -109,11 +112,13 @@ parameters_of_scan(CustomScanState *scan, List *values, int first)
  *		memory context.
  */
 QueryDesc *
-begin_inner_query(PlannedStmt *plan, Snapshot snapshot, ParamListInfo params, QueryEnvironment *env)
+begin_inner_query(PlannedStmt *plan, Snapshot snapshot, ParamListInfo params, QueryEnvironment *env,
+				  int instrument, int eflags)
 {
-	QueryDesc  *query = CreateQueryDesc(plan, "", snapshot, InvalidSnapshot, None_Receiver, params, env, 0);
+	QueryDesc  *query = CreateQueryDesc(plan, "", snapshot, InvalidSnapshot, None_Receiver, params, env,
+										instrument);
 
-	ExecutorStart(query, 0);
+	ExecutorStart(query, eflags);
 	return query;
 }
 
@@ -131,7 +136,8 @@ next_of_inner_query(QueryDesc *query)
 void
 end_inner_query(QueryDesc *query)
 {
-	ExecutorFinish(query);
+	if (!(query->estate->es_top_eflags & EXEC_FLAG_EXPLAIN_ONLY))
+		ExecutorFinish(query);
 	ExecutorEnd(query);
 	FreeQueryDesc(query);
 }

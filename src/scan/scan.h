@@ -8,6 +8,7 @@
 #ifndef INDEXTABLE_SCAN_H
 #define INDEXTABLE_SCAN_H
 
+#include "commands/explain.h"
 #include "executor/execdesc.h"
 #include "nodes/extensible.h"
 #include "nodes/params.h"
@@ -69,14 +70,17 @@ typedef struct ScanPlan
 	Condition  *conditions;		/* without pointers */
 	List	   *groups;
 	List	   *columns;		/* entries_only: of the index table, for the
-								 * columns of custom_scan_tlist, a negative one
-								 * for whether it is not NULL, or to make rows
-								 * of with partial_rows; otherwise those
+								 * columns of custom_scan_tlist, a negative
+								 * one for whether it is not NULL, or to make
+								 * rows of with partial_rows; otherwise those
 								 * of the fact table that are needed, 0: all;
 								 * NIL with stored_rows */
 	List	   *sources;		/* whose these are, as in Candidate */
 	List	   *functions;		/* OIDs of those that conditions and columns
 								 * call, or have called for entries */
+	PlannedStmt *query;			/* finds entries in place of a search, or
+								 * NULL; its parameters are the first of those
+								 * of the fallback */
 	Query	   *fallback;		/* returns the same rows, with stored_rows
 								 * their places; its parameters are the
 								 * expressions of custom_exprs after the
@@ -134,6 +138,8 @@ typedef struct IndexTableScan
 	bool		fetching;		/* rows and batch are valid */
 	LiveScan	rows;
 	FactBatch	batch;			/* of those that are fetched */
+	QueryDesc  *query;			/* finds entries instead, or NULL, */
+	MemoryContext query_cxt;	/* and has this */
 	ScanKeyData *keys;
 	int			array_key;		/* which key has one of several values, or -1 */
 	Datum	   *elements;		/* its values, in the order of the scan */
@@ -184,6 +190,12 @@ extern bool share_scan(IndexTableScan *scan, struct SharedScan *shared);
 extern void join_scan(IndexTableScan *scan, struct SharedScan *shared);
 extern void stop_sharing(IndexTableScan *scan);
 
+/* entry_search.c: finds entries by the server's plan of a query of them */
+extern void begin_entry_query(IndexTableScan *scan);
+extern TupleTableSlot *next_of_entry_query(IndexTableScan *scan);
+extern void end_entry_query(IndexTableScan *scan);
+extern void explain_entry_query(IndexTableScan *scan, ExplainState *es);
+
 /* scan_fallback.c: answers for a scan of an index table by a native plan */
 extern void begin_fallback(IndexTableScan *scan);
 extern TupleTableSlot *next_of_fallback(IndexTableScan *scan);
@@ -191,13 +203,13 @@ extern void end_fallback(IndexTableScan *scan);
 
 /* inner_query.c: a query in place of a part of another one */
 extern Query *query_of_table(RangeTblEntry *rte, List *targets, Node *quals);
-extern PlannedStmt *plan_natively(Query *query, const char *text, ParamListInfo params);
+extern PlannedStmt *plan_natively(Query *query, const char *text, int options, ParamListInfo params);
 extern bool is_planned_natively(void);
-extern PlannedStmt *plan_without_index_tables(Query *query, ParamListInfo params);
+extern PlannedStmt *plan_without_index_tables(Query *query, int options, ParamListInfo params);
 extern PlannedStmt *plan_fallback(EState *estate, Query *fallback, ParamListInfo params);
 extern ParamListInfo parameters_of_scan(CustomScanState *scan, List *values, int first);
 extern QueryDesc *begin_inner_query(PlannedStmt *plan, Snapshot snapshot, ParamListInfo params,
-									QueryEnvironment *env);
+									QueryEnvironment *env, int instrument, int eflags);
 extern TupleTableSlot *next_of_inner_query(QueryDesc *query);
 extern void end_inner_query(QueryDesc *query);
 extern TupleTableSlot *return_columns(TupleTableSlot *slot, TupleTableSlot *row);

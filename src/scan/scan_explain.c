@@ -17,6 +17,7 @@
 
 #include "scan.h"
 
+static void explain_reading(IndexTableScan *scan, ExplainState *es);
 static List *group_names(IndexTableScan *scan);
 static char *describe_checks(IndexTableScan *scan, List *ancestors, ExplainState *es);
 static char *describe_conditions(IndexTableScan *scan, List *ancestors, ExplainState *es);
@@ -55,8 +56,18 @@ explain_scan(CustomScanState *node, List *ancestors, ExplainState *es)
 		ExplainPropertyText("Staleness", "asynchronous", es);
 	if (!OidIsValid(scan->plan.index_table))
 		ExplainPropertyText("Fallback", "partitions are looked at when it is executed", es);
-	if (!es->analyze || !OidIsValid(scan->plan.index_table))
-		return;
+	if (es->analyze && OidIsValid(scan->plan.index_table))
+		explain_reading(scan, es);
+	if (scan->plan.query != NULL)
+		explain_entry_query(scan, es);
+}
+
+/* explain_reading: shows what EXPLAIN ANALYZE knows of a scan that has ended */
+static void
+explain_reading(IndexTableScan *scan, ExplainState *es)
+{
+	EntryScan  *entries = scan->begun && scan->plan.query == NULL ? &scan->entries : NULL;
+
 	if (scan->why != NULL)
 		ExplainPropertyText("Fallback", scan->why, es);
 
@@ -69,9 +80,10 @@ explain_scan(CustomScanState *node, List *ancestors, ExplainState *es)
 	if ((scan->array_key >= 0 || scan->loose != NULL) && scan->def != NULL &&
 		!scan->css.ss.ps.plan->parallel_aware)
 		ExplainPropertyUInteger("Searches", NULL, scan->searches, es);
-	ExplainPropertyUInteger("Entries", NULL, scan->ended_entries + (scan->begun ? scan->entries.entries : 0), es);
-	ExplainPropertyUInteger("Heap Fetches", NULL,
-							scan->ended_heap_fetches + (scan->begun ? scan->entries.heap_fetches : 0), es);
+	ExplainPropertyUInteger("Entries", NULL, scan->ended_entries + (entries != NULL ? entries->entries : 0), es);
+	if (scan->plan.query == NULL)
+		ExplainPropertyUInteger("Heap Fetches", NULL,
+								scan->ended_heap_fetches + (entries != NULL ? entries->heap_fetches : 0), es);
 	if (!scan->plan.entries_only)
 		ExplainPropertyUInteger("Rows Fetched", NULL, scan->rows_fetched, es);
 }

@@ -422,12 +422,15 @@ start_search(IndexTableScan *scan)
 		MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
 		Bitmapset  *wanted = NULL;
 
-		entry_scan_begin(&scan->entries, scan->def, scan->index_table, estate->es_snapshot, false,
-						 nkeys_of_scan(scan));
 		scan->begun = true;
-		scan->entries.counted = true;
-		scan->entries.backward = scan->plan.backward;
-		scan->entries.parallel = shared_index_scan(scan);
+		if (scan->plan.query == NULL)
+		{
+			entry_scan_begin(&scan->entries, scan->def, scan->index_table, estate->es_snapshot, false,
+							 nkeys_of_scan(scan));
+			scan->entries.counted = true;
+			scan->entries.backward = scan->plan.backward;
+			scan->entries.parallel = shared_index_scan(scan);
+		}
 		if (scan->plan.entries_only)
 		{
 			foreach_int(attno, scan->plan.columns)
@@ -441,7 +444,8 @@ start_search(IndexTableScan *scan)
 			wanted = add_checked_columns(scan, wanted);
 		foreach_int(attno, scan->plan.groups)
 			wanted = bms_add_member(wanted, attno);
-		entry_scan_want(&scan->entries, wanted);
+		if (scan->plan.query == NULL)
+			entry_scan_want(&scan->entries, wanted);
 		if (!scan->plan.entries_only)
 		{
 			live_scan_begin(&scan->rows, scan->fact, scan->fact_table, estate->es_snapshot);
@@ -450,6 +454,11 @@ start_search(IndexTableScan *scan)
 			scan->fetching = true;
 		}
 		MemoryContextSwitchTo(old);
+	}
+	if (scan->plan.query != NULL)
+	{
+		begin_entry_query(scan);
+		return;
 	}
 	if (scan->plan.groups != NIL)
 		loose_start(scan);
@@ -484,7 +493,8 @@ next_entry(IndexTableScan *scan)
 		return NULL;
 	for (;;)
 	{
-		entry = scan->loose != NULL ? loose_next(scan) : entry_scan_next(&scan->entries);
+		entry = scan->query != NULL ? next_of_entry_query(scan) : scan->loose != NULL ? loose_next(scan) :
+			entry_scan_next(&scan->entries);
 		if (entry == NULL && (scan->array_key < 0 || scan->shared != NULL || !next_search(scan)))
 		{
 			scan->nothing = true;

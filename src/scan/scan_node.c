@@ -604,6 +604,7 @@ rescan(CustomScanState *node)
 	ExecClearTuple(node->ss.ss_ScanTupleSlot);
 	ExecScanReScan(&node->ss);
 	end_fallback(scan);
+	end_entry_query(scan);
 	if (scan->kept != NULL)
 	{
 		ExecClearTuple(scan->kept_slot);
@@ -633,7 +634,8 @@ end_scan(CustomScanState *node)
 		ExecEndNode(part);
 	if (scan->fetching)
 		live_scan_end(&scan->rows);
-	if (scan->begun)
+	end_entry_query(scan);
+	if (scan->begun && scan->plan.query == NULL)
 		entry_scan_end(&scan->entries);
 	if (scan->index_table != NULL)
 		relation_close(scan->index_table, NoLock);

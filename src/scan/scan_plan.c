@@ -54,7 +54,7 @@ write_scan_plan(ScanPlan *plan)
 									 bytes_of(plan->conditions, sizeof(Condition) * plan->nconditions),
 									 plan->groups, plan->columns, plan->sources);
 
-	return lappend(lappend(members, plan->functions), plan->fallback);
+	return lappend(lappend(lappend(members, plan->functions), plan->query), plan->fallback);
 }
 
 /* read_scan_plan: reads what write_scan_plan() has put into a plan */
@@ -72,6 +72,7 @@ read_scan_plan(CustomScan *scan, ScanPlan *plan)
 	plan->columns = lfourth(members);
 	plan->sources = list_nth(members, 4);
 	plan->functions = list_nth(members, 5);
+	plan->query = list_nth(members, 6);
 	plan->fallback = llast(members);
 }
 

@@ -123,7 +123,7 @@ start_query(TotalsScan *scan)
 	scan->cxt = AllocSetContextCreate(estate->es_query_cxt, "indextable totals", ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(scan->cxt);
 	scan->query = begin_inner_query(stmt, estate->es_snapshot, parameters_of_scan(&scan->css, scan->values, 0),
-									estate->es_queryEnv);
+									estate->es_queryEnv, 0, 0);
 	MemoryContextSwitchTo(old);
 }
 

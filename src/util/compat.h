@@ -201,6 +201,18 @@ forget_permissions(Query *query, RangeTblEntry *rte, Query *other)
 #endif
 }
 
+/* check_as: has rights on the only table of a query, which is of no other, be those of a user */
+static inline void
+check_as(Query *query, RangeTblEntry *rte, Oid user)
+{
+	forget_permissions(query, rte, NULL);
+#if PG_VERSION_NUM < 160000
+	rte->checkAsUser = user;
+#else
+	linitial_node(RTEPermissionInfo, query->rteperminfos)->checkAsUser = user;
+#endif
+}
+
 /*
  * checked_as
  *		Returns the user whose rights on a table of a query are checked, or InvalidOid if it

@@ -278,7 +278,7 @@ plan_for_later(Query *statement, Index varno, PlannedStmt *search, const char *t
 	rt_fetch(varno, none->rtable)->inh = false;
 	if (list_length(none->rtable) == 1)
 		none->jointree->quals = makeBoolConst(false, false);
-	result = plan_natively(none, text, params);
+	result = plan_natively(none, text, 0, params);
 	late->scan.scanrelid = varno;
 	late->scan.plan.targetlist = copyObject(result->planTree->targetlist);
 	foreach_node(TargetEntry, tle, late->scan.plan.targetlist)
@@ -376,7 +376,7 @@ plan_found(FoundRows *rows, const char *text, ParamListInfo params)
 {
 	PlannedStmt *result;
 
-	WHILE_SET(found, rows->varno > 0 ? rows : NULL, result = plan_natively(rows->statement, text, params));
+	WHILE_SET(found, rows->varno > 0 ? rows : NULL, result = plan_natively(rows->statement, text, 0, params));
 	return result;
 }
 
@@ -414,7 +414,7 @@ find_rows(QueryDesc *query, PlannedStmt *search, FoundRows *rows)
 	definition_hold(fact, CurrentMemoryContext);
 	rows->def = fact;
 	rel = relation_open(rows->fact, AccessShareLock);
-	desc = begin_inner_query(search, query->snapshot, query->params, query->queryEnv);
+	desc = begin_inner_query(search, query->snapshot, query->params, query->queryEnv, 0, 0);
 	do
 	{
 		row = next_of_inner_query(desc);

@@ -1,0 +1,331 @@
+/*-------------------------------------------------------------------------
+ *
+ * entry_query.c
+ *	  Gives the planner paths that find entries by indexes that users have put on an index table.
+ *
+ * Our own scan searches the one index that is ours.  Where an index table has others, the server plans a
+ * query of its entries, with those conditions on the fact table that entries can tell, and perhaps in the
+ * order that is wanted.  If that plan uses one of the users' indexes, the scan executes it in place of its
+ * own search (../scan/entry_search.c), with the query's snapshot.  All else is as for any scan: whether entries may
+ * stand for rows is decided by the same tests, and what entries do not tell is checked for fetched rows.
+ *
+ * Users' indexes compare what no policy may hide, and say so by the time that they take.  So under row
+ * security only conditions that come before all policies, or are leakproof, are part of the query.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/sysattr.h"
+#include "catalog/pg_index.h"
+#include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/paths.h"
+#include "optimizer/planmain.h"
+#include "storage/lmgr.h"
+#include "utils/rel.h"
+
+#include "../definition/definition.h"
+#include "../entry/entry.h"
+#include "../place/place.h"
+#include "../reasons/reasons.h"
+#include "../scan/scan.h"
+#include "../util/compat.h"
+#include "../util/while_set.h"
+#include "planner.h"
+
+/* The indexes of users on an index table. */
+typedef struct UsersIndexes
+{
+	Oid			owner;			/* of the index table */
+	List	   *own;			/* OIDs of our indexes */
+	Bitmapset  *columns;		/* that users' indexes have */
+	bool		expressions;	/* one of them has an expression, or a
+								 * predicate */
+}			UsersIndexes;
+
+static bool find_users_indexes(IndexDef *def, UsersIndexes *found);
+static void add_path_of_query(PlannerInfo *root, RelOptInfo *rel, Served *served, Candidate *c, List *quals,
+							  List *sorted_by, UsersIndexes *indexes);
+static List *wanted_order(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List **exprs);
+static bool concerns_indexes(Node *expr, UsersIndexes *indexes);
+static PlannedStmt *plan_entries(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *quals, List *sorted_by,
+								 Oid owner);
+static List *targets_of(PlannerInfo *root, RelOptInfo *rel, Candidate *c);
+static Oid	users_index_of(Plan *plan, UsersIndexes *indexes);
+static Oid	users_index_of_any(List *plans, UsersIndexes *indexes);
+
+/*
+ * add_entry_query_paths
+ *		Adds the paths of an index table by indexes that users have put on it: the cheapest one, and one in
+ *		the order that the query wants.
+ *
+ * With multi-valued fields a row has several entries, and may have none.
+ */
+void
+add_entry_query_paths(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def)
+{
+	List	   *clauses = rel->baserestrictinfo;
+	List	   *quals = NIL;
+	List	   *sorted_by = NIL;
+	List	   *pathkeys;
+	UsersIndexes indexes = {0};
+	Candidate  *c;
+	const char *why = NULL;
+
+	if (def->spec.nelements > 0 || def->layout.parts != NULL || def->fact->place->entries->search != NULL ||
+		!find_users_indexes(def, &indexes))
+		return;
+	c = consider_index_table(root, def, clauses, rel->relid, NIL, &why);
+	if (c == NULL || c->policy_in_scan)
+		return;
+	c->conditions = NIL;
+	c->nequal = c->order_from = 0;
+	c->unless = 0;
+	c->refuted = NULL;
+	c->tested_again = served->tested_again;
+	c->stored_rows = served->system_columns || is_positionable(root, served->fact->layout.partitioned);
+	if (c->stored_rows && served->fact->layout.partitioned)
+		return;
+	c->told = clauses_of_entries(root, c, in_safe_order(root, rel, in_server_order(root, clauses)), &quals);
+	pathkeys = wanted_order(root, rel, c, &sorted_by);
+	if (concerns_indexes((Node *) quals, &indexes))
+		add_path_of_query(root, rel, served, c, quals, NIL, &indexes);
+	if (pathkeys == NIL || (def->spec.async && !c->entries_only) ||
+		!(concerns_indexes(expression_over_entry(c, linitial(sorted_by)), &indexes) ||
+		  concerns_indexes((Node *) quals, &indexes)))
+		return;
+	c = memcpy(palloc(sizeof(Candidate)), c, sizeof(Candidate));
+	c->pathkeys = pathkeys;
+	add_path_of_query(root, rel, served, c, quals, sorted_by, &indexes);
+}
+
+/*
+ * find_users_indexes
+ *		Finds the indexes on an index table that are not ours; returns whether there are any, and all are
+ *		free to be looked at: planning does not wait for REINDEX.
+ */
+static bool
+find_users_indexes(IndexDef *def, UsersIndexes *found)
+{
+	Relation	index_table = relation_open(def->relid, NoLock);
+	List	   *indexes = RelationGetIndexList(index_table);
+	int			n = 0;
+	bool		locked = true;
+
+	found->owner = index_table->rd_rel->relowner;
+	foreach_oid(oid, indexes)
+	{
+		if (oid == def->layout.primary_index || oid == def->layout.row_index)
+			found->own = lappend_oid(found->own, oid);
+		else
+			n++;
+	}
+	for (int i = 0; n > 0 && locked && i < list_length(indexes); i++)
+		locked = ConditionalLockRelationOid(list_nth_oid(indexes, i), AccessShareLock);
+	for (int i = 0; n > 0 && locked && i < list_length(indexes); i++)
+	{
+		Oid			oid = list_nth_oid(indexes, i);
+		Relation	index = list_member_oid(found->own, oid) ? NULL : try_relation_open(oid, NoLock);
+
+		if (index == NULL)
+			continue;
+		for (int j = 0; j < index->rd_index->indnatts; j++)
+			found->columns = bms_add_member(found->columns, index->rd_index->indkey.values[j] -
+											FirstLowInvalidHeapAttributeNumber);
+		found->expressions |= !heap_attisnull(index->rd_indextuple, Anum_pg_index_indexprs, NULL) ||
+			!heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL);
+		relation_close(index, NoLock);
+	}
+	list_free(indexes);
+	relation_close(index_table, NoLock);
+	return n > 0 && locked;
+}
+
+/*
+ * add_path_of_query
+ *		Adds the path that finds entries by a query with these conditions, over entries, in the order of
+ *		sorted_by, unless the server's plan of it uses none of the users' indexes.
+ */
+static void
+add_path_of_query(PlannerInfo *root, RelOptInfo *rel, Served *served, Candidate *c, List *quals, List *sorted_by,
+				  UsersIndexes *indexes)
+{
+	const char *why = NULL;
+	CustomPath *path;
+	Oid			index;
+
+	c->values = NIL;
+	c->sorted_by = sorted_by;
+	c->entries_only = !c->stored_rows && cover_scan(root, rel, c, rel->baserestrictinfo);
+	if (!c->entries_only && served->fact->layout.pk_deferrable)
+		return;
+	if (!is_complete_enough(c, &why))
+	{
+		give_reason(served->fact->relid, c->def->relid, why);
+		return;
+	}
+	c->query = plan_entries(root, rel, c, quals, sorted_by, indexes->owner);
+	index = users_index_of(c->query->planTree, indexes);
+	if (!OidIsValid(index))
+		return;
+	c->users_index = index;
+	estimate_index_size(c);
+	c->entries = clamp_row_est(c->query->planTree->plan_rows);
+	path = make_scan_path(rel, c);
+	if (c->entries_only)
+		path->path.pathtarget = target_of_entries(root, rel, c);
+	finish_path(root, rel, c, rel->baserestrictinfo, 1, &path->path);
+	if (served->sorted_natively && !pathkeys_contained_in(root->sort_pathkeys, path->path.pathkeys))
+		return;
+	add_scan_path(root, rel, &path->path);
+	give_reason(served->fact->relid, c->def->relid, REASON_COST);
+}
+
+/*
+ * wanted_order
+ *		Returns as many path keys of the query as entries can be sorted by, from the first one on, and sets
+ *		*exprs to their expressions, over the fact table.
+ *
+ * What is sorted by is evaluated for all entries that the query finds.  So it raises no error, or all
+ * conditions are the query's.
+ */
+static List *
+wanted_order(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List **exprs)
+{
+	List	   *result = NIL;
+
+	foreach_ptr(PathKey, key, c->secured ? NIL : root->query_pathkeys)
+	{
+		Node	   *found = NULL;
+
+		foreach_ptr(EquivalenceMember, em, key->pk_eclass->ec_has_volatile ? NIL : key->pk_eclass->ec_members)
+		{
+			Node	   *expr = em->em_is_const || !bms_equal(em->em_relids, rel->relids) ? NULL :
+				expression_over_entry(c, (Node *) em->em_expr);
+
+			if (expr != NULL && found == NULL && !contain_subplans(expr) &&
+				(list_length(c->told) == list_length(rel->baserestrictinfo) || cannot_raise_error(expr, false)))
+				found = (Node *) em->em_expr;
+		}
+		if (found == NULL)
+			break;
+		*exprs = lappend(*exprs, found);
+		result = lappend(result, key);
+	}
+	return result;
+}
+
+/*
+ * concerns_indexes
+ *		Returns whether an expression over entries has a column that one of the users' indexes has, so that
+ *		it may be worth while to ask for the server's plan.
+ */
+static bool
+concerns_indexes(Node *expr, UsersIndexes *indexes)
+{
+	Bitmapset  *columns = NULL;
+
+	pull_varattnos(expr, INDEX_VAR, &columns);
+	return !bms_is_empty(columns) && (indexes->expressions || bms_overlap(columns, indexes->columns));
+}
+
+/*
+ * plan_entries
+ *		Returns the server's plan of a query of entries.  Rights on the index table are its owner's, since
+ *		those of the reader are on the fact table; so the server has the statistics, too.
+ */
+static PlannedStmt *
+plan_entries(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *quals, List *sorted_by, Oid owner)
+{
+	RangeTblEntry *rte = relation_of_index_table(c->def);
+	Query	   *query = query_of_table(rte, targets_of(root, rel, c), NULL);
+	List	   *exprs = NIL;
+	double		fraction = root->tuple_fraction / (root->tuple_fraction >= 1 ? Max(rel->rows, 1) : 1);
+	PlannedStmt *result;
+
+	rte->inFromCl = true;
+	check_as(query, rte, owner);
+	query->jointree->quals = replace_by_parameters((Node *) make_ands_explicit(copyObject(quals)), INDEX_VAR, 0,
+												   &c->values);
+	foreach_ptr(Node, expr, sorted_by)
+		exprs = lappend(exprs, replace_by_parameters(expression_over_entry(c, expr), INDEX_VAR, 0, &c->values));
+	add_sort(query, c->pathkeys, exprs);
+	if (sorted_by == NIL || fraction <= 0 || fraction >= 1)
+		return plan_without_index_tables(query, 0, NULL);
+	WHILE_SET(cursor_tuple_fraction, fraction,
+			  result = plan_without_index_tables(query, CURSOR_OPT_FAST_PLAN, NULL));
+	return result;
+}
+
+/*
+ * targets_of
+ *		Lists the columns of entries as the targets of a query, with NULL for those that are not needed.
+ */
+static List *
+targets_of(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
+{
+	TupleDesc	desc = c->def->layout.desc;
+	Bitmapset  *wanted = c->entries_only ? NULL : columns_to_fetch_by(c->def);
+	List	   *checks = NIL;
+	List	   *result = NIL;
+
+	foreach_int(attno, c->entries_only ? c->attnos : NIL)
+		wanted = bms_add_member(wanted, abs(attno));
+	(void) checks_of_entries(c, in_safe_order(root, rel, in_server_order(root, rel->baserestrictinfo)), &checks);
+	foreach_ptr(Var, var, pull_var_clause((Node *) checks, 0))
+		wanted = bms_add_member(wanted, var->varattno);
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+		Expr	   *expr = bms_is_member(i + 1, wanted) ?
+			(Expr *) makeVar(1, i + 1, att->atttypid, att->atttypmod, att->attcollation, 0) :
+			(Expr *) makeNullConst(INT4OID, -1, InvalidOid);
+
+		result = lappend(result, makeTargetEntry(expr, i + 1, NULL, false));
+	}
+	return result;
+}
+
+/* users_index_of: returns the first index in a plan that is not one of ours, or InvalidOid */
+static Oid
+users_index_of(Plan *plan, UsersIndexes *indexes)
+{
+	Oid			index = InvalidOid;
+
+	if (plan == NULL)
+		return InvalidOid;
+	switch (nodeTag(plan))
+	{
+		case T_IndexScan:
+			index = ((IndexScan *) plan)->indexid;
+			break;
+		case T_IndexOnlyScan:
+			index = ((IndexOnlyScan *) plan)->indexid;
+			break;
+		case T_BitmapIndexScan:
+			index = ((BitmapIndexScan *) plan)->indexid;
+			break;
+		case T_BitmapAnd:
+			return users_index_of_any(((BitmapAnd *) plan)->bitmapplans, indexes);
+		case T_BitmapOr:
+			return users_index_of_any(((BitmapOr *) plan)->bitmapplans, indexes);
+		default:
+			return users_index_of(outerPlan(plan), indexes);
+	}
+	return list_member_oid(indexes->own, index) ? InvalidOid : index;
+}
+
+static Oid
+users_index_of_any(List *plans, UsersIndexes *indexes)
+{
+	Oid			result = InvalidOid;
+
+	foreach_ptr(Plan, plan, plans)
+		result = OidIsValid(result) ? result : users_index_of(plan, indexes);
+	return result;
+}
