@@ -1,0 +1,155 @@
+-- Indexes that users put on index tables: plain SQL over the fact table finds entries by them. The answers are those without index
+-- tables.
+SET client_min_messages = warning;
+CREATE SCHEMA usersindexes;
+SET search_path = usersindexes;
+CREATE EXTENSION pg_trgm;
+LOAD 'indextable';
+DO $$ BEGIN PERFORM FROM indextable.explain('SELECT 1'); END $$;
+CREATE TABLE f (id int PRIMARY KEY, doc jsonb NOT NULL, since date);
+CREATE TABLE parts (LIKE f INCLUDING ALL) PARTITION BY RANGE (id);
+CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (MINVALUE) TO (1000);
+CREATE TABLE parts_2 PARTITION OF parts DEFAULT;
+INSERT INTO f SELECT i, jsonb_build_object('town', 't' || i % 40, 'name', 'Name' || i % 700 || CASE WHEN i % 3 = 0 THEN ' Ann' ELSE ' bob' END, 'age', i % 90, 'low', i % 50,
+	'high', i % 50 + i % 7, 'from', '2024-01-01'::date + i % 200, 'till', '2024-01-02'::date + i % 200 + i % 5, 'body', 'word' || i % 60 || ' other' || i % 11), '2020-01-01'::date + i % 300 FROM generate_series(1, 3000) i;
+INSERT INTO f VALUES (0, '{}'), (-1, '{"name": null, "town": "t1"}'), (-2, '{"name": ["ann"]}'), (-3, '{"name": {"x": "ann"}, "age": null}'), (-4, '{"name": 17}'), (-5, '{"name": ""}'), (-6, '{"body": "word7"}'), (-7, '[]'), (-8, '"Ann"');
+INSERT INTO parts TABLE f;
+SELECT indextable.create('f_town', 'f', '{town}', include => '{name, age::int, low::int, high::int, from::date, till::date, body, @since}'),
+	indextable.create('parts_town', 'parts', '{town}', include => '{name, age::int}'),
+	indextable.create('f_sparse', 'f', '{name}', sparse => true),
+	indextable.create('f_old', 'f', '{town}', include => '{body}', filter => $$(doc ->> 'age')::int > 60$$),
+	indextable.create('f_words', 'f', '{town}', include => ARRAY[$$(to_tsvector('simple', doc ->> 'body')) AS words$$]) \gset
+CREATE INDEX town_name ON f_town USING gin (name gin_trgm_ops);
+CREATE INDEX town_age ON f_town (age);
+CREATE INDEX town_old ON f_town (low) WHERE age > 80;
+CREATE INDEX town_days ON f_town USING gist (daterange("from", till));
+CREATE INDEX town_span ON f_town USING gist (int4range(low, high));
+CREATE INDEX town_body ON f_town USING gin (to_tsvector('simple', body));
+CREATE INDEX town_since ON f_town USING brin (since) WITH (pages_per_range = 1);
+CREATE INDEX town_hash ON f_town USING hash (body);
+CREATE INDEX parts_name ON parts_town USING gin (name gin_trgm_ops);
+CREATE INDEX sparse_name ON f_sparse USING gin (name gin_trgm_ops);
+CREATE INDEX old_body ON f_old USING gin (body gin_trgm_ops);
+CREATE INDEX words_words ON f_words USING gin (words);
+VACUUM ANALYZE f, parts, f_town, parts_town, f_sparse, f_old, f_words;
+
+-- answered: how many rows a query finds, whether it is said to use an index of a user, and whether the answer differs without.
+-- Rows that are ordered by a distance may come in any order where it is the same.
+CREATE FUNCTION answered(query text) RETURNS TABLE (rows bigint, by_index boolean, differs boolean) LANGUAGE plpgsql AS $$
+DECLARE native text; answer text;
+BEGIN
+	SET LOCAL indextable.planner = off;
+	BEGIN
+		EXECUTE format('SELECT count(*), string_agg(q::text, '','' ORDER BY q::text) FROM (%s) q', query) INTO rows, native;
+	EXCEPTION WHEN OTHERS THEN native := SQLSTATE;
+	END;
+	SET LOCAL indextable.planner = force;
+	BEGIN
+		EXECUTE format('SELECT string_agg(q::text, '','' ORDER BY q::text) FROM (%s) q', query) INTO answer;
+	EXCEPTION WHEN OTHERS THEN answer := SQLSTATE;
+	END;
+	SELECT coalesce(bool_or(e.reason LIKE 'searched by its index %'), false) INTO by_index FROM indextable.explain(query) e WHERE e.used;
+	differs := answer IS DISTINCT FROM native;
+	RETURN NEXT;
+END $$;
+
+-- ---- conditions
+SELECT a.*, c FROM unnest(ARRAY[$$doc ->> 'name' ILIKE '%me12% ANN'$$, $$doc ->> 'name' LIKE '%e12% Ann'$$, $$doc ->> 'name' ~ 'e(12|13) Ann'$$, $$doc ->> 'name' ~* 'E(12|13) ANN'$$, $$doc ->> 'name' = 'Name12 Ann'$$,
+	$$(doc ->> 'name') % 'Name12 Ann'$$, $$doc ->> 'name' ILIKE '%me12% ANN' OR doc ->> 'name' ILIKE '%me13% BOB'$$, $$doc ->> 'name' NOT ILIKE '%a%'$$, $$doc ->> 'name' ILIKE '%me12%' AND doc ->> 'town' = 't12'$$,
+	$$doc ->> 'name' ILIKE '%me12%' AND doc ->> 'other' IS NULL$$, $$doc ->> 'name' ILIKE '%me12%' AND doc @> '{"town": "t12"}'$$, $$doc ->> 'name' ILIKE '%me12%' AND id < 900$$,
+	$$(doc ->> 'age')::int = 17$$, $$(doc ->> 'age')::int BETWEEN 3 AND 4 AND doc ->> 'body' LIKE '%other3'$$, $$(doc ->> 'age')::int IN (3, 4, 95)$$, $$(doc ->> 'age')::int > 80 AND (doc ->> 'low')::int = 7$$,
+	$$daterange((doc ->> 'from')::date, (doc ->> 'till')::date) && daterange('2024-01-05', '2024-01-06')$$, $$daterange((doc ->> 'from')::date, (doc ->> 'till')::date) @> '2024-02-05'::date$$,
+	$$int4range((doc ->> 'low')::int, (doc ->> 'high')::int) @> 48$$, $$to_tsvector('simple', doc ->> 'body') @@ 'word7 & other1'$$, $$to_tsvector('simple', doc ->> 'body') @@ to_tsquery('simple', 'other1 & !word7')$$,
+	$$doc ->> 'body' = 'word7 other1'$$, $$since = '2020-02-03'$$, $$doc ->> 'body' LIKE 'word7 %' AND (doc ->> 'age')::int > 60$$, $$doc ->> 'name' ILIKE '%me12%' AND 10 / ((doc ->> 'age')::int - 5) > 1$$,
+	$$doc ->> 'name' ILIKE (SELECT '%me12% ANN')$$, $$doc ->> 'name' ILIKE '%me12%' AND random() < 2$$]) c, answered('SELECT id FROM f WHERE ' || c) a;
+-- what entries lack is fetched
+SELECT a.*, q FROM unnest(ARRAY[$$SELECT doc FROM f WHERE doc ->> 'name' ILIKE '%me12% ANN'$$, $$SELECT id, doc ->> 'other' FROM f WHERE doc ->> 'name' ILIKE '%me12% ANN'$$, $$SELECT ctid FROM f WHERE doc ->> 'name' ILIKE '%me12% ANN'$$,
+	$$SELECT count(*), max(doc ->> 'name') FROM f WHERE doc ->> 'name' ILIKE '%me12%'$$, $$SELECT doc ->> 'town', count(*) FROM f WHERE doc ->> 'name' ILIKE '%me12%' GROUP BY 1$$,
+	$$SELECT doc FROM parts WHERE doc ->> 'name' ILIKE '%me12% ANN'$$, $$SELECT id, tableoid::regclass FROM parts WHERE doc ->> 'name' ILIKE '%me12% ANN'$$, $$SELECT doc ->> 'town' FROM parts WHERE doc ->> 'name' ILIKE '%me12% ANN'$$,
+	$$SELECT x.id, y.id FROM f x JOIN parts y ON y.doc ->> 'name' = x.doc ->> 'name' WHERE x.doc ->> 'name' ILIKE '%me12% ANN'$$,
+	$$SELECT id FROM f WHERE doc ->> 'name' ILIKE '%me12% ANN' UNION ALL SELECT id FROM parts WHERE doc ->> 'name' ILIKE '%me12% ANN'$$,
+	$$SELECT o.n, (SELECT count(*) FROM f WHERE doc ->> 'name' ILIKE '%me12%' AND id > o.n) FROM (VALUES (5), (2000)) o (n)$$]) q, answered(q) a;
+-- in the order of an index
+CREATE INDEX town_near ON f_town USING gist (name gist_trgm_ops);
+SELECT a.*, q FROM unnest(ARRAY[$$SELECT doc ->> 'name' <-> 'Name12 An' FROM f ORDER BY doc ->> 'name' <-> 'Name12 An' LIMIT 9$$, $$SELECT doc ->> 'name' <-> 'Name12 An' FROM f WHERE (doc ->> 'low')::int > 7 ORDER BY doc ->> 'name' <-> 'Name12 An' LIMIT 9$$,
+	$$SELECT doc ->> 'name' <-> 'Name12 An' FROM f WHERE doc ? 'age' ORDER BY doc ->> 'name' <-> 'Name12 An' LIMIT 9$$, $$SELECT (doc ->> 'age')::int FROM f ORDER BY (doc ->> 'age')::int LIMIT 20$$, $$SELECT id FROM f ORDER BY (doc ->> 'age')::int DESC NULLS LAST, id LIMIT 20$$]) q, answered(q) a;
+SET indextable.planner = force;
+EXPLAIN (COSTS OFF) SELECT id, doc FROM f ORDER BY doc ->> 'name' <-> 'Name12 An' LIMIT 9;
+DROP INDEX town_near;
+EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT count(*) FROM f WHERE doc ->> 'name' ILIKE '%me12% ANN';
+
+-- ---- statements that write or lock, cursors, own changes
+SELECT a.* FROM answered($$SELECT id FROM f WHERE doc ->> 'name' ILIKE '%me12% ANN' FOR UPDATE$$) a;
+BEGIN;
+UPDATE f SET doc = doc || '{"name": "renamed"}' WHERE doc ->> 'name' ILIKE '%me12% ANN';
+SELECT a.*, c FROM unnest(ARRAY[$$doc ->> 'name' ILIKE '%me12% ANN'$$, $$doc ->> 'name' ILIKE 'RENAMED'$$]) c, answered('SELECT id FROM f WHERE ' || c) a;
+SAVEPOINT s;
+DELETE FROM f WHERE doc ->> 'name' ILIKE 'RENAMED';
+SELECT a.* FROM answered($$SELECT id FROM f WHERE doc ->> 'name' ILIKE 'RENAMED'$$) a;
+ROLLBACK TO s;
+DECLARE c SCROLL CURSOR FOR SELECT id FROM f WHERE doc ->> 'name' ILIKE 'RENAMED' ORDER BY id;
+FETCH 2 FROM c;
+FETCH BACKWARD 1 FROM c;
+FETCH LAST FROM c;
+ROLLBACK;
+
+-- ---- kept plans, and DDL beside them
+DROP INDEX sparse_name;
+SET plan_cache_mode = force_generic_plan;
+PREPARE kept(text) AS SELECT count(*) FROM f WHERE doc ->> 'name' ILIKE $1;
+EXPLAIN (COSTS OFF) EXECUTE kept('%me12%');
+EXECUTE kept('%me12%');
+EXECUTE kept(NULL);
+REINDEX INDEX CONCURRENTLY town_name;
+EXECUTE kept('%me12%');
+DROP INDEX town_name;
+EXECUTE kept('%me12%');
+EXPLAIN (COSTS OFF) EXECUTE kept('%me12%');
+CREATE INDEX town_name ON f_town USING gin (name gin_trgm_ops);
+EXECUTE kept('%me12%');
+SELECT indextable.alter('f_town', include => '{name, age::int}') \gset
+EXPLAIN (COSTS OFF) EXECUTE kept('%me12%');
+EXECUTE kept('%me12%');
+CALL indextable.rebuild('f_town');
+EXECUTE kept('%me12%');
+DEALLOCATE kept;
+RESET plan_cache_mode;
+SELECT indexrelid::regclass FROM pg_index WHERE indrelid = 'f_town'::regclass AND NOT indisunique ORDER BY 1;
+
+-- ---- row security: what is not leakproof must not be compared before the policies
+CREATE ROLE regress_users_indexes;
+GRANT USAGE ON SCHEMA usersindexes TO regress_users_indexes;
+GRANT SELECT ON f TO regress_users_indexes;
+ALTER TABLE f ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own ON f USING (id % 2 = 0);
+SET ROLE regress_users_indexes;
+SELECT c, e.used, e.reason FROM unnest(ARRAY[$$doc ->> 'name' ILIKE '%me12% ANN'$$, $$(doc ->> 'age')::int = 17$$]) c, indextable.explain('SELECT id FROM f WHERE ' || c) e WHERE e.index_table = 'f_town'::regclass;
+SELECT count(*) FROM f WHERE doc ->> 'name' ILIKE '%me12% ANN';
+SELECT count(*) FROM f WHERE (doc ->> 'age')::int = 17;
+SET indextable.planner = off;
+SELECT count(*) FROM f WHERE doc ->> 'name' ILIKE '%me12% ANN';
+SELECT count(*) FROM f WHERE (doc ->> 'age')::int = 17;
+RESET ROLE;
+ALTER TABLE f DISABLE ROW LEVEL SECURITY;
+-- the reader need not have rights on the index table, and the server has its statistics
+REVOKE ALL ON f_town FROM regress_users_indexes;
+SET ROLE regress_users_indexes;
+SET indextable.planner = force;
+SELECT count(*) FROM f WHERE doc ->> 'name' ILIKE '%me12% ANN';
+RESET ROLE;
+
+-- ---- asynchronous index tables: rows are checked
+SELECT indextable.create('f_async', 'f', '{body}', maintenance => 'async') \gset
+CREATE INDEX async_body ON f_async USING gin (body gin_trgm_ops);
+ANALYZE f_async;
+UPDATE f SET doc = doc || '{"body": "changed"}' WHERE id < 30;
+SET indextable.stale_reads = on;
+SELECT e.reason FROM indextable.explain($$SELECT doc FROM f WHERE doc ->> 'body' ~ 'word(7|8) '$$) e WHERE e.index_table = 'f_async'::regclass;
+SELECT count(*) FROM f WHERE doc ->> 'body' ~ 'word(7|8) ' AND doc IS NOT NULL;
+SELECT indextable.drain('f') > 0 AS drained;
+SELECT count(*) FROM f WHERE doc ->> 'body' ~ 'word(7|8) ' AND doc IS NOT NULL;
+SET indextable.planner = off;
+SELECT count(*) FROM f WHERE doc ->> 'body' ~ 'word(7|8) ' AND doc IS NOT NULL;
+
+DROP SCHEMA usersindexes CASCADE;
+DROP ROLE regress_users_indexes;
