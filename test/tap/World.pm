@@ -296,6 +296,7 @@ sub set_up
 		push @sql, @rows if chance(0.5);
 		push @sql, map { $_->{sql} } @{ $f->{indexes} }, @{ $f->{totals} };
 		push @sql, @rows if !grep { $_ eq $rows[0] } @sql;
+		push @sql, map { users_index($_) } grep { chance(0.4) } @{ $f->{indexes} }, @{ $f->{indexes} };
 		push @sql, "ALTER TABLE $f->{name} ADD CHECK (doc IS NULL OR jsonb_typeof(doc -> 'tags') = 'array')" if $w->{check};
 		push @sql, "ALTER TABLE $f->{name} ADD CHECK (doc ->> 't' IS NOT NULL)" if !$w->{sparse} && chance(0.5);
 		push @sql, "CREATE INDEX ON $f->{name} ((doc ->> 'k'))" if chance(0.2);
@@ -342,6 +343,9 @@ sub policies
 
 # The functions that a world needs first. tg() runs the query of the setting t.q in the trigger that t.at names, between
 # the statements t.dml, and collects what it gives in t.log.
+# users_index INDEX: puts an index of some kind on an index table
+sub users_index { my ($index) = @_; return "SELECT add_index('$index->{name}', " . between(0, 999) . ')'; }
+
 sub plain
 {
 	return <<'SQL';
@@ -356,6 +360,16 @@ DECLARE s text;
 BEGIN
 	EXECUTE 'SELECT count(*) || '':'' || coalesce(string_agg(x::text, '';'' ORDER BY x::text COLLATE "C"), '''') FROM (' || q || ') x' INTO s;
 	RETURN s;
+END $$;
+CREATE FUNCTION add_index(t regclass, n int) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+	names text[] := ARRAY(SELECT quote_ident(attname) FROM pg_attribute WHERE attrelid = t AND attnum > 0 AND NOT attisdropped ORDER BY attnum);
+	ways text[] := ARRAY['(%1$s)', '(%1$s, %2$s)', 'USING hash (%1$s)', 'USING brin (%1$s)', '(%1$s) WHERE %2$s IS NOT NULL', '(coalesce(%1$s::text, %3$L), %2$s)', '(%1$s DESC) INCLUDE (%2$s)',
+		'USING gin ((%1$s COLLATE "default") gin_trgm_ops)', '((%1$s COLLATE "default") text_pattern_ops)', 'USING gist ((%1$s COLLATE "default") gist_trgm_ops)'];
+BEGIN
+	EXECUTE format('CREATE INDEX ON %4$s ' || ways[1 + n % cardinality(ways)], names[1 + n / 10 % cardinality(names)], names[1 + n / 70 % cardinality(names)], '', t);
+	EXECUTE format('ANALYZE %s', t);
+EXCEPTION WHEN OTHERS THEN NULL;
 END $$;
 CREATE FUNCTION digest_of(q text, cmp text, mode text) RETURNS text VOLATILE LANGUAGE plpgsql AS $$
 DECLARE
@@ -476,7 +490,7 @@ sub ddl
 	my $n = $w->{number};
 	return pick(
 		[ 1, "SELECT indextable.drop('$i->{name}')", $i->{sql} ], [ 0, "DROP TABLE $i->{name}", $i->{sql} ],
-		[ 1, index_table($w, $f)->{sql} ], [ 1, index_table($w, $f)->{sql} ],
+		[ 1, index_table($w, $f)->{sql} ], [ 1, index_table($w, $f)->{sql} ], [ 1, users_index($i) ], [ 1, users_index($i) ],
 		[ 1, "SELECT indextable.alter('$i->{name}', maintenance => 'async')" ], [ 1, "SELECT indextable.alter('$i->{name}', maintenance => 'transactional')" ],
 		[ 1, "SELECT indextable.alter('$i->{name}', strategy => 'normalized')" ], [ 1, "SELECT indextable.alter('$i->{name}', include => ARRAY['" . $FIELD{ pick(qw(note n k)) }{spec} . "'])" ],
 		[ 1, "SELECT indextable.alter('$i->{name}', filter => 'v > 2')" ], ($i->{sql} =~ /is_unique/ ? () : [ 1, "SELECT indextable.alter('$i->{name}', sparse => " . pick(qw(true false)) . ')' ]), [ 1, "SELECT indextable.alter('$i->{name}', filter => '')" ],
