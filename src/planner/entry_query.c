@@ -6,8 +6,9 @@
  * Our own scan searches the one index that is ours.  Where an index table has others, the server plans a
  * query of its entries, with those conditions on the fact table that entries can tell, and perhaps in the
  * order that is wanted.  If that plan uses one of the users' indexes, the scan executes it in place of its
- * own search (../scan/entry_search.c), with the query's snapshot.  All else is as for any scan: whether entries may
- * stand for rows is decided by the same tests, and what entries do not tell is checked for fetched rows.
+ * own search, with the query's snapshot: see ../scan/entry_search.c.  All else is as for any scan: whether
+ * entries may stand for rows is decided by the same tests, and what entries do not tell is checked for
+ * fetched rows.
  *
  * Users' indexes compare what no policy may hide, and say so by the time that they take.  So under row
  * security only conditions that come before all policies, or are leakproof, are part of the query.

@@ -36,8 +36,9 @@ give_reason(Oid fact, Oid index_table, const char *reason)
 
 /*
  * note_opinion
- *		Notes what is thought of an index table, or of all of a fact table.  A query may name its fact table several times, and each index table may be tried in
- *		several ways: what comes closest to its use counts.
+ *		Notes what is thought of an index table, or of all of a fact table.  A query may name its
+ *		fact table several times, and each index table may be tried in several ways: what comes
+ *		closest to its use counts.
  */
 static void
 note_opinion(Oid fact, Oid index_table, bool used, const char *reason)

@@ -34,7 +34,8 @@ begin_fallback(IndexTableScan *scan)
 	/* Compiling it for each outer row takes longer than running it. */
 	if (scan->fell_back)
 		scan->fallback_plan->jitFlags = PGJIT_NONE;
-	scan->fallback = begin_inner_query(scan->fallback_plan, estate->es_snapshot, params, estate->es_queryEnv, 0, 0);
+	scan->fallback = begin_inner_query(scan->fallback_plan, estate->es_snapshot, params, estate->es_queryEnv, 0,
+									   0);
 	MemoryContextSwitchTo(old);
 }
 
