@@ -24,6 +24,7 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
+#include "../catalog/catalog.h"
 #include "../definition/definition.h"
 #include "../indextable.h"
 #include "../util/subxact.h"
@@ -164,6 +165,27 @@ put_off_apply_all(void)
 }
 
 /*
+ * refuse_to_prepare_put_off
+ *		Raises an error if anything is put off, before the transaction is prepared: what is locked to
+ *		apply it would stay locked until the transaction is committed by somebody.
+ */
+void
+refuse_to_prepare_put_off(void)
+{
+	foreach_ptr(PutOff, p, all)
+	{
+		if (!lags(p->def->relid) || get_rel_name(p->def->relid) == NULL)
+			continue;
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot prepare a transaction whose entries are too long for the primary key of index table \"%s\"",
+						get_rel_name(p->def->relid)),
+				 errdetail("The primary key is made anew before the commit, and a prepared transaction would keep the index table locked."),
+				 errhint("Run COMMIT, or have the owner run %s", told_call("rebuild", p->def->relid))));
+	}
+}
+
+/*
  * was_put_off
  *		Returns whether operations on an index table of a fact table were put off in this
  *		transaction.
@@ -230,8 +252,8 @@ refuse_put_off_of_fact(Oid fact)
 
 /*
  * refuse_put_off_in
- *		Raises an error if a query reads an index table, or a partition of one, that lacks
- *		what was put off.
+ *		Raises an error if a query names an index table, or a partition of one, that lacks
+ *		what was put off.  One that the planner has added is not read then.
  */
 void
 refuse_put_off_in(List *rtable)
@@ -240,7 +262,7 @@ refuse_put_off_in(List *rtable)
 		return;
 	foreach_ptr(RangeTblEntry, rte, rtable)
 	{
-		if (rte->rtekind != RTE_RELATION)
+		if (rte->rtekind != RTE_RELATION || !rte->inFromCl)
 			continue;
 		refuse_put_off(rte->relid);
 		if (get_rel_relispartition(rte->relid))

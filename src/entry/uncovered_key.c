@@ -21,8 +21,8 @@
  *   enough for this to take a moment.  An error rolls back nothing but this attempt. If the
  *   key was not rebuilt, a warning is given, and the next such entry is another occasion.
  * - For an entry that does not fit, the key is rebuilt before the entry is written.  At the
- *   end of its statement this is done only if it can be done at once: if this session does
- *   not use the index table itself, as the statement may that writes or a cursor, and if the
+ *   end of its statement this is done only if it can be done at once: if the owner of the table writes, this
+ *   session does not use the index table itself, as the statement may that writes or a cursor, and if the
  *   locks are free.  Else the operations are put off (put_off.c), and the same is tried
  *   again whenever a statement ends.
  * - Before the commit nothing else is locked any more, and the session itself uses the index
@@ -63,6 +63,8 @@
 
 #include "../definition/definition.h"
 #include "../indextable.h"
+#include "../util/as_owner.h"
+#include "../util/compat.h"
 #include "../util/inherit.h"
 #include "../util/lock.h"
 #include "../util/relation.h"
@@ -183,13 +185,17 @@ lock_with_retries(IndexDef *def)
  * make_room_for_ops
  *		Rebuilds the key before operations are applied that write entries which do not fit;
  *		returns false if that cannot be done at once.
+ *
+ * It is left for the end of the transaction if the owner of the table is not the writer: who may only write
+ * the table is not to keep others from it for as long as he likes.
  */
 bool
 make_room_for_ops(IndexDef *def, OpList *list)
 {
 	if (!def->layout.covering || list->widest <= MAX_INDEX_DATA || covering_constraint(def) == NULL)
 		return true;
-	if (used_by_us(def->relid) || !lock_tree_now(def->fact->relid, ExclusiveLock))
+	if (!owns_relation(def->relid, user_outside()) || used_by_us(def->relid) ||
+		!lock_tree_now(def->fact->relid, ExclusiveLock))
 		return false;
 	if (!lock_tree_now(def->relid, AccessExclusiveLock))
 	{

@@ -156,6 +156,7 @@ extern bool applying_put_off;
 extern bool put_off_ops(IndexDef *def, OpList *list);
 extern void put_off_try_again(void);
 extern void put_off_apply_all(void);
+extern void refuse_to_prepare_put_off(void);
 extern bool was_put_off(Oid fact);
 extern void refuse_put_off_of_fact(Oid fact);
 extern void refuse_put_off_in(List *rtable);

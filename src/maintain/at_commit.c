@@ -66,6 +66,8 @@ at_xact_event(XactEvent event, void *arg)
 			check_roles(1);
 			write_shared_keys();
 			batch_write_all();
+			if (event == XACT_EVENT_PRE_PREPARE)
+				refuse_to_prepare_put_off();
 			put_off_apply_all();
 
 			/*
