@@ -143,10 +143,10 @@ add_or_paths(PlannerInfo *root, RelOptInfo *rel, Served *served)
 			break;
 		if (split_or(root, rel, served, clause, &arms))
 			add_path_of_arms(root, rel, served, clause, &arms);
-		planned += list_length(arms.exprs) * list_length(rel->baserestrictinfo);
 		arms.in_order = true;
 		if (root->query_pathkeys != NIL && (arms.exprs != NIL || split_values(clause, &arms)))
 			add_path_of_arms(root, rel, served, clause, &arms);
+		planned += list_length(arms.exprs) * list_length(rel->baserestrictinfo);
 	}
 	if (split_order(root, rel, served, &of_order))
 		add_path_of_arms(root, rel, served, NULL, &of_order);

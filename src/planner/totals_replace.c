@@ -595,7 +595,8 @@ equal_element(IndexDef *def, Node *clause, Index varno)
 
 /*
  * add_contained
- *		Adds the comparisons that say that a document contains a value at a path of names.
+ *		Adds the comparisons that say that a document contains a value at a path of names, which is no
+ *		longer than that of some field.
  */
 static void
 add_contained(Equal *equal, List *names, JsonbValue *value)
@@ -603,8 +604,13 @@ add_contained(Equal *equal, List *names, JsonbValue *value)
 	JsonbContainer *container = value->type == jbvBinary ? value->val.binary.data : NULL;
 	JsonMembers members;
 	JsonbValue *element;
+	bool		named = false;
 
-	if (value->type == jbvString)
+	for (int i = 0; i < equal->def->spec.nkeys; i++)
+		named |= equal->def->spec.fields[i].spec->nsteps >= list_length(names);
+	if (!named)
+		equal->failed = true;
+	else if (value->type == jbvString)
 		add_equal(equal, names, false, text_constant(value));
 	else if (container != NULL && JsonContainerIsArray(container) && JsonContainerSize(container) == 1 &&
 			 (element = getIthJsonbValueFromContainer(container, 0))->type == jbvString)
@@ -612,8 +618,12 @@ add_contained(Equal *equal, List *names, JsonbValue *value)
 	else if (container != NULL && JsonContainerIsObject(container) && JsonContainerSize(container) > 0)
 	{
 		members.it = JsonbIteratorInit(container);
-		while (next_member(&members))
-			add_contained(equal, lappend(list_copy(names), members.name), &members.value);
+		while (!equal->failed && next_member(&members))
+		{
+			names = lappend(names, members.name);
+			add_contained(equal, names, &members.value);
+			names = list_delete_last(names);
+		}
 	}
 	else
 		equal->failed = true;
