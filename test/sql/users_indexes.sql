@@ -33,6 +33,14 @@ CREATE INDEX old_body ON f_old USING gin (body gin_trgm_ops);
 CREATE INDEX words_words ON f_words USING gin (words);
 VACUUM ANALYZE f, parts, f_town, parts_town, f_sparse, f_old, f_words;
 
+-- what to create is said
+CREATE TABLE told (id int PRIMARY KEY, doc jsonb);
+SELECT indextable.create('told_name', 'told', '{name}'), indextable.create('told_c', 'told', ARRAY['name COLLATE "C"'], include => '{note}') \gset
+SET indextable.planner = on;
+SELECT index_table, reason FROM indextable.explain($$SELECT doc FROM told WHERE doc ->> 'name' ILIKE '%x%'$$);
+DROP TABLE told CASCADE;
+SET indextable.planner = off;
+
 -- answered: how many rows a query finds, whether it is said to use an index of a user, and whether the answer differs without.
 -- Rows that are ordered by a distance may come in any order where it is the same.
 CREATE FUNCTION answered(query text) RETURNS TABLE (rows bigint, by_index boolean, differs boolean) LANGUAGE plpgsql AS $$
