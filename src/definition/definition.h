@@ -315,6 +315,7 @@ extern List *summed_fields(List *totals, List **summed);
 extern List *totals_of_fields(DefinitionRow *row);
 extern void make_summed_fields(IndexDef *def, List *texts, Relation fact, const char **column_names);
 extern void check_totals(IndexDef *def, FactDef *fact, List *summed);
+extern bool is_image_equal(Oid type, int32 typmod, Oid collation);
 extern Oid	sum_type(Oid type, int32 typmod);
 extern bool complete_totals_columns(IndexDef *def, TupleDesc desc, AttrNumber *live, int nlive);
 extern bool complete_totals_index(IndexDef *def, Relation rel);

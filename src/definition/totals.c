@@ -28,7 +28,6 @@
 #include "../util/sql.h"
 #include "definition.h"
 
-static bool is_image_equal(Oid type, int32 typmod, Oid collation);
 static List *whole_aggregates(List *pieces);
 static char *trimmed(const char *text, int len);
 
@@ -235,7 +234,7 @@ check_totals(IndexDef *def, FactDef *fact, List *summed)
 }
 
 /* is_image_equal: returns whether values of a type that are equal always have the same bytes */
-static bool
+bool
 is_image_equal(Oid type, int32 typmod, Oid collation)
 {
 	TypeCacheEntry *entry = lookup_type_cache(getBaseType(type), TYPECACHE_BTREE_OPFAMILY);

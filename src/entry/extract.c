@@ -104,7 +104,7 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 			if (def->spec.sparse || i == def->spec.multi_field)
 			{
 				entries->lacking = (mismatch.values & PASSED_ARRAY_BIT) |
-					(element_mismatch.values & (UNEVEN_BIT | CONTAINER_BIT | PASSED_ARRAY_BIT));
+					(element_mismatch.values & (UNEVEN_BIT | NO_OBJECT_BIT | CONTAINER_BIT | PASSED_ARRAY_BIT));
 				return 0;
 			}
 		}
@@ -158,7 +158,7 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 
 	if (def->spec.multi)
 	{
-		if (unite_equal_elements(def, &elements))
+		if (unite_equal_elements(def, &elements) && def->layout.elements_attno == 0)
 			element_mismatch.values |= UNEVEN_BIT;
 		if (!entries_fit(def, row, values, isnull, &elements, report, &skipped))
 			elements.n = 0;

@@ -32,23 +32,24 @@ typedef struct Visit
 	Datum		values[INDEX_MAX_KEYS]; /* by multi-valued field */
 	ValueResult results[INDEX_MAX_KEYS];
 	RowMismatch mismatches[INDEX_MAX_KEYS];
-} Visit;
+}			Visit;
 
 /* How elements are sorted. */
 typedef struct ElementOrder
 {
 	Elements   *elements;
 	SortSupport sorts[INDEX_MAX_KEYS];	/* by multi-valued field */
-} ElementOrder;
+}			ElementOrder;
 
 static ValueResult column_value(Field *field, Datum value, Datum *result);
 static char *converted_text(Field *field, FactRow *row, int docno);
-static void visit_arrays(Visit *visit, FactRow *row);
-static void visit_elements(Visit *visit, JsonbValue *value, int step, bool of_array);
-static void note_element_value(Visit *visit, int e, JsonbValue *value);
-static void take_element(Visit *visit, bool of_array);
+static void visit_arrays(Visit * visit, FactRow *row);
+static void visit_elements(Visit * visit, JsonbValue *value, int step, bool of_array);
+static void note_element_value(Visit * visit, int e, JsonbValue *value);
+static void note_uncounted(Visit * visit);
+static void take_element(Visit * visit, bool of_array);
 static void grow_elements(Elements *elements);
-static int	compare_elements(ElementOrder *order, int a, int b);
+static int	compare_elements(ElementOrder * order, int a, int b);
 static int	compare_in_order(const void *a, const void *b, void *arg);
 
 /*
@@ -157,7 +158,7 @@ collect_elements(IndexDef *def, FactRow *row, Elements *elements, RowMismatch *m
  *		Takes the elements of a column that is an array, of all dimensions and whatever its subscripts are.
  */
 static void
-visit_arrays(Visit *visit, FactRow *row)
+visit_arrays(Visit * visit, FactRow *row)
 {
 	IndexDef   *def = visit->def;
 	Datum	   *values[INDEX_MAX_KEYS];
@@ -205,7 +206,7 @@ visit_arrays(Visit *visit, FactRow *row)
 			visit->results[e] = nulls[e][i] ? VALUE_NULL :
 				column_value(&def->spec.fields[def->spec.elements[e]], values[e][i], &visit->values[e]);
 			if (nulls[e][i])
-				visit->mismatch->values |= UNEVEN_BIT;
+				note_uncounted(visit);
 		}
 		take_element(visit, true);
 	}
@@ -219,7 +220,7 @@ visit_arrays(Visit *visit, FactRow *row)
  * At a [*] the path leads to each element of an array; any other value counts as one element, but for null.
  */
 static void
-visit_elements(Visit *visit, JsonbValue *value, int step, bool of_array)
+visit_elements(Visit * visit, JsonbValue *value, int step, bool of_array)
 {
 	IndexSpec  *spec = &visit->def->spec;
 	Field	   *deepest = &spec->fields[spec->deepest];
@@ -250,7 +251,7 @@ visit_elements(Visit *visit, JsonbValue *value, int step, bool of_array)
 			visit->mismatch->values |= CONTAINER_BIT;
 		if (next > step && !json_walk(value, steps + step, next - step))
 		{
-			visit->mismatch->values |= UNEVEN_BIT;
+			note_uncounted(visit);
 			return;
 		}
 		step = next + 1;
@@ -276,7 +277,7 @@ visit_elements(Visit *visit, JsonbValue *value, int step, bool of_array)
 
 /* note_element_value: notes the value that a multi-valued field has in an element */
 static void
-note_element_value(Visit *visit, int e, JsonbValue *value)
+note_element_value(Visit * visit, int e, JsonbValue *value)
 {
 	Field	   *field = &visit->def->spec.fields[visit->def->spec.elements[e]];
 	int			nsteps = field->spec->nsteps - field->element_steps;
@@ -285,9 +286,12 @@ note_element_value(Visit *visit, int e, JsonbValue *value)
 	visit->results[e] = VALUE_NULL;
 	if (nsteps > 0 && value->type == jbvBinary && JsonContainerIsArray(value->val.binary.data))
 		visit->mismatch->values |= CONTAINER_BIT;
+	if (nsteps > 0 && visit->def->spec.nkeys < 24 &&
+		(value->type != jbvBinary || !JsonContainerIsObject(value->val.binary.data)))
+		visit->mismatch->values |= NO_OBJECT_BIT;
 	if (nsteps > 0 && !json_walk(&member, field->spec->steps + field->element_steps, nsteps))
 	{
-		visit->mismatch->values |= UNEVEN_BIT;
+		note_uncounted(visit);
 		return;
 	}
 	if (member.type != jbvString && member.type != jbvNull && field->type == TEXTOID)
@@ -296,6 +300,18 @@ note_element_value(Visit *visit, int e, JsonbValue *value)
 	visit->results[e] = cast_json(field, &member, true, &visit->values[e], &visit->mismatches[e]);
 	visit->mismatch->values |= visit->mismatches[e].values;
 	if (visit->results[e] == VALUE_NULL)
+		note_uncounted(visit);
+}
+
+/*
+ * note_uncounted
+ *		Notes that an element has a NULL, or that one has no elements within, where entries do not count the
+ *		elements of a row.
+ */
+static void
+note_uncounted(Visit * visit)
+{
+	if (visit->def->layout.elements_attno == 0)
 		visit->mismatch->values |= UNEVEN_BIT;
 }
 
@@ -306,7 +322,7 @@ note_element_value(Visit *visit, int e, JsonbValue *value)
  * What is in place of an array is no element if it has none of the fields.
  */
 static void
-take_element(Visit *visit, bool of_array)
+take_element(Visit * visit, bool of_array)
 {
 	IndexSpec  *spec = &visit->def->spec;
 	Elements   *elements = visit->elements;
@@ -403,7 +419,7 @@ unite_equal_elements(IndexDef *def, Elements *elements)
 
 /* compare_elements: compares two elements by their fields */
 static int
-compare_elements(ElementOrder *order, int a, int b)
+compare_elements(ElementOrder * order, int a, int b)
 {
 	int			c = 0;
 

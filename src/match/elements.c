@@ -513,19 +513,102 @@ set_scope_of_clause(IndexDef *def, Node *clause, List *conditions)
 		return;
 	foreach_ptr(Condition, condition, conditions)
 	{
-		Field	   *field;
-		int			narrays = 0;
+		int			narrays;
 
 		if (condition->scope != NIL || !is_element_position(def, condition->position))
 			continue;
-		field = element_field(def, condition);
-		for (int i = 0; i < field->element_steps; i++)
-			narrays += field->spec->steps[i].wildcard;
-		if (field->fact_attno != 0)
-			narrays = 1;
+		narrays = number_of_arrays(element_field(def, condition));
 		if (narrays <= list_length(scope.scope))
 			condition->scope = list_copy_head(scope.scope, narrays);
 	}
+}
+
+/* number_of_arrays: returns how many arrays a multi-valued field is within, one within the other */
+int
+number_of_arrays(Field *field)
+{
+	int			result = 0;
+
+	for (int i = 0; i < field->element_steps; i++)
+		result += field->spec->steps[i].wildcard;
+	return field->fact_attno != 0 ? 1 : result;
+}
+
+/*
+ * is_of_elements
+ *		Returns whether a comparison of an element is true of the one that the last of some functions returns,
+ *		or of one that has it within; each of the functions, by their numbers, unnests what the one before it
+ *		returns.
+ */
+bool
+is_of_elements(IndexDef *def, Condition *condition, List *functions)
+{
+	return list_length(condition->scope) == number_of_arrays(element_field(def, condition)) &&
+		begins_with(functions, condition->scope);
+}
+
+/*
+ * unnest_elements
+ *		Returns whether the last of such functions returns just the elements that entries of an index table
+ *		stand for.
+ */
+bool
+unnest_elements(IndexDef *def, List *rtable, List *functions, Index varno)
+{
+	Field	   *deepest = &def->spec.fields[def->spec.deepest];
+	int			step = 0;
+
+	foreach_int(function, functions)
+	{
+		RangeTblFunction *unnesting = linitial_node(RangeTblFunction, rt_fetch(function, rtable)->functions);
+		FuncExpr   *call = (FuncExpr *) unnesting->funcexpr;
+		Node	   *array = whole_array_of(linitial(call->args));
+		bool		failed = false;
+
+		if (call->funcid == F_UNNEST_ANYARRAY)
+			return list_length(functions) == 1 && is_array_of_field(deepest, array, varno);
+		if (!unnests_array(call) && call->funcid != F_JSONB_TO_RECORDSET)
+			return false;
+		foreach_int(outer, list_copy_head(functions, foreach_current_index(function)))
+			array = with_elements(array, rtable, outer, &failed);
+		while (step < deepest->element_steps && !deepest->spec->steps[step].wildcard)
+			step++;
+		if (failed || depends_on_json_path(array, NULL) || step == deepest->element_steps ||
+			!is_value_after(def, deepest, step, array, varno))
+			return false;
+		step++;
+	}
+	return step == deepest->element_steps;
+}
+
+/*
+ * asks_for_objects
+ *		Returns whether a function raises an error for elements that are no objects.
+ */
+bool
+asks_for_objects(RangeTblEntry *rte)
+{
+	return ((FuncExpr *) linitial_node(RangeTblFunction, rte->functions)->funcexpr)->funcid ==
+		F_JSONB_TO_RECORDSET;
+}
+
+/*
+ * tells_objects
+ *		Returns whether it is recorded of an index table that rows have elements of the innermost array that
+ *		are no objects: it has a member of them.
+ */
+bool
+tells_objects(IndexDef *def)
+{
+	for (int e = 0; e < def->spec.nelements; e++)
+	{
+		Field	   *field = &def->spec.fields[def->spec.elements[e]];
+
+		if (field->element_steps == def->spec.fields[def->spec.deepest].element_steps &&
+			field->spec->nsteps > field->element_steps)
+			return true;
+	}
+	return false;
 }
 
 /*

@@ -65,9 +65,9 @@ typedef struct Condition
 								 * together although each is lossy; 0 if there
 								 * are none */
 	int			nth;			/* which of these, from 0 */
-	List	   *scope;			/* numbers of the elements of arrays that it is
-								 * true of, each within the one before; NIL: of
-								 * some element; see elements.c */
+	List	   *scope;			/* numbers of the elements of arrays that it
+								 * is true of, each within the one before;
+								 * NIL: of some element; see elements.c */
 	RestrictInfo *rinfo;		/* NULL: the clause was not one yet */
 } Condition;
 
@@ -136,6 +136,11 @@ extern List *within_scope(List *scope, int number);
 extern bool is_same_element(IndexDef *def, Condition *condition, Condition *deepest);
 extern bool is_of_deepest(IndexDef *def, Condition *condition);
 extern void set_scope_of_clause(IndexDef *def, Node *clause, List *conditions);
+extern int	number_of_arrays(Field *field);
+extern bool is_of_elements(IndexDef *def, Condition *condition, List *functions);
+extern bool unnest_elements(IndexDef *def, List *rtable, List *functions, Index varno);
+extern bool asks_for_objects(RangeTblEntry *rte);
+extern bool tells_objects(IndexDef *def);
 extern List *with_single_elements(PathStep *steps, int nsteps, Const *json);
 
 /* joined_values.c: values of other tables that elements are equal to */

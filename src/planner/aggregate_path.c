@@ -35,6 +35,7 @@
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 
+#include "../definition/definition.h"
 #include "../place/place.h"
 #include "../reasons/reasons.h"
 #include "../util/compat.h"
@@ -55,23 +56,24 @@ static create_upper_paths_hook_type previous_hook = NULL;
 
 static void add_aggregate_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
 								RelOptInfo *output_rel, void *extra);
-static void add_paths_of_index_table(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped, Served *served,
-									 IndexDef *def, GroupPathExtraData *extra);
-static void add_aggregate(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped, Candidate *c,
+static void add_paths_of_index_table(PlannerInfo *root, RelOptInfo *rel, ElementRows * rows, RelOptInfo *grouped,
+									 Served *served, IndexDef *def, GroupPathExtraData *extra);
+static void add_aggregate(PlannerInfo *root, RelOptInfo *rel, List *clauses, RelOptInfo *grouped, Candidate *c,
 						  PathTarget *target, GroupPathExtraData *extra);
 static void add_partial_aggregate(PlannerInfo *root, Path *scan, RelOptInfo *grouped, GroupPathExtraData *extra,
 								  List *keys, double groups);
-static bool read_loosely(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *groups);
+static bool read_loosely(PlannerInfo *root, Candidate *c, List *clauses, List *groups);
 static void add_distinct_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *distinct);
+static void add_distinct_elements(PlannerInfo *root, ElementRows * rows, RelOptInfo *distinct);
 static bool may_be_loose(Candidate *c);
 static int	position_of(Candidate *c, Node *expr, Oid operator, StrategyNumber strategy, Oid collation);
 static bool add_groups(Loose *loose, List *clauses, List *tlist);
 static bool unserved_aggregates(Node *node, void *context);
 static bool serve_aggregate(Loose *loose, Aggref *aggref);
 static bool depends_on_entry(Node *node, void *context);
-static bool is_same_in_group(Candidate *c, int position);
 static bool has_distinct_order(PlannerInfo *root, RelOptInfo *rel, Candidate *c);
-static void add_distinct_path(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *distinct, Candidate *c);
+static void add_distinct_path(PlannerInfo *root, RelOptInfo *rel, List *clauses, RelOptInfo *distinct,
+							  Candidate *c, double groups);
 
 void
 aggregate_path_init(void)
@@ -85,32 +87,46 @@ add_aggregate_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *inpu
 					void *extra)
 {
 	Query	   *parse = root->parse;
+	ElementRows *rows = NULL;
 	Served		served;
 
 	if (previous_hook)
 		previous_hook(root, stage, input_rel, output_rel, extra);
 	if (stage == UPPERREL_GROUP_AGG || stage == UPPERREL_DISTINCT)
+		rows = parse->hasTargetSRFs ? elements_in_targets(root, input_rel) : element_rows_of(input_rel);
+	if (stage == UPPERREL_GROUP_AGG || stage == UPPERREL_DISTINCT)
 		add_totals_paths(root, input_rel, output_rel, stage);
-	if (stage == UPPERREL_DISTINCT && parse->distinctClause != NIL)
+	if (stage == UPPERREL_DISTINCT && parse->distinctClause != NIL && rows != NULL)
+		add_distinct_elements(root, rows, output_rel);
+	else if (stage == UPPERREL_DISTINCT && parse->distinctClause != NIL)
 		add_distinct_paths(root, input_rel, output_rel);
-	if (stage != UPPERREL_GROUP_AGG || input_rel->reloptkind != RELOPT_BASEREL ||
-		(!parse->hasAggs && parse->groupClause == NIL) || parse->groupingSets != NIL || parse->hasTargetSRFs ||
-		parse->hasWindowFuncs || (parse->groupClause != NIL && !grouping_is_sortable(parse->groupClause)))
+	if (stage != UPPERREL_GROUP_AGG || (input_rel->reloptkind != RELOPT_BASEREL && rows == NULL) ||
+		(!parse->hasAggs && parse->groupClause == NIL) || parse->groupingSets != NIL ||
+		(parse->hasTargetSRFs && rows == NULL) || parse->hasWindowFuncs ||
+		(parse->groupClause != NIL && !grouping_is_sortable(parse->groupClause)))
 		return;
-	if (unfit_clauses(input_rel->baserestrictinfo) == NULL && find_served(root, input_rel->relid, false, &served))
+	if (rows != NULL ? unfit_clauses(rows->clauses) == NULL && find_served_elements(root, rows, &served) :
+		unfit_clauses(input_rel->baserestrictinfo) == NULL && find_served(root, input_rel->relid, false, &served))
 	{
 		foreach_ptr(IndexDef, def, served.defs)
-			add_paths_of_index_table(root, input_rel, output_rel, &served, def, extra);
+			add_paths_of_index_table(root, input_rel, rows, output_rel, &served, def, extra);
 	}
 }
 
+/*
+ * add_paths_of_index_table
+ *		Adds paths that group entries of an index table: those of rows of the only table of a query, or, unless
+ *		rows is NULL, of elements of such rows.
+ */
 static void
-add_paths_of_index_table(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped, Served *served, IndexDef *def,
-						 GroupPathExtraData *extra)
+add_paths_of_index_table(PlannerInfo *root, RelOptInfo *rel, ElementRows * rows, RelOptInfo *grouped,
+						 Served *served, IndexDef *def, GroupPathExtraData *extra)
 {
 	PathTarget *target = create_empty_pathtarget();
+	List	   *clauses = rows != NULL ? rows->clauses : rel->baserestrictinfo;
 	const char *why;
-	Candidate  *c = consider_index_table(root, def, rel->baserestrictinfo, rel->relid, NIL, &why);
+	Candidate  *c = rows != NULL ? consider_element_rows(root, rows, def, &why) :
+		consider_index_table(root, def, clauses, rel->relid, NIL, &why);
 	Candidate  *loose;
 	bool		tried;
 
@@ -121,20 +137,20 @@ add_paths_of_index_table(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped
 	 * What the planner finds out itself is not tried again, unless it makes
 	 * documents for that.
 	 */
-	tried = cover_scan(root, rel, c, rel->baserestrictinfo) && !c->partial_rows;
+	tried = !root->parse->hasTargetSRFs && cover_scan(root, rel, c, clauses) && !c->partial_rows;
 	c->partial_rows = false;
-	if (!cover_aggregates(root, c, rel->baserestrictinfo, target))
+	if (!cover_aggregates(root, c, clauses, target))
 		return;
 	c->entries_only = true;
 	give_reason(served->fact->relid, def->relid, REASON_COST);
 	set_order(root, rel, c);
-	estimate_entries(root, rel, c);
+	estimate_entries(root, rows != NULL ? rows->fact : rel, c);
 	set_pathtarget_cost_width(root, target);
 	loose = memcpy(palloc(sizeof(Candidate)), c, sizeof(Candidate));
 	if (!tried)
-		add_aggregate(root, rel, grouped, c, target, extra);
-	if (read_loosely(root, rel, loose, root->parse->groupClause))
-		add_aggregate(root, rel, grouped, loose, target, NULL);
+		add_aggregate(root, rel, clauses, grouped, c, target, extra);
+	if (read_loosely(root, loose, clauses, root->parse->groupClause))
+		add_aggregate(root, rel, clauses, grouped, loose, target, NULL);
 }
 
 /*
@@ -143,8 +159,8 @@ add_paths_of_index_table(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped
  *		do a part of it.
  */
 static void
-add_aggregate(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped, Candidate *c, PathTarget *target,
-			  GroupPathExtraData *extra)
+add_aggregate(PlannerInfo *root, RelOptInfo *rel, List *clauses, RelOptInfo *grouped, Candidate *c,
+			  PathTarget *target, GroupPathExtraData *extra)
 {
 	Query	   *parse = root->parse;
 	AggClauseCosts costs = {0};
@@ -157,7 +173,9 @@ add_aggregate(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped, Candidate
 	scan->path.pathtarget = target;
 	if (c->groups != NIL)
 		scan->path.rows = c->entries;
-	finish_path(root, rel, c, rel->baserestrictinfo, 1, &scan->path);
+	else if (c->by_element)
+		scan->path.rows = rows_of_elements(root, c);
+	finish_path(root, rel, c, clauses, 1, &scan->path);
 	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
 	if (keys != NIL)
 		groups = estimate_num_groups(root, get_sortgrouplist_exprs(keys, root->processed_tlist), input->rows,
@@ -177,7 +195,7 @@ add_aggregate(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped, Candidate
 			 (Path *) create_agg_path(root, grouped, input, grouped->reltarget,
 									  parse->groupClause != NIL ? AGG_SORTED : AGG_PLAIN, AGGSPLIT_SIMPLE, keys,
 									  (List *) parse->havingQual, &costs, groups));
-	partial = extra == NULL ? NULL : partial_path(root, rel, c, rel->baserestrictinfo, &scan->path);
+	partial = extra == NULL ? NULL : partial_path(root, rel, c, clauses, &scan->path);
 	if (partial != NULL && grouped->consider_parallel && extra->partial_costs_set)
 		add_partial_aggregate(root, partial, grouped, extra, keys, groups);
 }
@@ -234,7 +252,7 @@ add_partial_aggregate(PlannerInfo *root, Path *scan, RelOptInfo *grouped, GroupP
  *		those of which aggregates want different values.  Returns false if other entries count.
  */
 static bool
-read_loosely(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *groups)
+read_loosely(PlannerInfo *root, Candidate *c, List *clauses, List *groups)
 {
 	Loose		loose = {.c = c};
 	bool		null_ends = false;
@@ -262,7 +280,7 @@ read_loosely(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *groups)
 		c->groups = lappend_int(c->groups, c->def->layout.ident[i]);
 		c->null_groups |= may_find_null(c, i);
 	}
-	foreach_ptr(RestrictInfo, rinfo, rel->baserestrictinfo)
+	foreach_ptr(RestrictInfo, rinfo, clauses)
 	{
 		if (!rinfo->pseudoconstant && !is_checked_by_search(c, rinfo) &&
 			(contain_volatile_functions((Node *) rinfo->clause) || depends_on_entry((Node *) rinfo->clause, c)))
@@ -400,25 +418,15 @@ depends_on_entry(Node *node, void *context)
 	attno = column_of_candidate(c, node);
 	for (int i = 0; attno != 0 && i < c->nequal + list_length(c->groups); i++)
 	{
-		if (c->def->layout.ident[i] == attno && is_same_in_group(c, i))
+		Form_pg_attribute att = TupleDescAttr(c->def->layout.desc, c->def->layout.ident[i] - 1);
+
+		/* Values that are equal are the same in all of the group. */
+		if (att->attnum == attno && is_image_equal(att->atttypid, att->atttypmod, att->attcollation))
 			return false;
 	}
 	if (IsA(node, Var))
 		return true;
 	return expression_tree_walker(node, depends_on_entry, context);
-}
-
-/* is_same_in_group: returns whether values of a column that are equal are the same */
-static bool
-is_same_in_group(Candidate *c, int position)
-{
-	Form_pg_attribute att = TupleDescAttr(c->def->layout.desc, c->def->layout.ident[position] - 1);
-	TypeCacheEntry *type = lookup_type_cache(att->atttypid, TYPECACHE_BTREE_OPFAMILY);
-	Oid			function = get_opfamily_proc(type->btree_opf, type->btree_opintype, type->btree_opintype,
-											 BTEQUALIMAGE_PROC);
-
-	return OidIsValid(function) &&
-		DatumGetBool(OidFunctionCall1Coll(function, att->attcollation, ObjectIdGetDatum(type->btree_opintype)));
 }
 
 /*
@@ -455,10 +463,49 @@ add_distinct_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *distinct)
 				continue;
 		}
 		estimate_entries(root, rel, c);
-		if (!read_loosely(root, rel, c, parse->distinctClause))
+		if (!read_loosely(root, c, rel->baserestrictinfo, parse->distinctClause))
 			continue;
 		give_reason(served.fact->relid, def->relid, REASON_COST);
-		add_distinct_path(root, rel, distinct, c);
+		add_distinct_path(root, rel, rel->baserestrictinfo, distinct, c, c->entries);
+	}
+}
+
+/*
+ * add_distinct_elements
+ *		Adds paths for SELECT DISTINCT from elements of rows.  A scan of all entries is left to the planner,
+ *		unless the target list unnests them.
+ */
+static void
+add_distinct_elements(PlannerInfo *root, ElementRows * rows, RelOptInfo *distinct)
+{
+	Query	   *parse = root->parse;
+	Served		served;
+
+	if (parse->hasAggs || parse->groupClause != NIL || parse->havingQual != NULL || parse->hasWindowFuncs ||
+		parse->hasDistinctOn || unfit_clauses(rows->clauses) != NULL ||
+		!find_served_elements(root, rows, &served))
+		return;
+	foreach_ptr(IndexDef, def, served.defs)
+	{
+		const char *why;
+		Candidate  *c = consider_element_rows(root, rows, def, &why);
+		Candidate	whole;
+
+		if (c == NULL)
+			continue;
+		set_order(root, rows->joined, c);
+		c->entries_only = cover_scan(root, rows->joined, c, rows->clauses) && !c->partial_rows;
+		if (!c->entries_only)
+			continue;
+		estimate_entries(root, rows->fact, c);
+		give_reason(served.fact->relid, def->relid, REASON_COST);
+		whole = *c;
+		if (read_loosely(root, c, rows->clauses, parse->distinctClause))
+			add_distinct_path(root, rows->joined, rows->clauses, distinct, c, c->entries);
+		else if (rows->functions == NIL)
+			add_distinct_path(root, rows->joined, rows->clauses, distinct,
+							  memcpy(c, &whole, sizeof(Candidate)),
+							  estimate_num_groups(root, c->exprs, c->entries, NULL, NULL));
 	}
 }
 
@@ -495,21 +542,22 @@ has_distinct_order(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
 	return true;
 }
 
+/* add_distinct_path: adds a path that finds what is different of what a scan returns */
 static void
-add_distinct_path(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *distinct, Candidate *c)
+add_distinct_path(PlannerInfo *root, RelOptInfo *rel, List *clauses, RelOptInfo *distinct, Candidate *c,
+				  double groups)
 {
 	bool		on = root->parse->hasDistinctOn;
-	double		groups = c->entries;
 	CustomPath *scan;
 	Path	   *path;
 
 	if (on && !has_distinct_order(root, rel, c))
 		return;
 	scan = make_scan_path(rel, c);
-	scan->path.rows = groups;
+	scan->path.rows = c->entries;
 	if (c->entries_only)
 		scan->path.pathtarget = target_of_entries(root, rel, c);
-	finish_path(root, rel, c, rel->baserestrictinfo, 1, &scan->path);
+	finish_path(root, rel, c, clauses, 1, &scan->path);
 	path = apply_projection_to_path(root, rel, &scan->path, root->upper_targets[UPPERREL_DISTINCT]);
 	if (on || pathkeys_contained_in(root->distinct_pathkeys, c->pathkeys))
 		path = (Path *) create_upper_unique_path(root, distinct, path, list_length(root->distinct_pathkeys),

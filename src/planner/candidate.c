@@ -23,6 +23,7 @@
 #include "nodes/makefuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
+#include "parser/parse_coerce.h"
 #include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
 #include "utils/lsyscache.h"
@@ -41,6 +42,8 @@ typedef struct TestedColumn
 	Index		varno;
 } TestedColumn;
 
+static Node *over_document(Candidate *c, Node *expr);
+static AttrNumber column_of_element(Candidate *c, Node *expr);
 static void choose_element(Candidate *c, List *found, List *used);
 static int	position_of_element(IndexDef *def, int e);
 static bool is_pinned(Candidate *c, int position);
@@ -100,6 +103,36 @@ are_of_query(List *conditions)
 }
 
 /*
+ * begin_candidate
+ *		Returns an index table for clauses that all rows have to satisfy, before it is known what it can do;
+ *		NULL, and a reason in *why, if its filter leaves rows out.
+ */
+static Candidate *
+begin_candidate(PlannerInfo *root, IndexDef *def, List *clauses, Index varno, const char **why)
+{
+	Candidate  *c = palloc0(sizeof(Candidate));
+
+	c->def = def;
+	c->varno = varno;
+	c->known = clauses;
+	c->order_from = -1;
+	c->secured = planner_rt_fetch(varno, root)->securityQuals != NIL;
+	if (def->spec.filter != NULL && !filter_is_implied(def, clauses, varno, &c->filter))
+	{
+		*why = "its filter does not follow from the conditions";
+		return NULL;
+	}
+	foreach_ptr(Node, clause, clauses)
+	{
+		if (IsA(clause, RestrictInfo) && !((RestrictInfo *) clause)->pseudoconstant &&
+			((RestrictInfo *) clause)->security_level < root->qual_security_level &&
+			is_left_to_scan(clause_of(clause)))
+			c->policy_in_scan = c->secured;
+	}
+	return c;
+}
+
+/*
  * consider_index_table
  *		Returns what an index table can do for clauses that all rows have to satisfy; they are
  *		RestrictInfos, or expressions before those are made.  Elements that used comparisons of its
@@ -109,27 +142,18 @@ are_of_query(List *conditions)
 Candidate *
 consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Index varno, List *used, const char **why)
 {
-	Candidate  *c;
-	List	   *filter = NIL;
+	Candidate  *c = begin_candidate(root, def, clauses, varno, why);
 	List	   *found = NIL;
 	List	   *implied;
 	bool		unknown = false;
-	bool		policy_in_scan = false;
 
-	if (def->spec.filter != NULL && !filter_is_implied(def, clauses, varno, &filter))
-	{
-		*why = "its filter does not follow from the conditions";
+	if (c == NULL)
 		return NULL;
-	}
 	foreach_ptr(Node, clause, clauses)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (IsA(clause, RestrictInfo) && ((RestrictInfo *) clause)->pseudoconstant)
-			continue;
-		if (IsA(clause, RestrictInfo) && ((RestrictInfo *) clause)->security_level < root->qual_security_level &&
-			is_left_to_scan(clause_of(clause)))
-			policy_in_scan = true;
-		if (!may_concern(clause_of(clause), def) || is_deeply_nested(clause_of(clause)))
+		if ((IsA(clause, RestrictInfo) && ((RestrictInfo *) clause)->pseudoconstant) ||
+			!may_concern(clause_of(clause), def) || is_deeply_nested(clause_of(clause)))
 			continue;
 		implied = implied_conditions(root, def, clause_of(clause), varno, &unknown);
 		if (def->spec.nelements > 1)
@@ -141,16 +165,8 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Index varn
 		}
 	}
 	found = list_concat(found, implied_by_elements(root, def, lateral_clauses(root, varno), varno, &unknown));
-	c = palloc0(sizeof(Candidate));
-	c->def = def;
-	c->varno = varno;
-	c->known = clauses;
-	c->secured = planner_rt_fetch(varno, root)->securityQuals != NIL;
-	c->policy_in_scan = c->secured && policy_in_scan;
 	found = without_refuted(root, c, found);
-	c->filter = filter;
 	c->unknown = unknown;
-	c->order_from = -1;
 	if (def->spec.nelements < 2)
 		choose_conditions(c, found, used, NULL);
 	else
@@ -165,6 +181,95 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Index varn
 		return NULL;
 	}
 	return c;
+}
+
+/*
+ * consider_elements
+ *		Returns what an index table can do for the elements of rows, as rows of a query: those that functions
+ *		unnest, or that its target list does if functions is NIL, as in Candidate.  The clauses, RestrictInfos,
+ *		are on the fact table and the functions.  Returns NULL if it cannot be used, and a reason in *why.
+ *
+ * A condition on the document may be true of another element, so that elements are searched for by
+ * conditions on the functions' columns only, as far as these are true of the very elements that are
+ * returned.
+ */
+Candidate *
+consider_elements(PlannerInfo *root, IndexDef *def, List *clauses, Index varno, List *functions,
+				  const char **why)
+{
+	Candidate  *c = begin_candidate(root, def, clauses, varno, why);
+	List	   *found = NIL;
+
+	if (c == NULL)
+		return NULL;
+	c->by_element = true;
+	c->functions = functions;
+	c->rtable = root->parse->rtable;
+	c->of_join = clauses;
+	c->unless = UNEVEN_BIT;
+	foreach_int(function, functions)
+	{
+		if (!asks_for_objects(rt_fetch(function, c->rtable)))
+			continue;
+		c->unless |= NO_OBJECT_BIT;
+		if (function != llast_int(functions) || !tells_objects(def))
+		{
+			*why = "elements have to be objects, and it does not tell that of all of them";
+			return NULL;
+		}
+	}
+	if (!index_table_has_none(def, c->unless, NULL))
+	{
+		*why = "some rows may have something else in place of an array, or of an object";
+		return NULL;
+	}
+	c->known = NIL;
+	foreach_node(RestrictInfo, rinfo, clauses)
+	{
+		Node	   *clause = over_document(c, (Node *) rinfo->clause);
+		bool		of_element = bms_membership(rinfo->clause_relids) == BMS_MULTIPLE ||
+			!bms_is_member(varno, rinfo->clause_relids);
+		List	   *implied;
+
+		CHECK_FOR_INTERRUPTS();
+		if (clause == NULL || rinfo->pseudoconstant || is_deeply_nested(clause))
+			continue;
+		c->known = lappend(c->known, clause);
+		if (!may_concern(clause, def) || (of_element && contain_subplans(clause)))
+			continue;
+		implied = implied_conditions(root, def, clause, varno, &c->unknown);
+		set_scope_of_clause(def, clause, implied);
+		foreach_ptr(Condition, condition, implied)
+		{
+			if (is_element_position(def, condition->position) &&
+				!(of_element && is_of_elements(def, condition, functions)))
+				continue;
+			condition->rinfo = rinfo;
+			found = lappend(found, condition);
+		}
+	}
+	choose_conditions(c, without_refuted(root, c, found), NIL, NULL);
+	return c;
+}
+
+/*
+ * over_document
+ *		Returns an expression over a fact row and the elements that functions return for it as one over the
+ *		fact row, in which calls of the functions stand for elements; NULL: it has other elements, or more
+ *		of the functions than that.
+ */
+static Node *
+over_document(Candidate *c, Node *expr)
+{
+	bool		failed = false;
+
+	if (c->functions == NIL)
+		return expr;
+	if (expression_returns_set(expr))
+		return NULL;
+	foreach_int(function, c->functions)
+		expr = with_elements(expr, c->rtable, function, &failed);
+	return failed ? NULL : expr;
 }
 
 /*
@@ -298,7 +403,8 @@ choose_conditions(Candidate *c, List *found, List *used, Condition *deepest)
 			if (lower != NULL)
 				c->conditions = lappend(c->conditions, lower);
 			/* One element may be above the one, and another below the other. */
-			if (upper != NULL && (lower == NULL || deepest != NULL || !is_element_position(def, position)))
+			if (upper != NULL && (lower == NULL || deepest != NULL || c->by_element ||
+								  !is_element_position(def, position)))
 				c->conditions = lappend(c->conditions, upper);
 			break;
 		}
@@ -458,7 +564,11 @@ AttrNumber
 column_of_candidate(Candidate *c, Node *expr)
 {
 	AttrNumber	attno = column_of_expression(c->def, expr, c->varno);
-	uint32		unless = attno == 0 ? 0 : values_read_otherwise(c->def, attno);
+	uint32		unless;
+
+	if (attno == 0 && c->by_element)
+		attno = column_of_element(c, expr);
+	unless = attno == 0 ? 0 : values_read_otherwise(c->def, attno);
 
 	if (attno != 0 && depends_on_json_path(expr, NULL) && is_null_in_array(c->def, attno))
 		return 0;
@@ -466,6 +576,49 @@ column_of_candidate(Candidate *c, Node *expr)
 		return 0;
 	c->unless |= unless;
 	return attno;
+}
+
+/*
+ * column_of_element
+ *		Returns the column of the index table that has the value of an expression over an element, in all
+ *		elements that an entry stands for, or 0.
+ */
+static AttrNumber
+column_of_element(Candidate *c, Node *expr)
+{
+	IndexDef   *def = c->def;
+	bool		typed = false;
+
+	/* Most expressions are told by this, before they are copied. */
+	switch (nodeTag(expr))
+	{
+		case T_OpExpr:
+		case T_FuncExpr:
+		case T_CoerceViaIO:
+		case T_RelabelType:
+		case T_Var:
+		case T_CollateExpr:
+		case T_SubscriptingRef:
+			break;
+		default:
+			return 0;
+	}
+	for (int e = 0; e < def->spec.nelements; e++)
+	{
+		Oid			type = def->spec.fields[def->spec.elements[e]].type;
+
+		typed |= exprType(expr) == type || TypeCategory(exprType(expr)) == TypeCategory(type);
+	}
+	if (!typed || depends_on_json_path(expr, NULL) || (expr = over_document(c, expr)) == NULL)
+		return 0;
+	for (int e = 0; e < def->spec.nelements; e++)
+	{
+		Field	   *field = &def->spec.fields[def->spec.elements[e]];
+
+		if (expression_is_element(def, field, expr, c->varno))
+			return is_image_equal(field->type, field->typmod, field->collation) ? field->attno : 0;
+	}
+	return 0;
 }
 
 /*
@@ -563,14 +716,14 @@ filter_is_implied(IndexDef *def, List *clauses, Index varno, List **result)
 
 /*
  * key_maybe_null
- *		Returns the first key field that may be NULL in a row that satisfies clauses and constraints, or
- *		NULL.  Where the query has elements as rows, rows without elements are not asked for.
+ *		Returns the first key field that may be NULL in a row, or an element, that satisfies clauses and
+ *		constraints, or NULL.
  */
 static Field *
 key_maybe_null(Candidate *c)
 {
 	for (int i = 0; i < c->def->spec.nkeys; i++)
-		if (!is_key_present(c, i) && !(i == c->def->spec.multi_field && c->conditions == NIL))
+		if (!is_key_present(c, i))
 			return &c->def->spec.fields[i];
 	return NULL;
 }
@@ -585,10 +738,11 @@ is_key_present(Candidate *c, int i)
 {
 	IndexDef   *def = c->def;
 	TestedColumn column = {.def = def,.field = &def->spec.fields[i],.varno = c->varno};
-	bool		proven = check_says_not_null(def, &def->spec.fields[i]);
+	bool		of_element = c->by_element && def->spec.fields[i].spec->multi;
+	bool		proven = !of_element && check_says_not_null(def, &def->spec.fields[i]);
 
 	/* Other elements than the one that is searched for do not matter. */
-	if (def->spec.nelements > 1 && def->spec.fields[i].spec->multi)
+	if (def->spec.nelements > 1 && !c->by_element && def->spec.fields[i].spec->multi)
 		return bms_is_member(i, c->present);
 	foreach_ptr(Condition, condition, c->conditions)
 		proven = proven || (condition->position == i && condition->taking != TAKE_NULL);
@@ -605,7 +759,8 @@ is_key_present(Candidate *c, int i)
 bool
 may_be_null(Candidate *c, int position)
 {
-	return !c->def->spec.sparse && position < c->def->spec.nkeys && !is_key_present(c, position);
+	return position >= c->def->layout.nleading ||
+		(!c->def->spec.sparse && position < c->def->spec.nkeys && !is_key_present(c, position));
 }
 
 /*
@@ -634,6 +789,8 @@ is_searched(Candidate *c, int i)
 bool
 may_find_null(Candidate *c, int position)
 {
+	if (position >= c->def->layout.nleading)
+		return !is_searched(c, position);
 	return !c->def->spec.sparse && position < c->def->spec.nkeys && !is_searched(c, position) &&
 		(c->def->spec.async || !check_says_not_null(c->def, &c->def->spec.fields[position]));
 }
@@ -681,6 +838,8 @@ null_if_null(Node *node, TestedColumn *column)
 	 * is.
 	 */
 	if (field->fact_attno == 0 && is_text_of_field(column->def, field, node, column->varno))
+		return true;
+	if (expression_is_element(column->def, field, node, column->varno))
 		return true;
 	switch (nodeTag(node))
 	{
@@ -808,7 +967,8 @@ sort_expression(Candidate *c, RelOptInfo *rel, PathKey *key, int position, bool 
 	{
 		Node	   *expr = (Node *) em->em_expr;
 
-		if (em->em_is_const || !bms_equal(em->em_relids, rel->relids))
+		if (em->em_is_const || bms_is_empty(em->em_relids) ||
+			!(c->by_element ? bms_is_subset(em->em_relids, rel->relids) : bms_equal(em->em_relids, rel->relids)))
 			continue;
 		if (same_order && has_column_value(c, expr, att->attnum))
 			return expr;

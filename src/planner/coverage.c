@@ -15,6 +15,7 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
@@ -42,6 +43,7 @@ static Node *over_entry(Node *node, void *over);
 static bool is_key_not_null(Candidate *c, Node *clause);
 static bool clauses_covered(Candidate *c, List *clauses);
 static bool row_covered(PlannerInfo *root, RelOptInfo *rel, Candidate *c);
+static bool is_made(Candidate *c, Var *var);
 static List *expressions_of_query(PlannerInfo *root, RelOptInfo *rel);
 static bool not_covered(Node *node, void *candidate);
 static AttrNumber column_in_entries(Candidate *c, Node *node, int *source);
@@ -305,14 +307,17 @@ cover_scan(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses)
 	if (!clauses_covered(c, clauses))
 		return false;
 
+	/* What the target list unnests it has to have. */
+	if (c->by_element && c->functions == NIL)
+		return !not_covered((Node *) root->processed_tlist, c);
+
 	/*
 	 * The columns that are asked for may be enough: the primary key, or the
 	 * document that is copied.
 	 */
 	if (!not_covered((Node *) rel->reltarget->exprs, c))
 		return true;
-	if (rel->reloptkind == RELOPT_BASEREL && bms_membership(root->all_baserels) == BMS_SINGLETON &&
-		target_covered(root, c))
+	if (bms_equal(root->all_baserels, rel->relids) && target_covered(root, c))
 		return true;
 	c->exprs = c->attnos = c->sources = NIL;
 	c->partial_rows = true;
@@ -360,18 +365,23 @@ target_of_expressions(PlannerInfo *root, RelOptInfo *rel, List *exprs)
 static bool
 row_covered(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
 {
-	AttrNumber	doc = c->def->spec.fact_document;
-
 	if (root->parse->commandType != CMD_SELECT || root->parse->rowMarks != NIL ||
 		not_covered(as_scanned(root, (Node *) expressions_of_query(root, rel)), c))
 		return false;
 	/* Other columns may be asked for although nothing needs them any more. */
 	foreach_ptr(Var, var, pull_var_clause((Node *) rel->reltarget->exprs, PVC_RECURSE_PLACEHOLDERS))
 	{
-		if (var->varno == (int) rel->relid && var->varattno != doc && not_covered((Node *) var, c))
+		if (!is_made(c, var) && not_covered((Node *) var, c))
 			return false;
 	}
 	return true;
+}
+
+/* is_made: returns whether a column can be made of fields: a document, or an element */
+static bool
+is_made(Candidate *c, Var *var)
+{
+	return var->varno == (int) c->varno ? var->varattno == c->def->spec.fact_document : var->vartype == JSONBOID;
 }
 
 /*
@@ -390,7 +400,7 @@ expressions_of_query(PlannerInfo *root, RelOptInfo *rel)
 	{
 		foreach_ptr(EquivalenceMember, member, ec->ec_members)
 		{
-			if (bms_is_member(rel->relid, member->em_relids))
+			if (bms_overlap(rel->relids, member->em_relids))
 				result = lappend(result, member->em_expr);
 		}
 	}
@@ -402,7 +412,7 @@ expressions_of_query(PlannerInfo *root, RelOptInfo *rel)
 		result = lappend(result, info->translated_vars);
 	for (int i = 1; i < root->simple_rel_array_size; i++)
 	{
-		if (root->simple_rel_array[i] != NULL)
+		if (root->simple_rel_array[i] != NULL && !bms_is_member(i, rel->relids))
 			result = lappend(result, root->simple_rel_array[i]->lateral_vars);
 	}
 	return result;
@@ -495,7 +505,10 @@ not_covered(Node *node, void *candidate)
 		return false;
 	}
 	if (IsA(node, Var))
-		return ((Var *) node)->varno == (int) c->varno && ((Var *) node)->varlevelsup == 0;
+		return (((Var *) node)->varno == (int) c->varno || list_member_int(c->functions, ((Var *) node)->varno)) &&
+			((Var *) node)->varlevelsup == 0;
+	if (c->by_element && IsA(node, FuncExpr) && ((FuncExpr *) node)->funcretset)
+		return true;
 	return expression_tree_walker(node, not_covered, candidate);
 }
 
@@ -580,14 +593,14 @@ fits_into_row(Candidate *c, AttrNumber attno, Node *node)
 
 	if (IsA(node, Var))
 		return true;
-	field = c->def->layout.doc_attno != 0 ? NULL : field_in_document(c->def, attno);
-	if (field == NULL)
+	field = field_in_document(c->def, attno);
+	if (field == NULL || (c->def->layout.doc_attno != 0 && !field->spec->multi))
 		return false;
 	foreach_int(column, c->attnos)
 	{
 		Field	   *other = field_in_document(c->def, column);
 
-		if (other != NULL && !fields_fit_together(field, other))
+		if (other != NULL && other->element_steps == field->element_steps && !fields_fit_together(field, other))
 			return false;
 	}
 	return true;

@@ -37,6 +37,8 @@ static set_join_pathlist_hook_type previous_hook = NULL;
 
 static void add_element_joins(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel, RelOptInfo *innerrel,
 							  JoinType jointype, JoinPathExtraData *extra);
+static void add_nested_loop(PlannerInfo *root, RelOptInfo *joinrel, JoinType jointype, Path *outer, Path *inner,
+							JoinPathExtraData *extra);
 static NestPath *join_with_elements(RelOptInfo *joined);
 static List *clauses_of_elements(PlannerInfo *root, List *clauses, Index elements, Relids outer, Relids *used);
 static CustomPath *search_path(PlannerInfo *root, RelOptInfo *rel, IndexDef *def, List *of_elements,
@@ -69,9 +71,16 @@ add_element_joins(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel, 
 
 	if (previous_hook)
 		previous_hook(root, joinrel, outerrel, innerrel, jointype, extra);
+	if (jointype == JOIN_INNER)
+		note_element_rows(root, joinrel, outerrel, innerrel, extra->restrictlist);
 	if ((jointype != JOIN_INNER && jointype != JOIN_SEMI) || bms_num_members(innerrel->relids) != 2 ||
-		outer == NULL || outer->param_info != NULL || !bms_is_empty(joinrel->lateral_relids) ||
-		(all = join_with_elements(innerrel)) == NULL)
+		outer == NULL || outer->param_info != NULL || !bms_is_empty(joinrel->lateral_relids))
+		return;
+	foreach_ptr(Path, elements, searches_of_elements(root, innerrel, outer, extra->restrictlist))
+	{
+		add_nested_loop(root, joinrel, jointype, outer, elements, extra);
+	}
+	if ((all = join_with_elements(innerrel)) == NULL)
 		return;
 	rel = all->jpath.outerjoinpath->parent;
 	of_elements = clauses_of_elements(root, extra->restrictlist, all->jpath.innerjoinpath->parent->relid,
@@ -83,20 +92,28 @@ add_element_joins(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel, 
 	foreach_ptr(IndexDef, def, served.defs)
 	{
 		CustomPath *search = search_path(root, rel, def, of_elements, required, outer->rows);
-		JoinCostWorkspace workspace;
 		NestPath   *inner;
 
 		if (search == NULL)
 			continue;
 		inner = elements_of_search(root, innerrel, all, search, required, *extra);
-		initial_cost_nestloop_compat(root, &workspace, jointype, outer, &inner->jpath.path, extra);
-		add_path(joinrel,
-				 (Path *) create_nestloop_path(root, joinrel, jointype, &workspace, extra, outer,
-											   &inner->jpath.path, extra->restrictlist,
-											   build_join_pathkeys(root, joinrel, jointype, outer->pathkeys),
-											   NULL));
+		add_nested_loop(root, joinrel, jointype, outer, &inner->jpath.path, extra);
 		give_reason(served.fact->relid, def->relid, REASON_COST);
 	}
+}
+
+/* add_nested_loop: adds the path of a join that searches its inner side for each outer row */
+static void
+add_nested_loop(PlannerInfo *root, RelOptInfo *joinrel, JoinType jointype, Path *outer, Path *inner,
+				JoinPathExtraData *extra)
+{
+	JoinCostWorkspace workspace;
+
+	initial_cost_nestloop_compat(root, &workspace, jointype, outer, inner, extra);
+	add_path(joinrel,
+			 (Path *) create_nestloop_path(root, joinrel, jointype, &workspace, extra, outer, inner,
+										   extra->restrictlist,
+										   build_join_pathkeys(root, joinrel, jointype, outer->pathkeys), NULL));
 }
 
 /*

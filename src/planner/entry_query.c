@@ -49,16 +49,16 @@ typedef struct UsersIndexes
 								 * predicate */
 }			UsersIndexes;
 
-static bool find_users_indexes(IndexDef *def, UsersIndexes *found);
+static bool find_users_indexes(IndexDef *def, UsersIndexes * found);
 static void add_path_of_query(PlannerInfo *root, RelOptInfo *rel, Served *served, Candidate *c, List *quals,
-							  List *sorted_by, UsersIndexes *indexes);
+							  List *sorted_by, UsersIndexes * indexes);
 static List *wanted_order(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List **exprs);
-static bool concerns_indexes(Node *expr, UsersIndexes *indexes);
+static bool concerns_indexes(Node *expr, UsersIndexes * indexes);
 static PlannedStmt *plan_entries(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *quals, List *sorted_by,
 								 Oid owner);
 static List *targets_of(PlannerInfo *root, RelOptInfo *rel, Candidate *c);
-static Oid	users_index_of(Plan *plan, UsersIndexes *indexes);
-static Oid	users_index_of_any(List *plans, UsersIndexes *indexes);
+static Oid	users_index_of(Plan *plan, UsersIndexes * indexes);
+static Oid	users_index_of_any(List *plans, UsersIndexes * indexes);
 
 /*
  * add_entry_query_paths
@@ -111,7 +111,7 @@ add_entry_query_paths(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexD
  *		free to be looked at: planning does not wait for REINDEX.
  */
 static bool
-find_users_indexes(IndexDef *def, UsersIndexes *found)
+find_users_indexes(IndexDef *def, UsersIndexes * found)
 {
 	Relation	index_table = relation_open(def->relid, NoLock);
 	List	   *indexes = RelationGetIndexList(index_table);
@@ -154,7 +154,7 @@ find_users_indexes(IndexDef *def, UsersIndexes *found)
  */
 static void
 add_path_of_query(PlannerInfo *root, RelOptInfo *rel, Served *served, Candidate *c, List *quals, List *sorted_by,
-				  UsersIndexes *indexes)
+				  UsersIndexes * indexes)
 {
 	const char *why = NULL;
 	CustomPath *path;
@@ -227,7 +227,7 @@ wanted_order(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List **exprs)
  *		it may be worth while to ask for the server's plan.
  */
 static bool
-concerns_indexes(Node *expr, UsersIndexes *indexes)
+concerns_indexes(Node *expr, UsersIndexes * indexes)
 {
 	Bitmapset  *columns = NULL;
 
@@ -251,10 +251,11 @@ plan_entries(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *quals, List
 
 	rte->inFromCl = true;
 	check_as(query, rte, owner);
-	query->jointree->quals = replace_by_parameters((Node *) make_ands_explicit(copyObject(quals)), INDEX_VAR, 0,
-												   &c->values);
+	query->jointree->quals = replace_by_parameters((Node *) make_ands_explicit(copyObject(quals)),
+												   list_make1_int(INDEX_VAR), &c->values);
 	foreach_ptr(Node, expr, sorted_by)
-		exprs = lappend(exprs, replace_by_parameters(expression_over_entry(c, expr), INDEX_VAR, 0, &c->values));
+		exprs = lappend(exprs, replace_by_parameters(expression_over_entry(c, expr), list_make1_int(INDEX_VAR),
+													 &c->values));
 	add_sort(query, c->pathkeys, exprs);
 	if (sorted_by == NIL || fraction <= 0 || fraction >= 1)
 		return plan_without_index_tables(query, 0, NULL);
@@ -294,7 +295,7 @@ targets_of(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
 
 /* users_index_of: returns the first index in a plan that is not one of ours, or InvalidOid */
 static Oid
-users_index_of(Plan *plan, UsersIndexes *indexes)
+users_index_of(Plan *plan, UsersIndexes * indexes)
 {
 	Oid			index = InvalidOid;
 
@@ -322,7 +323,7 @@ users_index_of(Plan *plan, UsersIndexes *indexes)
 }
 
 static Oid
-users_index_of_any(List *plans, UsersIndexes *indexes)
+users_index_of_any(List *plans, UsersIndexes * indexes)
 {
 	Oid			result = InvalidOid;
 

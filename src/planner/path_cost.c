@@ -136,6 +136,8 @@ estimate_entries(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
 	double		below = 1;
 	double		rows = rel->tuples;
 
+	if (c->by_element)
+		lossy = true;			/* entries are no share of the rows */
 	estimate_index_size(c);
 	if (rel->nparts > 0)
 		rows = Max(Max(rows, c->tuples), table_rows(c->def->fact->relid));
@@ -281,6 +283,9 @@ finish_path(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, dou
 	List	   *unchecked = NIL;
 	List	   *checks = NIL;
 
+	/* What is joined with its elements is known by its rows. */
+	if (c->functions != NIL)
+		rel = root->simple_rel_array[c->varno];
 	foreach_ptr(RestrictInfo, rinfo, clauses)
 	{
 		if (!is_checked_by_search(c, rinfo))

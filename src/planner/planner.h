@@ -64,6 +64,17 @@ typedef struct Candidate
 								 * from this one on */
 	uint32		unless;			/* VALUE_BITS: it serves unless rows have such */
 	bool		distinct;		/* several entries of a row may be found */
+	bool		by_element;		/* it returns an entry as often as there are
+								 * elements that it stands for, in place of
+								 * the rows of ... */
+	List	   *functions;		/* these functions, by their numbers: each
+								 * unnests an array of the fact row, or of an
+								 * element that the one before it returns;
+								 * NIL: of those in the target list */
+	List	   *rtable;			/* which has these functions */
+	List	   *of_join;		/* the conditions on the fact table and the
+								 * functions, in the order in which they are
+								 * checked */
 	Bitmapset  *present;		/* positions of fields that are not NULL in
 								 * the element that is searched for, of
 								 * several */
@@ -109,6 +120,8 @@ typedef struct Candidate
 
 extern Candidate *consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Index varno, List *used,
 									   const char **why);
+extern Candidate *consider_elements(PlannerInfo *root, IndexDef *def, List *clauses, Index varno,
+									List *functions, const char **why);
 extern bool is_used(Condition *condition, List *used);
 extern bool are_of_query(List *conditions);
 extern Candidate *consider_totals(IndexDef *def, List *clauses, Index varno);
@@ -175,7 +188,8 @@ extern List *functions_called(Node *query);
 extern void add_scan_path(PlannerInfo *root, RelOptInfo *rel, Path *path);
 extern void add_sort(Query *query, List *pathkeys, List *exprs);
 extern bool scan_wants_system_columns(RelOptInfo *rel, List *clauses);
-extern Node *replace_by_parameters(Node *node, Index varno, Index second, List **values);
+extern Node *replace_by_parameters(Node *node, List *varnos, List **values);
+extern void add_unnesting(Query *query, RangeTblEntry *rte, List *varnos, List **values);
 extern RangeTblEntry *relation_of_index_table(IndexDef *def);
 
 /*
@@ -190,6 +204,27 @@ extern void add_entry_query_paths(PlannerInfo *root, RelOptInfo *rel, Served *se
 
 /* element_join.c: for joins of tables with elements of a fact table */
 extern void element_join_init(void);
+
+/* element_rows.c: for joins of a fact table with the elements of its rows */
+
+/* Elements as rows of a query. */
+typedef struct ElementRows
+{
+	RelOptInfo *joined;			/* the join, or the fact table, if the target
+								 * list unnests them */
+	RelOptInfo *fact;
+	List	   *functions;		/* as in Candidate */
+	List	   *clauses;		/* all conditions on them, RestrictInfos */
+}			ElementRows;
+
+extern void note_element_rows(PlannerInfo *root, RelOptInfo *joined, RelOptInfo *outer, RelOptInfo *function,
+							  List *clauses);
+extern ElementRows * element_rows_of(RelOptInfo *rel);
+extern ElementRows * elements_in_targets(PlannerInfo *root, RelOptInfo *rel);
+extern bool find_served_elements(PlannerInfo *root, ElementRows * rows, Served *served);
+extern Candidate *consider_element_rows(PlannerInfo *root, ElementRows * rows, IndexDef *def, const char **why);
+extern double rows_of_elements(PlannerInfo *root, Candidate *c);
+extern List *searches_of_elements(PlannerInfo *root, RelOptInfo *joined, Path *outer, List *clauses);
 
 /* and_path.c: which search several index tables, or one for several elements */
 extern void add_and_paths(PlannerInfo *root, RelOptInfo *rel, Served *served, List *searches);
@@ -216,9 +251,7 @@ extern void add_totals_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *gro
 /* What is replaced in a query of totals. */
 typedef struct Replaced
 {
-	Candidate  *c;				/* the table of totals or of elements, and the
-								 * fact table */
-	bool		by_entry;		/* an entry stands for one row of the query */
+	Candidate  *c;				/* the table of totals, and the fact table */
 	bool		by_element;		/* the query has a row for each element */
 	List	   *equal;			/* comparisons of columns of totals that stand
 								 * for conditions on documents */
@@ -238,7 +271,6 @@ extern List *take_safe_conditions(Query *query);
 
 /* What a query of totals asks by parts of documents. */
 extern bool find_unnested(PlannerInfo *root, RelOptInfo *input, RelOptInfo **rel, RelOptInfo **elements);
-extern bool unnests_elements(IndexDef *def, RangeTblEntry *rte, Index varno);
 extern List *equal_keys(IndexDef *def, Node *clause, Index varno, uint32 *unless, bool *element);
 
 #endif							/* INDEXTABLE_PLANNER_H */

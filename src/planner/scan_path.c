@@ -39,8 +39,7 @@
 /* What is replaced by parameters in a fallback. */
 typedef struct Replacing
 {
-	Index		varno;			/* the fact table's columns stay */
-	Index		second;			/* and so do those of this relation, or 0 */
+	List	   *varnos;			/* relations whose columns stay */
 	List	   *values;			/* of the parameters */
 } Replacing;
 
@@ -48,8 +47,10 @@ static Plan *make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, Lis
 					   List *children);
 static Expr *plan_joined_values(PlannerInfo *root, SubLink *values);
 static List *needed_columns(RelOptInfo *rel, List *clauses);
+static List *columns_of_elements(Candidate *c, RelOptInfo *rel, List *quals);
+static void note_made_columns(Candidate *c, Var *var, int column, ScanPlan *plan);
 static Query *fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, List *columns,
-							 List **values);
+							 List *targets, List **values);
 static List *fallback_columns(RangeTblEntry *rte, Index varno, List *columns);
 static List *order_of(Candidate *c, RelOptInfo *rel);
 static Node *replace_values(Node *node, void *replacing);
@@ -107,18 +108,20 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	List	   *checks = NIL;
 	List	   *checked;
 	List	   *columns;
+	List	   *targets = c->exprs; /* of entries alone */
 	List	   *parameters = list_copy(c->values);
+	Index		varno = c->functions != NIL ? c->varno : rel->relid;
 	Query	   *fallback;
 	ListCell   *cell;
 
 	memset(&plan, 0, sizeof(plan));
-	plan.fact = planner_rt_fetch(rel->relid, root)->relid;
+	plan.fact = planner_rt_fetch(varno, root)->relid;
 	plan.index_table = c->def == NULL ? InvalidOid : c->def->relid;
 	plan.entries_only = c->entries_only;
 	plan.backward = c->backward;
 	plan.ordered = path->path.pathkeys != NIL;
 	plan.async = c->def != NULL && c->def->spec.async;
-	plan.reader = checked_as(root->parse, planner_rt_fetch(rel->relid, root));
+	plan.reader = checked_as(root->parse, planner_rt_fetch(varno, root));
 	plan.secured = root->qual_security_level > 0;
 	plan.stored_rows = c->stored_rows;
 	plan.distinct = c->distinct;
@@ -127,10 +130,14 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	plan.last = c->last;
 	plan.null_groups = c->null_groups;
 	plan.null_ends = c->null_ends;
+	plan.elements = c->by_element && c->groups == NIL ? c->def->layout.elements_attno : 0;
 	plan.nequal = c->nequal;
 	plan.any_part = c->any_part;
 	plan.conditions = palloc0(sizeof(Condition) * list_length(c->conditions));
 
+	/* A join path has its conditions itself. */
+	if (c->functions != NIL)
+		clauses = list_copy(c->of_join);
 	others = clauses;
 	clauses = c->clauses != NIL ? clauses_of_arm(c, clauses) : clauses;
 	/* What does not depend on the row is checked above the scan. */
@@ -159,18 +166,27 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 			(c->tested_again || !list_member_ptr(checked, rinfo)))
 			quals = lappend(quals, rinfo->clause);
 	}
-	columns = c->stored_rows || c->is_part ? NIL : needed_columns(rel, clauses);
-	fallback = c->is_part ? NULL : fallback_query(root, rel, c, clauses, columns, &parameters);
+	columns = c->stored_rows || c->is_part || c->by_element ? NIL : needed_columns(rel, clauses);
+	plan.columns = c->entries_only ? c->attnos : columns;
+	plan.sources = c->partial_rows ? NIL : c->sources;
+	if (c->functions != NIL && c->partial_rows)
+	{
+		targets = columns_of_elements(c, rel, quals);
+		plan.columns = plan.sources = NIL;
+		foreach_ptr(Var, var, targets)
+			note_made_columns(c, var, foreach_current_index(var) + 1, &plan);
+	}
+	fallback = c->is_part ? NULL : fallback_query(root, rel, c, clauses, columns, targets, &parameters);
 	scan->custom_exprs = list_concat(scan->custom_exprs, parameters);
 	plan.unless = c->unless;
 	plan.has_checks = checks != NIL;
 	if (plan.has_checks)
 		scan->custom_exprs = lappend(scan->custom_exprs, checks);
-	if (c->entries_only && !c->partial_rows && !c->is_part)
-		scan->custom_scan_tlist = add_to_flat_tlist(NIL, c->exprs);
+	if (c->functions != NIL || (c->entries_only && !c->partial_rows && !c->is_part))
+		scan->custom_scan_tlist = add_to_flat_tlist(NIL, targets);
 	scan->scan.plan.targetlist = tlist;
 	scan->scan.plan.qual = quals;
-	scan->scan.scanrelid = rel->relid;
+	scan->scan.scanrelid = varno;
 	scan->flags = path->flags;
 	scan->methods = GetCustomScanMethods(SCAN_NAME, false);
 
@@ -185,8 +201,6 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	}
 	scan->custom_plans = children;
 	plan.groups = c->groups;
-	plan.columns = c->entries_only ? c->attnos : columns;
-	plan.sources = c->sources;
 	plan.fallback = fallback;
 	plan.query = c->query;
 	plan.functions = functions_called((Node *) fallback);
@@ -267,6 +281,59 @@ needed_columns(RelOptInfo *rel, List *clauses)
 }
 
 /*
+ * columns_of_elements
+ *		Lists the columns of a fact table and of functions that a scan returns in their place, and
+ *		those that it checks.
+ */
+static List *
+columns_of_elements(Candidate *c, RelOptInfo *rel, List *quals)
+{
+	List	   *result = NIL;
+
+	foreach_ptr(Var, var, pull_var_clause((Node *) list_concat_copy(rel->reltarget->exprs, quals),
+										  PVC_RECURSE_PLACEHOLDERS))
+	{
+		if (var->varno == (int) c->varno || list_member_int(c->functions, var->varno))
+			result = list_append_unique(result, var);
+	}
+	return result;
+}
+
+/*
+ * note_made_columns
+ *		Has a scan make a column of rows, by its number: of one column of its entries, or of the fields that
+ *		are needed of a document, or of an element of the array that the function unnests.
+ */
+static void
+note_made_columns(Candidate *c, Var *var, int column, ScanPlan *plan)
+{
+	AttrNumber	whole = column_of_candidate(c, (Node *) var);
+	int			level = 0;		/* 0: the document */
+
+	if (whole != 0)
+	{
+		plan->columns = lappend_int(plan->columns, whole);
+		plan->sources = lappend_int(plan->sources, column);
+		return;
+	}
+	foreach_int(function, c->functions)
+	{
+		if (function == var->varno)
+			level = foreach_current_index(function) + 1;
+	}
+	foreach_int(attno, c->attnos)
+	{
+		Field	   *field = field_in_document(c->def, attno);
+
+		if (IsA(list_nth(c->exprs, foreach_current_index(attno)), Var) || field == NULL ||
+			number_of_arrays(field) != level || field->spec->multi != (level > 0))
+			continue;
+		plan->columns = lappend_int(plan->columns, attno);
+		plan->sources = lappend_int(plan->sources, -column);
+	}
+}
+
+/*
  * fallback_query
  *		Returns a query for the rows that a scan returns, in its order, as the scan returns them.
  *		What is not the fact table's becomes a parameter.
@@ -277,9 +344,12 @@ needed_columns(RelOptInfo *rel, List *clauses)
  * that nothing is that the search checks, as the scan does not (see policy_in_scan).
  */
 static Query *
-fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, List *columns, List **values)
+fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, List *columns, List *targets,
+			   List **values)
 {
-	RangeTblEntry *rte = copyObject(planner_rt_fetch(rel->relid, root));
+	Index		varno = c->functions != NIL ? c->varno : rel->relid;
+	List	   *varnos = lcons_int(varno, list_copy(c->functions));
+	RangeTblEntry *rte = copyObject(planner_rt_fetch(varno, root));
 	Query	   *query = query_of_table(rte, NIL, NULL);
 	int			nlevels = list_length(rte->securityQuals);
 	List	  **quals = palloc0((nlevels + 1) * sizeof(List *));
@@ -288,21 +358,25 @@ fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, 
 	rte->inh = rte->relkind == RELKIND_PARTITIONED_TABLE;
 	rte->self_reference = false;	/* see unexpanded_partitions.c */
 	forget_permissions(query, rte, root->parse);
-	if (c->entries_only && !c->partial_rows)
-		query->targetList = add_to_flat_tlist(NIL, c->exprs);
+	if (c->functions != NIL || (c->entries_only && !c->partial_rows))
+		query->targetList = add_to_flat_tlist(NIL, targets);
 	else if (c->stored_rows)
 	{
-		Var		   *ctid = makeVar(rel->relid, SelfItemPointerAttributeNumber, TIDOID, -1, InvalidOid, 0);
+		Var		   *ctid = makeVar(varno, SelfItemPointerAttributeNumber, TIDOID, -1, InvalidOid, 0);
 
 		query->targetList = list_make1(makeTargetEntry((Expr *) ctid, 1, "ctid", false));
 	}
 	else
-		query->targetList = fallback_columns(rte, rel->relid, columns);
+		query->targetList = fallback_columns(rte, varno, columns);
+	query->hasTargetSRFs = expression_returns_set((Node *) query->targetList);
 	foreach_ptr(RestrictInfo, rinfo, clauses)
 	{
 		Node	   *clause = (Node *) rinfo->clause;
 		int			level = Min((int) security_level(root, rinfo, NULL), nlevels);
 
+		/* A policy is about the fact table alone. */
+		if (!bms_is_subset(rinfo->clause_relids, bms_make_singleton(varno)) && c->functions != NIL)
+			level = nlevels;
 		if (is_left_to_scan(clause))
 			last = (int) rinfo->security_level < nlevels ? Min(last, level) : last;
 		else if (level <= last)
@@ -311,13 +385,30 @@ fallback_query(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, 
 	rte->securityQuals = NIL;
 	for (int i = 0; i < nlevels; i++)
 		rte->securityQuals = lappend(rte->securityQuals,
-									 replace_by_parameters((Node *) make_ands_explicit(quals[i]), rel->relid, 0,
-														   values));
+									 replace_by_parameters((Node *) make_ands_explicit(quals[i]), varnos, values));
 	add_sort(query, c->pathkeys, order_of(c, rel));
-	query->jointree->quals = replace_by_parameters((Node *) make_ands_explicit(quals[nlevels]), rel->relid, 0,
-												   values);
-	query->targetList = (List *) replace_by_parameters((Node *) query->targetList, rel->relid, 0, values);
+	query->jointree->quals = replace_by_parameters((Node *) make_ands_explicit(quals[nlevels]), varnos, values);
+	query->targetList = (List *) replace_by_parameters((Node *) query->targetList, varnos, values);
+	foreach_int(function, c->functions)
+		add_unnesting(query, planner_rt_fetch(function, root), varnos, values);
 	return query;
+}
+
+/*
+ * add_unnesting
+ *		Adds a function that unnests an array to the query of a fact table; varnos and values as for
+ *		replace_by_parameters().
+ */
+void
+add_unnesting(Query *query, RangeTblEntry *rte, List *varnos, List **values)
+{
+	RangeTblRef *ref = makeNode(RangeTblRef);
+
+	rte = copyObject(rte);
+	rte->functions = (List *) replace_by_parameters((Node *) rte->functions, varnos, values);
+	query->rtable = lappend(query->rtable, rte);
+	ref->rtindex = list_length(query->rtable);
+	query->jointree->fromlist = lappend(query->jointree->fromlist, ref);
 }
 
 /*
@@ -388,14 +479,14 @@ add_sort(Query *query, List *pathkeys, List *exprs)
 
 /*
  * replace_by_parameters
- *		Gives the columns of the fact table in an expression, and those of a second relation unless
- *		that is 0, the numbers 1 and 2, and replaces everything else that is not known there by
- *		parameters, whose values are added to *values.
+ *		Gives the columns of some relations in an expression the numbers of these in the list varnos, from 1,
+ *		and replaces everything else that is not known there by parameters, whose values are added to
+ *		*values.
  */
 Node *
-replace_by_parameters(Node *node, Index varno, Index second, List **values)
+replace_by_parameters(Node *node, List *varnos, List **values)
 {
-	Replacing	replacing = {.varno = varno,.second = second,.values = *values};
+	Replacing	replacing = {.varnos = varnos,.values = *values};
 
 	node = replace_values(node, &replacing);
 	*values = replacing.values;
@@ -403,9 +494,24 @@ replace_by_parameters(Node *node, Index varno, Index second, List **values)
 }
 
 /*
+ * number_of_relation
+ *		Returns the number that a relation whose columns stay is given, or 0.
+ */
+static int
+number_of_relation(Replacing *replacing, int varno)
+{
+	foreach_int(relation, replacing->varnos)
+	{
+		if (relation == varno)
+			return foreach_current_index(relation) + 1;
+	}
+	return 0;
+}
+
+/*
  * replace_values
- *		Makes the fact table the only relation of an expression, and everything that is known
- *		before the fact table is read a parameter.
+ *		Makes some relations the only ones of an expression, and everything that is known before they
+ *		are read a parameter.
  */
 static Node *
 replace_values(Node *node, void *context)
@@ -415,19 +521,18 @@ replace_values(Node *node, void *context)
 
 	if (node == NULL)
 		return NULL;
-	if (IsA(node, Var) &&
-		(((Var *) node)->varno == (int) replacing->varno || ((Var *) node)->varno == (int) replacing->second))
+	if (IsA(node, Var) && number_of_relation(replacing, ((Var *) node)->varno) != 0)
 	{
 		Var		   *var = copyObject((Var *) node);
 
-		var->varno = var->varno == (int) replacing->varno ? 1 : 2;
+		var->varno = number_of_relation(replacing, var->varno);
 		var->varnosyn = 0;
 		var->varattnosyn = 0;
 		return (Node *) var;
 	}
 	/* What is computed of the fact row, as it is where the table is scanned. */
-	if (IsA(node, PlaceHolderVar))
-		pull_varattnos(node, replacing->varno, &attnos);
+	foreach_int(varno, IsA(node, PlaceHolderVar) ? replacing->varnos : NIL)
+		pull_varattnos(node, varno, &attnos);
 	if (attnos != NULL)
 		return replace_values((Node *) ((PlaceHolderVar *) node)->phexpr, replacing);
 	if (IsA(node, Var) || IsA(node, Param) || IsA(node, PlaceHolderVar))

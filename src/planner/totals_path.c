@@ -1,8 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * totals_path.c
- *	  Gives the planner paths that answer aggregates from tables of totals, or, where they are of the
- *	  elements of an array, from the entries of an ordinary index table by these elements.
+ *	  Gives the planner paths that answer aggregates from tables of totals.
  *
  * Such a path has two queries in place of the table: one of the table of totals, in which
  * count(*) has become the sum of the numbers of rows, and one of the fact table, as it was.
@@ -52,7 +51,7 @@ static const char *replace_rows(Asked *asked, Query *query, Replaced *replaced);
 static const char *replace_elements(Asked *asked, Query *query, Replaced *replaced);
 static Query *query_of(Asked *asked, RangeTblEntry *rte, List *filter);
 static bool forget_plan(Node *node, void *context);
-static void add_unnesting(Query *query, RangeTblEntry *rte);
+static List *relations_of(Asked *asked);
 static void take_parameters(Query *query, Asked *asked, List **values);
 static Plan *make_plan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
 					   List *children);
@@ -98,16 +97,6 @@ add_totals_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *grouped, UpperR
 				give_reason(served.fact->relid, def->relid, why);
 		}
 	}
-	if (why == NULL && (asked.elements != NULL || expression_returns_set((Node *) asked.target->exprs)) &&
-		find_served(root, asked.rel->relid, false, &served))
-	{
-		foreach_ptr(IndexDef, def, served.defs)
-		{
-			if (def->spec.nelements == 1 && def->spec.multi_field == 0 && !def->spec.async &&
-				def->layout.parts == NULL)
-				add_path_of_totals(&asked, &served, def);
-		}
-	}
 }
 
 /* unserved: returns why no totals can answer a query, or NULL */
@@ -143,7 +132,7 @@ add_path_of_totals(Asked *asked, Served *served, IndexDef *def)
 	RelOptInfo *grouped = asked->grouped;
 	RangeTblEntry *fact = planner_rt_fetch(asked->rel->relid, asked->root);
 	Candidate  *c = consider_totals(def, asked->rel->baserestrictinfo, asked->rel->relid);
-	Replaced	replaced = {.c = c,.by_entry = !is_totals(def)};
+	Replaced	replaced = {.c = c};
 	RangeTblEntry *rte;
 	Query	   *query;
 	Query	   *fallback;
@@ -165,7 +154,7 @@ add_path_of_totals(Asked *asked, Served *served, IndexDef *def)
 		return;
 	why = replace_rows(asked, query, &replaced);
 
-	if (why == NULL && is_totals(def) && def->spec.sparse)
+	if (why == NULL && def->spec.sparse)
 		why = why_uncounted(&replaced);
 
 	/*
@@ -175,27 +164,26 @@ add_path_of_totals(Asked *asked, Served *served, IndexDef *def)
 	if (why == NULL && fact->securityQuals != NIL && contain_leaked_vars(query->jointree->quals))
 		why = "a condition must not see what row security hides";
 
-	if (why == NULL && replaced.by_entry)
-		(void) is_complete_enough(c, &why);
-	else if (why == NULL && !totals_complete(def, replaced.sums, NULL))
+	if (why == NULL && !totals_complete(def, replaced.sums, NULL))
 		why = "values were skipped";
 	if (why != NULL)
 	{
 		give_reason(served->fact->relid, def->relid, why);
 		return;
 	}
-	fence = !replaced.by_entry && shows_groups((Node *) query, NULL);
+	fence = shows_groups((Node *) query, NULL);
 	if (replaced.fold || fence)
 		fold_groups(query, def, take_safe_conditions(query), fence);
-	else if (query->groupClause != NIL && !replaced.by_entry)
+	else if (query->groupClause != NIL)
 		query->havingQual = (Node *) make_and_qual(query->havingQual,
 												   has_rows(def, c->varno));
-	query->hasAggs |= !replaced.by_entry;
+	query->hasAggs = true;
 	query->hasTargetSRFs = false;
 	take_parameters(query, asked, &values);
 	fallback = query_of(asked, fact, NIL);
 	if (asked->elements != NULL)
-		add_unnesting(fallback, planner_rt_fetch(asked->elements->relid, asked->root));
+		add_unnesting(fallback, planner_rt_fetch(asked->elements->relid, asked->root), relations_of(asked),
+					  &values);
 	take_parameters(fallback, asked, &values);
 	plan = plan_without_index_tables(query, 0, NULL);
 	path = makeNode(CustomPath);
@@ -209,7 +197,7 @@ add_path_of_totals(Asked *asked, Served *served, IndexDef *def)
 	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	path->methods = &path_methods;
 	path->custom_private = list_make5(list_make2_oid(served->fact->relid, def->relid),
-									  list_make3_int(replaced.sums, c->unless, is_totals(def)),
+									  list_make2_int(replaced.sums, c->unless),
 									  functions_called((Node *) fallback), plan, fallback);
 	path->custom_private = lappend(path->custom_private, values);
 	path->custom_private = lappend(path->custom_private, def);
@@ -263,8 +251,7 @@ replace_rows(Asked *asked, Query *query, Replaced *replaced)
 	query->havingQual = replace_by_totals(query->havingQual, replaced);
 	query->jointree->quals = (Node *) list_concat((List *) query->jointree->quals, replaced->equal);
 	if (replaced->failed)
-		return replaced->by_entry ? "entries lack something that is asked for" :
-			"the query needs more than its totals";
+		return "the query needs more than its totals";
 	return NULL;
 }
 
@@ -285,7 +272,7 @@ replace_elements(Asked *asked, Query *query, Replaced *replaced)
 	{
 		Index		varno = asked->elements->relid;
 
-		if (!c->def->spec.multi || !unnests_elements(c->def, rt_fetch(varno, rtable), c->varno))
+		if (!c->def->spec.multi || !unnest_elements(c->def, rtable, list_make1_int(varno), c->varno))
 			return "the query unnests something else";
 		query->targetList = (List *) with_elements((Node *) query->targetList, rtable, varno, &replaced->failed);
 		query->jointree->quals = with_elements(query->jointree->quals, rtable, varno, &replaced->failed);
@@ -317,8 +304,6 @@ replace_elements(Asked *asked, Query *query, Replaced *replaced)
 	query->jointree->quals = (Node *) quals;
 	if (c->def->spec.multi && !one_element && !replaced->by_element)
 		return "a row counts for each of its elements";
-	if (replaced->by_entry && !replaced->by_element)
-		return REASON_NO_ELEMENTS;
 	if (c->unless != 0 && !index_table_has_none(c->def, c->unless, NULL))
 		return "elements are repeated, or are no strings";
 	return NULL;
@@ -403,15 +388,13 @@ forget_plan(Node *node, void *context)
 	return expression_tree_walker(node, forget_plan, context);
 }
 
-/* add_unnesting: adds the function that unnests an array to the query of the fact table */
-static void
-add_unnesting(Query *query, RangeTblEntry *rte)
+/* relations_of: lists the relations of a query by their numbers, for replace_by_parameters() */
+static List *
+relations_of(Asked *asked)
 {
-	RangeTblRef *ref = makeNode(RangeTblRef);
+	List	   *result = list_make1_int(asked->rel->relid);
 
-	ref->rtindex = 2;
-	query->rtable = lappend(query->rtable, copyObject(rte));
-	query->jointree->fromlist = lappend(query->jointree->fromlist, ref);
+	return asked->elements != NULL ? lappend_int(result, asked->elements->relid) : result;
 }
 
 /*
@@ -422,25 +405,18 @@ add_unnesting(Query *query, RangeTblEntry *rte)
 static void
 take_parameters(Query *query, Asked *asked, List **values)
 {
-	Index		varno = asked->rel->relid;
-	Index		second = asked->elements != NULL ? asked->elements->relid : 0;
+	List	   *varnos = relations_of(asked);
 	List	   *quals = (List *) query->jointree->quals;
 
-	query->targetList = (List *) replace_by_parameters((Node *) query->targetList, varno, second, values);
+	query->targetList = (List *) replace_by_parameters((Node *) query->targetList, varnos, values);
 	query->jointree->quals = quals == NIL ? NULL :
-		replace_by_parameters((Node *) make_ands_explicit(quals), varno, second, values);
-	query->havingQual = replace_by_parameters(query->havingQual, varno, second, values);
+		replace_by_parameters((Node *) make_ands_explicit(quals), varnos, values);
+	query->havingQual = replace_by_parameters(query->havingQual, varnos, values);
 	if (linitial_node(RangeTblEntry, query->rtable)->rtekind == RTE_SUBQUERY)
 	{
 		FromExpr   *from = linitial_node(RangeTblEntry, query->rtable)->subquery->jointree;
 
-		from->quals = replace_by_parameters(from->quals, varno, second, values);
-	}
-	if (list_length(query->rtable) > 1)
-	{
-		RangeTblEntry *rte = lsecond(query->rtable);
-
-		rte->functions = (List *) replace_by_parameters((Node *) rte->functions, varno, second, values);
+		from->quals = replace_by_parameters(from->quals, varnos, values);
 	}
 }
 
@@ -476,6 +452,6 @@ make_plan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	scan->custom_private = list_truncate(list_copy(path->custom_private), TOTALS_FALLBACK + 1);
 	root->parse->rtable = lappend(root->parse->rtable, relation_of_index_table(def));
 	root->glob->invalItems = list_concat(root->glob->invalItems, copyObject(plan->invalItems));
-	note_use(def->fact->relid, def->relid, is_totals(def) ? REASON_ADDED_UP : REASON_WHOLE);
+	note_use(def->fact->relid, def->relid, REASON_ADDED_UP);
 	return &scan->scan.plan;
 }

@@ -8,9 +8,6 @@
  * the same over groups.  But a group of which all rows are gone may still have entries.  So they
  * read the groups that have rows, in a subquery.
  *
- * An index table with an entry for each element of an array needs no other aggregates: what is
- * asked of the elements is asked of its entries.
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -75,9 +72,8 @@ replace_by_totals(Node *node, void *context)
 
 	if (node == NULL || replaced->failed)
 		return node;
-	if (IsA(node, Aggref) && !replaced->by_entry)
+	if (IsA(node, Aggref))
 		return replace_aggregate((Aggref *) node, replaced);
-	replaced->failed |= IsA(node, Aggref) && ((Aggref *) node)->agglevelsup != 0;
 	attno = match_key_column(replaced, node);
 	if (attno != 0)
 	{
@@ -104,11 +100,7 @@ replace_by_totals(Node *node, void *context)
 	return expression_tree_mutator(node, replace_by_totals, context);
 }
 
-/*
- * match_key_column
- *		Returns the column of the key field, or of any field of an entry that stands for one
- *		row, that an expression is, or 0.
- */
+/* match_key_column: returns the column of the key field that an expression is, or 0 */
 static AttrNumber
 match_key_column(Replaced *replaced, Node *expr)
 {
@@ -118,8 +110,6 @@ match_key_column(Replaced *replaced, Node *expr)
 	if (IsA(expr, TargetEntry) || IsA(expr, List))
 		return 0;
 	attno = column_of_candidate(replaced->c, expr);
-	if (attno != 0 && replaced->by_entry)
-		return attno;
 	for (int i = 0; i < def->spec.nkeys; i++)
 		if (def->spec.fields[i].attno == attno)
 			return attno;
@@ -440,28 +430,6 @@ find_unnested(PlannerInfo *root, RelOptInfo *input, RelOptInfo **rel, RelOptInfo
 	}
 	return *rel != NULL && *elements != NULL && !planner_rt_fetch((*elements)->relid, root)->funcordinality &&
 		column_of_function(planner_rt_fetch((*elements)->relid, root), 1) != NULL;
-}
-
-/*
- * unnests_elements
- *		Returns whether a function returns a row for each element of the array that has a
- *		table's key.
- */
-bool
-unnests_elements(IndexDef *def, RangeTblEntry *rte, Index varno)
-{
-	Field	   *field = &def->spec.fields[def->spec.multi_field];
-	FuncExpr   *call = (FuncExpr *) linitial_node(RangeTblFunction, rte->functions)->funcexpr;
-
-	for (int i = field->plain_steps + 1; i < field->spec->nsteps; i++)
-		if (field->spec->steps[i].wildcard)
-			return false;
-	if (call->funcid == F_UNNEST_ANYARRAY)
-		return is_array_of_field(field, whole_array_of(linitial(call->args)), varno);
-	return !depends_on_json_path((Node *) call->args, NULL) &&
-		(call->funcid == F_JSONB_ARRAY_ELEMENTS || call->funcid == F_JSONB_ARRAY_ELEMENTS_TEXT ||
-		 call->funcid == F_JSONB_TO_RECORDSET) &&
-		is_value_after(def, field, field->plain_steps, whole_array_of(linitial(call->args)), varno);
 }
 
 /*

@@ -14,6 +14,9 @@
  * output is exact, and reads no settings.  A field that is NULL is left out, and what leads
  * nowhere is NULL, too.  Paths with subscripts would need arrays.
  *
+ * Where a scan returns elements in place of rows and functions that unnest them, a function's column is made in
+ * the same way, of those fields that elements of its array have: {"sku": "x", "qty": "5"}.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -30,23 +33,24 @@
 typedef struct Part
 {
 	AttrNumber	attno;			/* in the index table */
-	AttrNumber	fact_attno;		/* the column that it becomes; 0: a field */
+	int			column;			/* of the row, from 0, that it becomes, or the
+								 * document that has it */
 	Field	   *field;			/* of the document; NULL: a column */
 	FmgrInfo	output;			/* makes a text of the field, or is not set */
 } Part;
 
 struct PartialRow
 {
-	int			doc;			/* the document's column, from 0; -1: not made */
 	int			nparts;
-	Part	   *parts;			/* columns first, then fields by their paths */
+	Part	   *parts;			/* columns first, then fields by documents,
+								 * and by their paths */
 };
 
 static AttrNumber fact_column(IndexDef *def, AttrNumber attno);
 static int	compare_parts(const void *a, const void *b);
 static int	common_steps(Field *a, Field *b);
 static int	compare_steps(PathStep *a, PathStep *b);
-static Datum make_document(struct PartialRow *row, TupleTableSlot *entry);
+static Datum make_document(struct PartialRow *row, int *next, TupleTableSlot *entry);
 static void push_string(JsonbInState *state, JsonbIteratorToken token, char *text, int len);
 static void push_value(JsonbInState *state, Part *part, Datum value);
 
@@ -57,9 +61,9 @@ field_in_document(IndexDef *def, AttrNumber attno)
 	Field	   *field = field_of_column(def, attno);
 
 	if (field == NULL || field->fact_attno != 0 || field->is_hint || field->convert != NULL ||
-		field->spec->multi || field->spec->nsteps == 0)
+		field->spec->nsteps == field->element_steps)
 		return NULL;
-	for (int i = 0; i < field->spec->nsteps; i++)
+	for (int i = field->element_steps; i < field->spec->nsteps; i++)
 	{
 		if (field->spec->steps[i].is_index)
 			return NULL;
@@ -101,29 +105,35 @@ fact_column(IndexDef *def, AttrNumber attno)
 	return attno == def->layout.doc_attno ? def->spec.fact_document : 0;
 }
 
-/* partial_row_begin: prepares to make rows of these columns of an index table */
+/*
+ * partial_row_begin
+ *		Prepares to make rows of these columns of an index table.  Rows are those of the fact table if
+ *		columns_of_rows is NIL; else it says by numbers, from 1, which columns of the rows these become, and with
+ *		< 0, which are documents that have them.
+ */
 struct PartialRow *
-partial_row_begin(IndexDef *def, List *columns)
+partial_row_begin(IndexDef *def, List *columns, List *columns_of_rows)
 {
 	struct PartialRow *row = palloc(sizeof(struct PartialRow));
 
-	row->doc = -1;
 	row->nparts = list_length(columns);
 	row->parts = palloc0(sizeof(Part) * Max(row->nparts, 1));
 	foreach_int(attno, columns)
 	{
 		Part	   *part = &row->parts[foreach_current_index(attno)];
+		int			column = columns_of_rows == NIL ? fact_column(def, attno) :
+			list_nth_int(columns_of_rows, foreach_current_index(attno));
 		Oid			output;
 		bool		varlena;
 
 		part->attno = attno;
-		part->fact_attno = fact_column(def, part->attno);
-		if (part->fact_attno != 0)
+		part->column = column - 1;
+		if (column > 0)
 			continue;
+		part->column = (columns_of_rows == NIL ? def->spec.fact_document : -column) - 1;
 		part->field = field_in_document(def, part->attno);
 		if (part->field == NULL)
 			elog(ERROR, "column %d of index table %u cannot be part of a document", part->attno, def->relid);
-		row->doc = def->spec.fact_document - 1;
 		getTypeOutputInfo(part->field->type, &output, &varlena);
 		fmgr_info(output, &part->output);
 	}
@@ -136,10 +146,12 @@ compare_parts(const void *a, const void *b)
 {
 	Field	   *left = ((const Part *) a)->field;
 	Field	   *right = ((const Part *) b)->field;
-	int			n;
+	int			n = ((const Part *) a)->column - ((const Part *) b)->column;
 
 	if (left == NULL || right == NULL)
 		return (left != NULL) - (right != NULL);
+	if (n != 0)
+		return n;
 	n = common_steps(left, right);
 	if (n == left->spec->nsteps || n == right->spec->nsteps)
 		return 0;				/* it is the same field */
@@ -161,7 +173,8 @@ common_steps(Field *a, Field *b)
 static int
 compare_steps(PathStep *a, PathStep *b)
 {
-	return a->len != b->len ? (a->len < b->len ? -1 : 1) : memcmp(a->name, b->name, a->len);
+	/* A [*] has no name. */
+	return a->len != b->len ? (a->len < b->len ? -1 : 1) : a->len == 0 ? 0 : memcmp(a->name, b->name, a->len);
 }
 
 /*
@@ -172,50 +185,55 @@ compare_steps(PathStep *a, PathStep *b)
 void
 partial_row_store(struct PartialRow *row, TupleTableSlot *entry, TupleTableSlot *slot)
 {
+	int			next = 0;
+
 	ExecClearTuple(slot);
 	memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts * sizeof(bool));
-	for (int i = 0; i < row->nparts && row->parts[i].field == NULL; i++)
+	for (; next < row->nparts && row->parts[next].field == NULL; next++)
 	{
-		int			column = row->parts[i].fact_attno - 1;
+		int			column = row->parts[next].column;
 
-		slot->tts_values[column] = slot_getattr(entry, row->parts[i].attno, &slot->tts_isnull[column]);
+		slot->tts_values[column] = slot_getattr(entry, row->parts[next].attno, &slot->tts_isnull[column]);
 	}
-	if (row->doc >= 0)
+	while (next < row->nparts)
 	{
-		slot->tts_values[row->doc] = make_document(row, entry);
-		slot->tts_isnull[row->doc] = false;
+		int			column = row->parts[next].column;
+
+		slot->tts_values[column] = make_document(row, &next, entry);
+		slot->tts_isnull[column] = false;
 	}
 	ExecStoreVirtualTuple(slot);
 }
 
 /*
  * make_document
- *		Returns a document of the fields that are not NULL; those of one object come one after
- *		the other.
+ *		Returns a document of those fields that are not NULL, from *next on, and sets *next to what follows;
+ *		those of one object come one after the other.
  */
 static Datum
-make_document(struct PartialRow *row, TupleTableSlot *entry)
+make_document(struct PartialRow *row, int *next, TupleTableSlot *entry)
 {
 	JsonbInState state = {0};
+	Part	   *first = &row->parts[*next];
 	Field	   *last = NULL;
-	int			depth = 0;		/* objects that are open within the document */
+	int			root = first->field->element_steps;
+	int			depth = root;	/* of the object that is open, as steps lead
+								 * to it */
 
 	pushJsonbValue(&state, WJB_BEGIN_OBJECT, NULL);
-	for (int i = 0; i < row->nparts; i++)
+	for (; *next < row->nparts && row->parts[*next].column == first->column; (*next)++)
 	{
-		Part	   *part = &row->parts[i];
+		Part	   *part = &row->parts[*next];
 		FieldSpec  *spec;
 		int			common;
 		bool		isnull;
 		Datum		value;
 
-		if (part->field == NULL)
-			continue;
 		value = slot_getattr(entry, part->attno, &isnull);
 		if (isnull)
 			continue;
 		spec = part->field->spec;
-		common = last == NULL ? 0 : common_steps(last, part->field);
+		common = last == NULL ? root : common_steps(last, part->field);
 		for (; depth > common; depth--)
 			pushJsonbValue(&state, WJB_END_OBJECT, NULL);
 		for (; depth < spec->nsteps - 1; depth++)
@@ -227,7 +245,7 @@ make_document(struct PartialRow *row, TupleTableSlot *entry)
 		push_value(&state, part, value);
 		last = part->field;
 	}
-	for (; depth >= 0; depth--)
+	for (; depth >= root; depth--)
 		pushJsonbValue(&state, WJB_END_OBJECT, NULL);
 	return JsonbPGetDatum(JsonbValueToJsonb(state.result));
 }

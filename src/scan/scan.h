@@ -57,6 +57,8 @@ typedef struct ScanPlan
 	bool		null_groups;	/* columns that tell groups may be NULL */
 	bool		null_ends;		/* the column after them may be NULL, of which
 								 * the greatest value is read */
+	AttrNumber	elements;		/* of the index table: how often an entry is
+								 * returned; 0: once */
 	int			nequal;			/* number of leading columns that are compared
 								 * by = */
 	bool		any_part;		/* returns the rows that one of its parts
@@ -75,7 +77,9 @@ typedef struct ScanPlan
 								 * rows of with partial_rows; otherwise those
 								 * of the fact table that are needed, 0: all;
 								 * NIL with stored_rows */
-	List	   *sources;		/* whose these are, as in Candidate */
+	List	   *sources;		/* whose these are, as in Candidate; with
+								 * partial_rows: what they become, as for
+								 * partial_row_begin() */
 	List	   *functions;		/* OIDs of those that conditions and columns
 								 * call, or have called for entries */
 	PlannedStmt *query;			/* finds entries in place of a search, or
@@ -97,12 +101,12 @@ extern const char *why_not_stale(Oid index_table, Oid user);
 extern void require_execute(List *functions);
 
 /*
- * partial_row.c: makes rows of the fact table of entries, with those fields of the document
- * that they have.
+ * partial_row.c: makes rows of the fact table, and elements of them, of entries, with those fields of
+ * the documents that they have.
  */
 extern Field *field_in_document(IndexDef *def, AttrNumber attno);
 extern bool fields_fit_together(Field *a, Field *b);
-extern struct PartialRow *partial_row_begin(IndexDef *def, List *columns);
+extern struct PartialRow *partial_row_begin(IndexDef *def, List *columns, List *columns_of_rows);
 extern void partial_row_store(struct PartialRow *row, TupleTableSlot *entry, TupleTableSlot *slot);
 
 /* Describes a scan of an index table that is executed, and offers its parts to each other */
@@ -153,6 +157,8 @@ typedef struct IndexTableScan
 	/* Of the search since the last rescan. */
 	bool		started;
 	bool		nothing;		/* a value is NULL */
+	TupleTableSlot *counted;	/* the entry that was returned last, ... */
+	int			times;			/* ... and how often it is to be returned yet */
 	int			part;			/* with any_part: the number of the part that
 								 * is read */
 	QueryDesc  *fallback;		/* answers instead, or NULL, */
@@ -228,8 +234,8 @@ enum
 {
 	TOTALS_TABLES,				/* OIDs: fact table, table of totals */
 	TOTALS_NEEDS,				/* integers: whether sums must have all
-								 * values, VALUE_BITS that rows must not have,
-								 * and whether it is of totals */
+								 * values, and VALUE_BITS that rows must not
+								 * have */
 	TOTALS_FUNCTIONS,			/* OIDs of those that the query calls */
 	TOTALS_PLAN,				/* of the query of totals */
 	TOTALS_FALLBACK				/* the query of the fact table */

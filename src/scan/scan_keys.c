@@ -392,6 +392,7 @@ stop_sharing(IndexTableScan *scan)
 		entry_scan_end(&scan->entries);
 	scan->begun = false;
 	scan->started = scan->nothing = true;
+	scan->times = 0;
 	scan->shared = NULL;
 }
 
@@ -436,7 +437,9 @@ start_search(IndexTableScan *scan)
 			foreach_int(attno, scan->plan.columns)
 				wanted = bms_add_member(wanted, abs(attno));
 			if (scan->plan.partial_rows)
-				scan->partial = partial_row_begin(scan->def, scan->plan.columns);
+				scan->partial = partial_row_begin(scan->def, scan->plan.columns, scan->plan.sources);
+			if (scan->plan.elements != 0)
+				wanted = bms_add_member(wanted, scan->plan.elements);
 		}
 		else
 			wanted = columns_to_fetch_by(scan->def);

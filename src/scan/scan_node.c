@@ -50,6 +50,7 @@ static void open_index_table(IndexTableScan *scan);
 static TupleTableSlot *exec_scan(CustomScanState *node);
 static TupleTableSlot *next_tuple(ScanState *node);
 static TupleTableSlot *find_row(IndexTableScan *scan);
+static TupleTableSlot *next_counted(IndexTableScan *scan);
 static TupleTableSlot *find_entry(IndexTableScan *scan);
 static TupleTableSlot *find_in_parts(IndexTableScan *scan);
 static TupleTableSlot *next_fetched(IndexTableScan *scan);
@@ -201,9 +202,30 @@ find_row(IndexTableScan *scan)
 		row = find_in_parts(scan);
 	else if (!scan->plan.entries_only)
 		row = next_fetched(scan);
-	else if ((entry = find_entry(scan)) != NULL)
+	else if ((entry = next_counted(scan)) != NULL)
 		row = return_entry(scan, entry, scan->css.ss.ss_ScanTupleSlot);
 	return row != NULL ? row : ExecClearTuple(scan->css.ss.ss_ScanTupleSlot);
+}
+
+/*
+ * next_counted
+ *		Returns the next entry of which something is to be returned, as often as there are elements that it
+ *		stands for, if these are asked for; or NULL.
+ */
+static TupleTableSlot *
+next_counted(IndexTableScan *scan)
+{
+	bool		isnull;
+
+	if (scan->times > 0)
+		scan->times--;
+	else
+	{
+		scan->counted = find_entry(scan);
+		if (scan->counted != NULL && scan->plan.elements != 0)
+			scan->times = DatumGetInt32(slot_getattr(scan->counted, scan->plan.elements, &isnull)) - 1;
+	}
+	return scan->counted;
 }
 
 /* find_entry: returns the next entry whose row is to be returned, or NULL */
@@ -305,6 +327,7 @@ start_scan(IndexTableScan *scan)
 
 	scan->started = true;
 	scan->part = 0;
+	scan->times = 0;
 	if (scan->shared != NULL)
 	{
 		start_search(scan);
@@ -373,6 +396,7 @@ why_not_entries(IndexTableScan *scan)
 		return "some rows may have no entry";
 	if (scan->plan.unless != 0 && !index_table_has_none(scan->def, scan->plan.unless, snapshot))
 		return scan->plan.unless == ZONELESS_BIT ? "some rows may have a time without a zone" :
+			scan->plan.unless & UNEVEN_BIT ? "some rows may have something else in place of an array" :
 			"some rows may have arrays or objects in place of a field";
 	if (!scan->plan.entries_only && scan->fact->layout.pk_deferrable)
 		return "the primary key is deferrable";

@@ -143,8 +143,7 @@ why_not_totals(TotalsScan *scan)
 		return "a constraint may be newer than the snapshot";
 	if ((why = why_out_of_step(scan->def, snapshot)) != NULL)
 		return why;
-	if (lthird_int(needs) ? !totals_complete(scan->def, linitial_int(needs), snapshot) :
-		!index_table_complete(scan->def, snapshot))
+	if (!totals_complete(scan->def, linitial_int(needs), snapshot))
 		return "values were skipped";
 	if (lsecond_int(needs) != 0 && !index_table_has_none(scan->def, lsecond_int(needs), snapshot))
 		return "some rows may have values that are read in another way";
@@ -180,9 +179,8 @@ static void
 explain_totals(CustomScanState *node, List *ancestors, ExplainState *es)
 {
 	TotalsScan *scan = (TotalsScan *) node;
-	List	   *needs = list_nth(((CustomScan *) node->ss.ps.plan)->custom_private, TOTALS_NEEDS);
 
-	explain_index_table(lthird_int(needs) != 0 ? "Totals" : "Index Table Only", lsecond_oid(tables(scan)), es);
+	explain_index_table("Totals", lsecond_oid(tables(scan)), es);
 	if (es->analyze && scan->why != NULL)
 		ExplainPropertyText("Fallback", scan->why, es);
 }

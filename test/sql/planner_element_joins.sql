@@ -28,7 +28,7 @@ SELECT d AS difference FROM (VALUES
 	('fact_sku', $$SELECT o.id, p.x, i ->> 'qty' FROM fact o, jsonb_array_elements(o.doc -> 'items') i JOIN product p ON p.sku = i ->> 'sku' WHERE p.x = 7$$),
 	(NULL, $$SELECT o.*, p.*, i FROM fact o, jsonb_array_elements(o.doc -> 'items') i, product p WHERE p.sku = i ->> 'sku' AND p.x > 40 AND o.shop < 4$$),
 	(NULL, $$SELECT o.id, p.x, i.qty FROM product p, fact o CROSS JOIN LATERAL jsonb_to_recordset(o.doc -> 'items') i (sku text, qty int) WHERE p.sku = i.sku AND p.x IN (7, 47) AND o.id <> -4$$),
-	('fact_tag', $$SELECT o.id, p.x FROM product p JOIN (fact o CROSS JOIN jsonb_array_elements_text(o.doc -> 'tags') t) ON t = p.sku WHERE p.x = 9$$),
+	('only fact_tag', $$SELECT o.id, p.x FROM product p JOIN (fact o CROSS JOIN jsonb_array_elements_text(o.doc -> 'tags') t) ON t = p.sku WHERE p.x = 9$$),
 	(NULL, $$SELECT o.id, p.x FROM product p JOIN (fact o CROSS JOIN jsonb_array_elements_text(o.doc -> 'tags') t) ON t = p.sku AND o.shop = p.no WHERE p.x IN (9, 10)$$),
 	(NULL, $$SELECT o.id, p.x, i FROM product p JOIN (fact o CROSS JOIN jsonb_array_elements(o.doc -> 'items') i) ON (i ->> 'no')::int = p.no AND i ->> 'sku' = p.sku WHERE p.x < 9$$),
 	(NULL, $$SELECT o.id, p.x, s.name FROM fact o JOIN shop s ON s.id = o.shop, jsonb_array_elements(o.doc -> 'items') i JOIN product p ON p.sku = i ->> 'sku' WHERE p.x = 7$$),

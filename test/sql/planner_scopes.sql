@@ -30,7 +30,7 @@ BEGIN
 	SET LOCAL indextable.planner = force;
 	EXECUTE 'SELECT string_agg(id::text, '','' ORDER BY id) FROM (' || query || ') q' INTO ids;
 	FOR l IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
-		plan := plan || coalesce(substring(l FROM 'Index Table: (\S+)') || ': ', '') || coalesce(substring(l FROM 'Entry Cond: (.*)'), '');
+		plan := plan || coalesce(substring(l FROM 'Index Table(?: Only)?: (\S+)') || ': ', '') || coalesce(substring(l FROM 'Entry Cond: (.*)'), '');
 	END LOOP;
 	searched := plan;
 	IF ids IS DISTINCT FROM native THEN

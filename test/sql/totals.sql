@@ -324,9 +324,9 @@ BEGIN
 END $$;
 SELECT pg_temp.facets_of('[]', 'only facets');
 SELECT pg_temp.facets_of('[1, true, {"t1": 1}]', 'only facets');
-SELECT pg_temp.facets_of('["t1", "t2", "t1"]', 'native');
-SELECT pg_temp.facets_of('[null]', 'native');
-SELECT pg_temp.facets_of('["t1", null]', 'native');
+SELECT pg_temp.facets_of('["t1", "t2", "t1"]', 'only facets');
+SELECT pg_temp.facets_of('[null]', 'only facets');
+SELECT pg_temp.facets_of('["t1", null]', 'only facets');
 SELECT pg_temp.facets_of('null', 'native');
 SELECT pg_temp.facets_of('"t1"', 'native');
 SELECT pg_temp.facets_of('{"t1": 1}', 'native');
