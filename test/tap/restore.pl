@@ -176,7 +176,8 @@ my %same = (
 	completeness => q(SELECT index_table, fields, count(*) FROM indextable_internal.completeness GROUP BY 1, 2 ORDER BY index_table::text, 2),
 	builds => q(SELECT index_table, command, phase, rows_done, started_at FROM indextable.progress ORDER BY index_table::text),
 	triggers => q(SELECT tgrelid::regclass, tgname, tgenabled FROM pg_trigger WHERE NOT tgisinternal ORDER BY tgrelid::regclass::text, tgname),
-	entries => q(SELECT d.index_table, (xpath('/row/n/text()', query_to_xml('SELECT count(*) AS n FROM ' || d.index_table, false, true, '')))[1] FROM indextable_internal.definition d ORDER BY d.index_table::text),
+	entries => q(CREATE FUNCTION pg_temp.entries(t regclass) RETURNS bigint LANGUAGE plpgsql AS 'DECLARE n bigint; BEGIN EXECUTE format(''SELECT count(*) FROM %s'', t) INTO n; RETURN n; END';
+		SELECT d.index_table, pg_temp.entries(d.index_table) FROM indextable_internal.definition d ORDER BY d.index_table::text),
 	problems => q(SELECT d.index_table, v.kind, v.problem, count(*) FROM indextable_internal.definition d, indextable.verify(d.index_table) v GROUP BY 1, 2, 3 ORDER BY d.index_table::text, 2, 3));
 
 # rows that are looked up where they were before the restore: those that are not found, and those that should not be
