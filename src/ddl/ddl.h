@@ -96,7 +96,7 @@ extern void refuse_forged_trigger(const char *name, bool has_arguments);
 extern void refuse_trigger_of_others(Oid relid, CreateTrigStmt *stmt, Oid function);
 extern void refuse_misused_function(Oid relid, CreateTrigStmt *stmt, Oid function);
 extern void refuse_other_trigger(Oid relid, CreateTrigStmt *stmt);
-extern void refuse_row_trigger(Oid relid, const char *name);
+extern void refuse_row_trigger(Oid relid, const char *name, Oid function);
 
 /* partition_ddl.c: keeps index tables in step when partitions are created, attached or detached */
 extern List *attached_partitions(Oid parent, CollectedATSubcmd *subcommand);

@@ -288,7 +288,7 @@ handle_created_trigger(CreateTrigStmt *stmt, Oid trigger)
 	{
 		refuse_misused_function(relid, stmt, function);
 		if (stmt->row)
-			refuse_row_trigger(relid, stmt->trigname);
+			refuse_row_trigger(relid, stmt->trigname, function);
 		return;
 	}
 	refuse_forged_trigger(stmt->trigname, stmt->args != NIL);

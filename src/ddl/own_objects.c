@@ -504,15 +504,16 @@ some_index_table(Oid relid)
 /*
  * refuse_row_trigger
  *		Refuses triggers for rows of an index table, and of the extension's own tables, whose rows are
- *		written without them.
+ *		written without them.  A restore creates the guards of queue tables, which call our own function.
  *
  * Tools that copy a table beside its writers, as pg_repack does, learn by them what is written
  * meanwhile, and would lose it.
  */
 void
-refuse_row_trigger(Oid relid, const char *name)
+refuse_row_trigger(Oid relid, const char *name, Oid function)
 {
-	if (is_own_schema(get_rel_namespace(relid)) && !is_protection_off())
+	if (is_own_schema(get_rel_namespace(relid)) && !is_own_schema(get_func_namespace(function)) &&
+		!is_protection_off())
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("trigger \"%s\" cannot be for each row of table \"%s\" of extension " IT_SCHEMA, name,
