@@ -47,18 +47,20 @@ typedef struct UsersIndexes
 	Bitmapset  *columns;		/* that users' indexes have */
 	bool		expressions;	/* one of them has an expression, or a
 								 * predicate */
-}			UsersIndexes;
+} UsersIndexes;
 
-static bool find_users_indexes(IndexDef *def, UsersIndexes * found);
+static Candidate *candidate_of_query(PlannerInfo *root, IndexDef *def, List *clauses, Index varno,
+									 UsersIndexes *indexes);
+static bool find_users_indexes(IndexDef *def, UsersIndexes *found);
 static void add_path_of_query(PlannerInfo *root, RelOptInfo *rel, Served *served, Candidate *c, List *quals,
-							  List *sorted_by, UsersIndexes * indexes);
+							  List *sorted_by, UsersIndexes *indexes);
 static List *wanted_order(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List **exprs);
-static bool concerns_indexes(Node *expr, UsersIndexes * indexes);
+static bool concerns_indexes(Node *expr, UsersIndexes *indexes);
 static PlannedStmt *plan_entries(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *quals, List *sorted_by,
 								 Oid owner);
 static List *targets_of(PlannerInfo *root, RelOptInfo *rel, Candidate *c);
-static Oid	users_index_of(Plan *plan, UsersIndexes * indexes);
-static Oid	users_index_of_any(List *plans, UsersIndexes * indexes);
+static Oid	users_index_of(Plan *plan, UsersIndexes *indexes);
+static Oid	users_index_of_any(List *plans, UsersIndexes *indexes);
 
 /*
  * add_entry_query_paths
@@ -75,19 +77,10 @@ add_entry_query_paths(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexD
 	List	   *sorted_by = NIL;
 	List	   *pathkeys;
 	UsersIndexes indexes = {0};
-	Candidate  *c;
-	const char *why = NULL;
+	Candidate  *c = candidate_of_query(root, def, clauses, rel->relid, &indexes);
 
-	if (def->spec.nelements > 0 || def->layout.parts != NULL || def->fact->place->entries->search != NULL ||
-		!find_users_indexes(def, &indexes))
+	if (c == NULL)
 		return;
-	c = consider_index_table(root, def, clauses, rel->relid, NIL, &why);
-	if (c == NULL || c->policy_in_scan)
-		return;
-	c->conditions = NIL;
-	c->nequal = c->order_from = 0;
-	c->unless = 0;
-	c->refuted = NULL;
 	c->tested_again = served->tested_again;
 	c->stored_rows = served->system_columns || is_positionable(root, served->fact->layout.partitioned);
 	if (c->stored_rows && served->fact->layout.partitioned)
@@ -106,12 +99,71 @@ add_entry_query_paths(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexD
 }
 
 /*
+ * estimate_entry_queries
+ *		Returns how many entries an index of a user finds by conditions on a table, which are no
+ *		RestrictInfos yet: the fewest of all index tables; -1 if there is no such index.
+ */
+double
+estimate_entry_queries(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses)
+{
+	double		result = -1;
+
+	foreach_ptr(IndexDef, def, served->defs)
+	{
+		UsersIndexes indexes = {0};
+		Candidate  *c = candidate_of_query(root, def, clauses, rel->relid, &indexes);
+		List	   *quals = NIL;
+		const char *why;
+
+		foreach_ptr(Node, clause, c == NULL ? NIL : clauses)
+		{
+			Node	   *expr = is_left_to_scan(clause) ? NULL : expression_over_entry(c, clause);
+
+			if (expr != NULL && !(c->secured && contain_leaked_vars(expr)))
+				quals = lappend(quals, expr);
+		}
+		if (!concerns_indexes((Node *) quals, &indexes) || !is_complete_enough(c, &why))
+			continue;
+		c->entries_only = true;
+		c->query = plan_entries(root, rel, c, quals, NIL, indexes.owner);
+		if (OidIsValid(users_index_of(c->query->planTree, &indexes)) &&
+			(result < 0 || c->query->planTree->plan_rows < result))
+			result = c->query->planTree->plan_rows;
+	}
+	return result;
+}
+
+/*
+ * candidate_of_query
+ *		Returns a candidate for a query of entries, which has no search of its own, and finds the users'
+ *		indexes; NULL if there are none, or if entries cannot be found by them.
+ */
+static Candidate *
+candidate_of_query(PlannerInfo *root, IndexDef *def, List *clauses, Index varno, UsersIndexes *indexes)
+{
+	const char *why = NULL;
+	Candidate  *c;
+
+	if (def->spec.nelements > 0 || def->layout.parts != NULL || def->fact->place->entries->search != NULL ||
+		!find_users_indexes(def, indexes))
+		return NULL;
+	c = consider_index_table(root, def, clauses, varno, NIL, &why);
+	if (c == NULL || c->policy_in_scan)
+		return NULL;
+	c->conditions = NIL;
+	c->nequal = c->order_from = 0;
+	c->unless = 0;
+	c->refuted = NULL;
+	return c;
+}
+
+/*
  * find_users_indexes
  *		Finds the indexes on an index table that are not ours; returns whether there are any, and all are
  *		free to be looked at: planning does not wait for REINDEX.
  */
 static bool
-find_users_indexes(IndexDef *def, UsersIndexes * found)
+find_users_indexes(IndexDef *def, UsersIndexes *found)
 {
 	Relation	index_table = relation_open(def->relid, NoLock);
 	List	   *indexes = RelationGetIndexList(index_table);
@@ -154,7 +206,7 @@ find_users_indexes(IndexDef *def, UsersIndexes * found)
  */
 static void
 add_path_of_query(PlannerInfo *root, RelOptInfo *rel, Served *served, Candidate *c, List *quals, List *sorted_by,
-				  UsersIndexes * indexes)
+				  UsersIndexes *indexes)
 {
 	const char *why = NULL;
 	CustomPath *path;
@@ -227,7 +279,7 @@ wanted_order(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List **exprs)
  *		it may be worth while to ask for the server's plan.
  */
 static bool
-concerns_indexes(Node *expr, UsersIndexes * indexes)
+concerns_indexes(Node *expr, UsersIndexes *indexes)
 {
 	Bitmapset  *columns = NULL;
 
@@ -295,7 +347,7 @@ targets_of(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
 
 /* users_index_of: returns the first index in a plan that is not one of ours, or InvalidOid */
 static Oid
-users_index_of(Plan *plan, UsersIndexes * indexes)
+users_index_of(Plan *plan, UsersIndexes *indexes)
 {
 	Oid			index = InvalidOid;
 
@@ -323,7 +375,7 @@ users_index_of(Plan *plan, UsersIndexes * indexes)
 }
 
 static Oid
-users_index_of_any(List *plans, UsersIndexes * indexes)
+users_index_of_any(List *plans, UsersIndexes *indexes)
 {
 	Oid			result = InvalidOid;
 

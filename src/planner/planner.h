@@ -201,6 +201,7 @@ extern double estimate_or_entries(PlannerInfo *root, RelOptInfo *rel, Served *se
 
 /* entry_query.c: which find entries by indexes that users have put on an index table */
 extern void add_entry_query_paths(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def);
+extern double estimate_entry_queries(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses);
 
 /* element_join.c: for joins of tables with elements of a fact table */
 extern void element_join_init(void);

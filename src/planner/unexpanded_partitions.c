@@ -127,7 +127,7 @@ finds_few_rows(PlannerInfo *root, RelOptInfo *rel, Relation fact)
 	List	   *clauses;
 	Bitmapset  *attnos = NULL;
 	bool		result = false;
-	double		by_or;
+	double		found;
 
 	if (!find_served(root, rel->relid, false, &served))
 		return false;
@@ -154,8 +154,10 @@ finds_few_rows(PlannerInfo *root, RelOptInfo *rel, Relation fact)
 		if (result)
 			break;
 	}
-	if (!result && (by_or = estimate_or_entries(root, rel, &served, clauses)) >= 0)
-		result = setting_planner != PLANNER_ON || by_or <= (double) ROWS_PER_PARTITION * rel->nparts;
+	if (!result && (found = estimate_or_entries(root, rel, &served, clauses)) >= 0)
+		result = setting_planner != PLANNER_ON || found <= (double) ROWS_PER_PARTITION * rel->nparts;
+	if (!result && (found = estimate_entry_queries(root, rel, &served, clauses)) >= 0)
+		result = setting_planner != PLANNER_ON || found <= (double) ROWS_PER_PARTITION * rel->nparts;
 	return result;
 }
 

@@ -86,6 +86,12 @@ EXPLAIN (COSTS OFF) SELECT id, doc FROM f ORDER BY doc ->> 'name' <-> 'Name12 An
 DROP INDEX town_near;
 EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT count(*) FROM f WHERE doc ->> 'name' ILIKE '%me12% ANN';
 
+-- partitions are not looked at
+BEGIN;
+EXPLAIN (COSTS OFF) SELECT doc ->> 'town' FROM parts WHERE doc ->> 'name' ILIKE '%me12% ANN';
+SELECT count(*) AS locked FROM pg_locks WHERE pid = pg_backend_pid() AND relation IN ('parts_1'::regclass, 'parts_2'::regclass);
+ROLLBACK;
+
 -- ---- statements that write or lock, cursors, own changes
 SELECT a.* FROM answered($$SELECT id FROM f WHERE doc ->> 'name' ILIKE '%me12% ANN' FOR UPDATE$$) a;
 BEGIN;
