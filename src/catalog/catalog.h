@@ -47,9 +47,11 @@ extern char *told_remaking(List *undefined);
  * of rows that have an element that is no string, of rows whose elements are not one
  * for each of an array, of rows that have a time without a zone of its own in a field with a zone,
  * of rows that have an array or an object where a key has its text, of rows that have an array on the
- * way to that, and of all that being recorded.  And the bit of rows with an element that is no object,
- * though members of it are looked for: of those with fewer than 24 key fields alone.
+ * way to that, and of all that being recorded.  And, where there are fewer key fields than that, the bits of
+ * rows with elements that are equal and not the same, which one entry stands for, and of rows with an element
+ * that is no object, though members of it are looked for.
  */
+#define UNLIKE_BIT			((uint32) 1 << 23)
 #define NO_OBJECT_BIT		((uint32) 1 << 24)
 #define PASSED_ARRAY_BIT	((uint32) 1 << 25)
 #define NO_ARRAY_BIT		((uint32) 1 << 26)

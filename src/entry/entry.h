@@ -210,6 +210,7 @@ typedef struct Elements
 								 * of those in order */
 	int			max;
 	int			mismatches;		/* number of elements that could not be cast */
+	bool		unlike;			/* equal ones are not the same, as 1 and 1.0 */
 } Elements;
 
 #define ELEMENT_VALUES(e, i)	((e)->values + (Size) (i) * (e)->nfields)

@@ -160,6 +160,8 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 	{
 		if (unite_equal_elements(def, &elements) && def->layout.elements_attno == 0)
 			element_mismatch.values |= UNEVEN_BIT;
+		if (elements.unlike && def->spec.nkeys < 23)
+			element_mismatch.values |= UNLIKE_BIT;
 		if (!entries_fit(def, row, values, isnull, &elements, report, &skipped))
 			elements.n = 0;
 		for (i = 0; i < elements.n; i++)

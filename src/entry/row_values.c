@@ -49,6 +49,7 @@ static void note_element_value(Visit * visit, int e, JsonbValue *value);
 static void note_uncounted(Visit * visit);
 static void take_element(Visit * visit, bool of_array);
 static void grow_elements(Elements *elements);
+static bool are_same_elements(IndexDef *def, Elements *elements, int a, int b);
 static int	compare_elements(ElementOrder * order, int a, int b);
 static int	compare_in_order(const void *a, const void *b, void *arg);
 
@@ -405,7 +406,10 @@ unite_equal_elements(IndexDef *def, Elements *elements)
 	for (int i = 1; i < elements->n; i++)
 	{
 		if (compare_elements(&order, elements->order[n], elements->order[i]) == 0)
+		{
 			elements->counts[n]++;
+			elements->unlike |= !are_same_elements(def, elements, elements->order[n], elements->order[i]);
+		}
 		else
 		{
 			elements->order[++n] = elements->order[i];
@@ -415,6 +419,22 @@ unite_equal_elements(IndexDef *def, Elements *elements)
 	united = n + 1 < elements->n;
 	elements->n = n + 1;
 	return united;
+}
+
+/* are_same_elements: returns whether two elements have the same bytes in their fields */
+static bool
+are_same_elements(IndexDef *def, Elements *elements, int a, int b)
+{
+	for (int e = 0; e < elements->nfields; e++)
+	{
+		Field	   *field = &def->spec.fields[def->spec.elements[e]];
+
+		if (!same_bytes(ELEMENT_VALUES(elements, a)[e], ELEMENT_NULLS(elements, a)[e],
+						ELEMENT_VALUES(elements, b)[e], ELEMENT_NULLS(elements, b)[e], field->typlen,
+						field->typbyval))
+			return false;
+	}
+	return true;
 }
 
 /* compare_elements: compares two elements by their fields */

@@ -615,8 +615,14 @@ column_of_element(Candidate *c, Node *expr)
 	{
 		Field	   *field = &def->spec.fields[def->spec.elements[e]];
 
-		if (expression_is_element(def, field, expr, c->varno))
-			return is_image_equal(field->type, field->typmod, field->collation) ? field->attno : 0;
+		if (!expression_is_element(def, field, expr, c->varno))
+			continue;
+		if (is_image_equal(field->type, field->typmod, field->collation) || def->layout.elements_attno == 0)
+			return field->attno;
+		if (def->spec.nkeys >= 23 || !index_table_has_none(def, UNLIKE_BIT, NULL))
+			return 0;
+		c->unless |= UNLIKE_BIT;
+		return field->attno;
 	}
 	return 0;
 }

@@ -396,7 +396,7 @@ why_not_entries(IndexTableScan *scan)
 		return "some rows may have no entry";
 	if (scan->plan.unless != 0 && !index_table_has_none(scan->def, scan->plan.unless, snapshot))
 		return scan->plan.unless == ZONELESS_BIT ? "some rows may have a time without a zone" :
-			scan->plan.unless & UNEVEN_BIT ? "some rows may have something else in place of an array" :
+			scan->plan.unless & UNEVEN_BIT ? "entries may not tell the elements of some rows" :
 			"some rows may have arrays or objects in place of a field";
 	if (!scan->plan.entries_only && scan->fact->layout.pk_deferrable)
 		return "the primary key is deferrable";
