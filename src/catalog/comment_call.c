@@ -90,9 +90,10 @@ call_in_comment(Oid index_table)
 
 /*
  * same_owner
- *		Returns whether the table of a qualified name, if there is one, has the owner of another.
+ *		Returns whether the table of a qualified name has the owner of another.
  *
- * An index table over the table of somebody else would run its owner's functions as that one.
+ * An index table over the table of somebody else would run its owner's functions as that one.  If there is
+ * no such table yet, it may become somebody else's before the statement is run.
  */
 static bool
 same_owner(Oid relid, const char *name)
@@ -105,7 +106,7 @@ same_owner(Oid relid, const char *name)
 		return false;
 	schema = get_namespace_oid(linitial(parts), true);
 	other = OidIsValid(schema) ? get_relname_relid(lsecond(parts), schema) : InvalidOid;
-	return !OidIsValid(other) || table_owner(other) == table_owner(relid);
+	return OidIsValid(other) && table_owner(other) == table_owner(relid);
 }
 
 /*-------------------------------------------------------------------------

@@ -53,6 +53,7 @@
 #include "access/table.h"
 #include "access/xact.h"
 #include "commands/trigger.h"
+#include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
@@ -187,14 +188,15 @@ lock_with_retries(IndexDef *def)
  *		returns false if that cannot be done at once.
  *
  * It is left for the end of the transaction if the owner of the table is not the writer: who may only write
- * the table is not to keep others from it for as long as he likes.
+ * the table, or call a SECURITY DEFINER function of the owner, is not to keep others from it for as long as
+ * he likes.
  */
 bool
 make_room_for_ops(IndexDef *def, OpList *list)
 {
 	if (!def->layout.covering || list->widest <= MAX_INDEX_DATA || covering_constraint(def) == NULL)
 		return true;
-	if (!owns_relation(def->relid, user_outside()) || used_by_us(def->relid) ||
+	if (!owns_relation(def->relid, GetOuterUserId()) || used_by_us(def->relid) ||
 		!lock_tree_now(def->fact->relid, ExclusiveLock))
 		return false;
 	if (!lock_tree_now(def->relid, AccessExclusiveLock))
