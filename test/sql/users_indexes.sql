@@ -61,6 +61,9 @@ BEGIN
 	RETURN NEXT;
 END $$;
 
+CREATE FUNCTION shown(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+BEGIN RETURN QUERY EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, BUFFERS OFF) ' || query; END $$;
+
 -- ---- conditions
 SELECT a.*, c FROM unnest(ARRAY[$$doc ->> 'name' ILIKE '%me12% ANN'$$, $$doc ->> 'name' LIKE '%e12% Ann'$$, $$doc ->> 'name' ~ 'e(12|13) Ann'$$, $$doc ->> 'name' ~* 'E(12|13) ANN'$$, $$doc ->> 'name' = 'Name12 Ann'$$,
 	$$(doc ->> 'name') % 'Name12 Ann'$$, $$doc ->> 'name' ILIKE '%me12% ANN' OR doc ->> 'name' ILIKE '%me13% BOB'$$, $$doc ->> 'name' NOT ILIKE '%a%'$$, $$doc ->> 'name' ILIKE '%me12%' AND doc ->> 'town' = 't12'$$,
@@ -84,7 +87,7 @@ SELECT a.*, q FROM unnest(ARRAY[$$SELECT doc ->> 'name' <-> 'Name12 An' FROM f O
 SET indextable.planner = force;
 EXPLAIN (COSTS OFF) SELECT id, doc FROM f ORDER BY doc ->> 'name' <-> 'Name12 An' LIMIT 9;
 DROP INDEX town_near;
-EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT count(*) FROM f WHERE doc ->> 'name' ILIKE '%me12% ANN';
+SELECT regexp_replace(line, '(actual rows=\d+)(\.00)?', '\1') AS shown FROM shown($$SELECT count(*) FROM f WHERE doc ->> 'name' ILIKE '%me12% ANN'$$) line WHERE line ~ 'Custom|Entries|Bitmap|Table';
 
 -- partitions are not looked at
 BEGIN;
@@ -159,11 +162,11 @@ ANALYZE f_async;
 UPDATE f SET doc = doc || '{"body": "changed"}' WHERE id < 30;
 SET indextable.stale_reads = on;
 SELECT e.reason FROM indextable.explain($$SELECT doc FROM f WHERE doc ->> 'body' ~ 'word(7|8) '$$) e WHERE e.index_table = 'f_async'::regclass;
-SELECT count(*) FROM f WHERE doc ->> 'body' ~ 'word(7|8) ' AND doc IS NOT NULL;
+SELECT count(*) FROM f WHERE doc ->> 'body' ~ 'word(7|8) ' AND doc ? 'town';
 SELECT indextable.drain('f') > 0 AS drained;
-SELECT count(*) FROM f WHERE doc ->> 'body' ~ 'word(7|8) ' AND doc IS NOT NULL;
+SELECT count(*) FROM f WHERE doc ->> 'body' ~ 'word(7|8) ' AND doc ? 'town';
 SET indextable.planner = off;
-SELECT count(*) FROM f WHERE doc ->> 'body' ~ 'word(7|8) ' AND doc IS NOT NULL;
+SELECT count(*) FROM f WHERE doc ->> 'body' ~ 'word(7|8) ' AND doc ? 'town';
 
 DROP SCHEMA usersindexes CASCADE;
 DROP ROLE regress_users_indexes;
