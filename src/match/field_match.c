@@ -194,6 +194,25 @@ expression_is_element(IndexDef *def, Field *field, Node *expr, Index varno)
 	return field->spec->multi && has_value(def, field, expr, varno, true);
 }
 
+/* may_be_field: returns whether fields are spelled by nodes of a kind, as few are */
+bool
+may_be_field(Node *expr)
+{
+	switch (nodeTag(expr))
+	{
+		case T_OpExpr:
+		case T_FuncExpr:
+		case T_CoerceViaIO:
+		case T_RelabelType:
+		case T_Var:
+		case T_CollateExpr:
+		case T_SubscriptingRef:
+			return true;
+		default:
+			return false;
+	}
+}
+
 static bool
 has_value(IndexDef *def, Field *field, Node *expr, Index varno, bool exactly)
 {
@@ -209,21 +228,9 @@ has_value(IndexDef *def, Field *field, Node *expr, Index varno, bool exactly)
 		return function_of(bare_value(expr), &args) == F_UNNEST_ANYARRAY &&
 			is_array_of_field(field, linitial(args), varno);
 	}
-	/* Most expressions of most queries are told by this. */
-	switch (nodeTag(expr))
-	{
-		case T_OpExpr:
-		case T_FuncExpr:
-		case T_CoerceViaIO:
-		case T_RelabelType:
-		case T_Var:
-		case T_CollateExpr:
-		case T_SubscriptingRef:
-			type = exprType(expr);
-			break;
-		default:
-			return false;
-	}
+	if (!may_be_field(expr))
+		return false;
+	type = exprType(expr);
 	if ((type != field->type && !(is_text_type(type) && is_text_type(field->type))) ||
 		field->convert != NULL || field->is_hint)
 		return false;

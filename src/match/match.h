@@ -174,6 +174,7 @@ extern Node *with_plain_paths(Node *node, void *context);
 extern AttrNumber column_of_expression(IndexDef *def, Node *expr, Index varno);
 extern uint32 values_read_otherwise(IndexDef *def, AttrNumber attno);
 extern bool expression_is_field(IndexDef *def, Field *field, Node *expr, Index varno);
+extern bool may_be_field(Node *expr);
 extern bool expression_is_element(IndexDef *def, Field *field, Node *expr, Index varno);
 extern bool expression_resembles_field(IndexDef *def, Field *field, Node *expr, Index varno);
 extern bool expression_is_path(AttrNumber doc, PathStep *steps, int nsteps, Node *expr, Index varno, bool as_text);

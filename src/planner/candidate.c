@@ -590,19 +590,8 @@ column_of_element(Candidate *c, Node *expr)
 	bool		typed = false;
 
 	/* Most expressions are told by this, before they are copied. */
-	switch (nodeTag(expr))
-	{
-		case T_OpExpr:
-		case T_FuncExpr:
-		case T_CoerceViaIO:
-		case T_RelabelType:
-		case T_Var:
-		case T_CollateExpr:
-		case T_SubscriptingRef:
-			break;
-		default:
-			return 0;
-	}
+	if (!may_be_field(expr))
+		return 0;
 	for (int e = 0; e < def->spec.nelements; e++)
 	{
 		Oid			type = def->spec.fields[def->spec.elements[e]].type;
