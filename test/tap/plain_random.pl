@@ -211,6 +211,9 @@ sub different
 		my @x = split /\n/, $x->{text}, -1;
 		my @y = split /\n/, $y->{text}, -1;
 		return $n if @x != @y;
+
+		# A trigger of rows sees those that are written already, and plans find rows in different orders.
+		if ($item->{steps}[$n]{sql} =~ /'t\.log'/ && $item->{steps}[0]{sql} =~ /t\.at = '(?:!a|a_after|zz_after)'/) { $total{'order of writes'}++; next; }
 		next if $cmp eq 'count';
 		if ($cmp =~ /keys:(\d+)/)
 		{
