@@ -376,7 +376,7 @@ sub not_null
 {
 	my %named = map { $_ => 1 } $_[0] =~ /\bAS ([kendjv])\b/g;
 	$named{grp} = 1 if $_[0] =~ /SELECT grp/;
-	return join(' AND ', map { $_ eq 'j' ? "x.j <> 'null'" : "x.$_ IS NOT NULL" } sort keys %named) || die $_[0];
+	return join(' AND ', map { "x.$_ IS NOT NULL" } sort keys %named) || die $_[0];
 }
 
 # ---- the statements
