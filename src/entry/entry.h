@@ -193,6 +193,7 @@ typedef struct RowMismatch
 } RowMismatch;
 
 extern char *excerpt(char *text);
+extern int	errindextable(IndexDef *def, Field *field);
 extern void report_mismatch(IndexDef *def, FactRow *row, RowMismatch *mismatch);
 extern char *format_row_key(FactRow *row);
 

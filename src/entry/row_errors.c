@@ -18,12 +18,9 @@
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
 #include "../indextable.h"
-#include "../util/as_owner.h"
 #include "../util/fixed_settings.h"
 #include "entry.h"
-#include "writers.h"
 
-static int	errindextable(IndexDef *def, Field *field);
 static int	hint_to_skip(IndexDef *def);
 static bool may_show_row(FactRow *row);
 static Size value_bytes(IndexDef *def, AttrNumber attno, Datum value);
@@ -51,7 +48,7 @@ static void report_long_key(IndexDef *def, FactRow *row, Size bytes, Field *long
  * fact table may be partitioned: its name is the one that users know, and not that of the
  * partition.  The column is the field: one column of the fact table has all fields of the documents.
  */
-static int
+int
 errindextable(IndexDef *def, Field *field)
 {
 	char	   *table = get_rel_name(def->fact->relid);
@@ -66,37 +63,6 @@ errindextable(IndexDef *def, Field *field)
 						   NameStr(TupleDescAttr(def->layout.desc, field->attno - 1)->attname));
 	err_generic_string(PG_DIAG_CONSTRAINT_NAME, def->name);
 	return 0;					/* as errtable() does */
-}
-
-/*
- * rethrow_duplicate
- *		Throws the error in PG_CATCH() on.  If the unique key of the index table has raised it,
- *		the error speaks of the index table instead of its primary key, which may be that of a
- *		partition, with a name that differs from value to value.
- *
- * Where the owner writes, the server shows the values of a key to whoever writes the fact table:
- * only a user may see them who may read the index table.
- */
-void
-rethrow_duplicate(Writer *w, MemoryContext cxt)
-{
-	ErrorData  *error;
-
-	MemoryContextSwitchTo(cxt);
-	error = CopyErrorData();
-	if (error->sqlerrcode != ERRCODE_UNIQUE_VIOLATION || error->constraint_name == NULL)
-		PG_RE_THROW();
-	FlushErrorState();
-	if (w->users_code && pg_class_aclcheck(w->def->relid, user_outside(), ACL_SELECT) != ACLCHECK_OK)
-		error->detail = NULL;
-	if (w->primary_index < 0 ||
-		strcmp(error->constraint_name, RelationGetRelationName(w->indexes[w->primary_index])) != 0)
-		ReThrowError(error);
-	ereport(ERROR,
-			(errcode(ERRCODE_UNIQUE_VIOLATION),
-			 errmsg("duplicate key value violates unique constraint \"%s\"", w->def->name),
-			 error->detail != NULL ? errdetail_internal("%s", error->detail) : 0,
-			 errindextable(w->def, NULL)));
 }
 
 /*

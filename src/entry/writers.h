@@ -134,7 +134,6 @@ extern bool insert_index_entries(Writer *w, TupleTableSlot *slot, bool update,
 extern void new_command(Writer *w);
 extern void open_writer(Writer *w, IndexDef *def, Relation rel);
 extern Oid	owner_of_users_indexes(IndexDef *def, Relation rel);
-extern void rethrow_duplicate(Writer *w, MemoryContext cxt);
 extern CommandId writing_command(void);
 
 struct Tuplesortstate;
