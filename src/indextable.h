@@ -35,7 +35,7 @@ typedef enum Strategy
 	STRATEGY_NORMALIZED,
 	STRATEGY_PARTIAL,
 	STRATEGY_DENORMALIZED,
-	STRATEGY_TOTALS				/* what to add up: see entry/deltas.c */
+	STRATEGY_TOTALS				/* what to add up: see apply/deltas.c */
 } Strategy;
 
 /* When entries are written: in the writer's transaction, or through the queue. */
@@ -109,7 +109,7 @@ typedef struct Cast
 	bool		users;			/* it calls functions of users */
 } Cast;
 
-/* An SQL expression over a fact row; see definition/expression.c. */
+/* An SQL expression over a fact row; see expression/expression.c. */
 typedef struct RowExpr_ RowExpression;
 
 /* A key field or an included field of an index table. */
@@ -119,7 +119,7 @@ typedef struct Field
 	AttrNumber	attno;			/* the column of the index table */
 	AttrNumber	fact_attno;		/* in the fact table; 0: a path; or this: */
 #define EXPRESSION_ATTNO	PG_INT16_MIN
-	bool		is_hint;		/* it is @ctid; see entry/fact_fetch.c */
+	bool		is_hint;		/* it is @ctid; see fetch/fact_fetch.c */
 	RowExpression *convert;		/* what it is computed by; NULL: it is stored */
 	int			plain_steps;	/* of the path before the [*], or all; of a
 								 * column that is an array: 0 */
@@ -248,7 +248,7 @@ typedef struct IndexPartition
 	Oid			row_index;
 } IndexPartition;
 
-/* A leaf partition, or a shard, of a fact table; see definition/fact_partition.c. */
+/* A leaf partition, or a shard, of a fact table; see fact/fact_partition.c. */
 typedef struct Leaf
 {
 	Oid			relid;			/* hash key */
@@ -273,7 +273,7 @@ typedef struct FactLayout
 	AttrNumber *pk_attno;		/* the npk columns of the primary key */
 	Bitmapset  *pk_columns;		/* the same as a set */
 	Oid			pk_index;		/* InvalidOid: the user has named the primary
-								 * key; see definition/fact_columns.c */
+								 * key; see fact/fact_columns.c */
 	bool		pk_deferrable;	/* in the table, or in one of its leaves */
 	ScanKeyData *pk_keys;		/* to search pk_index with */
 	int			ndocs;

@@ -14,6 +14,8 @@
 #include "storage/shmem.h"
 
 #include "advise/advise.h"
+#include "aggregate/aggregate.h"
+#include "candidate/candidate.h"
 #include "citus/citus.h"
 #include "foreign/foreign.h"
 #include "local/local.h"

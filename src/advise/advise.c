@@ -29,6 +29,8 @@
 #include "../catalog/catalog.h"
 #include "../commands/commands.h"
 #include "../definition/definition.h"
+#include "../expression/expression.h"
+#include "../fact/fact.h"
 #include "../indextable.h"
 #include "../maintain/maintain.h"
 #include "../match/match.h"

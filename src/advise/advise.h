@@ -10,7 +10,7 @@
 
 #include "common/pg_prng.h"
 
-#include "../entry/scans.h"
+#include "../fetch/fetch.h"
 #include "../indextable.h"
 
 /*

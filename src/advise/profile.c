@@ -24,9 +24,9 @@
 #include "utils/snapmgr.h"
 #include "utils/tuplesort.h"
 
+#include "../apply/apply.h"
 #include "../entry/entry.h"
-#include "../entry/scans.h"
-#include "../entry/writers.h"
+#include "../fetch/fetch.h"
 #include "../indextable.h"
 #include "../util/as_owner.h"
 #include "../util/compat.h"

@@ -30,7 +30,7 @@
 #include "utils/tuplestore.h"
 
 #include "../catalog/catalog.h"
-#include "../definition/definition.h"
+#include "../expression/expression.h"
 #include "../indextable.h"
 #include "../reasons/reasons.h"
 #include "../util/as_owner.h"

@@ -31,6 +31,7 @@
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
+#include "../definition/definition.h"
 #include "../util/sql.h"
 #include "citus.h"
 

@@ -10,7 +10,7 @@
 
 #include "../catalog/catalog.h"
 #include "../entry/entry.h"
-#include "../entry/scans.h"
+#include "../fetch/fetch.h"
 #include "../indextable.h"
 #include "../queue/queue.h"
 #include "../verify/verify.h"

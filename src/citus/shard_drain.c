@@ -76,6 +76,7 @@
 
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
+#include "../fact/fact.h"
 #include "../indextable.h"
 #include "../queue/queue.h"
 #include "../util/as_owner.h"

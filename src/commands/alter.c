@@ -23,6 +23,7 @@
 
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
+#include "../fact/fact.h"
 #include "../indextable.h"
 #include "../maintain/maintain.h"
 #include "../place/place.h"

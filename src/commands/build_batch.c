@@ -29,7 +29,8 @@
 
 #include "../definition/definition.h"
 #include "../entry/entry.h"
-#include "../entry/scans.h"
+#include "../fact/fact.h"
+#include "../fetch/fetch.h"
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../queue/queue.h"

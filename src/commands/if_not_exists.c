@@ -22,6 +22,7 @@
 
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
+#include "../expression/expression.h"
 #include "../util/arguments.h"
 #include "../util/lock.h"
 #include "../util/relation.h"

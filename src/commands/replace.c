@@ -28,9 +28,10 @@
 #include "utils/builtins.h"
 #include "utils/inval.h"
 
+#include "../apply/apply.h"
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
-#include "../entry/scans.h"
+#include "../expression/expression.h"
 #include "../indextable.h"
 #include "../maintain/maintain.h"
 #include "../queue/queue.h"

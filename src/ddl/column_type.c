@@ -36,6 +36,8 @@
 #include "../catalog/catalog.h"
 #include "../commands/commands.h"
 #include "../definition/definition.h"
+#include "../expression/expression.h"
+#include "../fact/fact.h"
 #include "../indextable.h"
 #include "../maintain/maintain.h"
 #include "../place/place.h"

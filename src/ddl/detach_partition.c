@@ -42,6 +42,7 @@
 
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
+#include "../fact/fact.h"
 #include "../maintain/maintain.h"
 #include "../util/inherit.h"
 #include "../util/lock.h"

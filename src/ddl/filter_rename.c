@@ -38,6 +38,7 @@
 #include "../catalog/catalog.h"
 #include "../commands/commands.h"
 #include "../definition/definition.h"
+#include "../expression/expression.h"
 #include "../indextable.h"
 #include "../maintain/maintain.h"
 #include "../place/place.h"

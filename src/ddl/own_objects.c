@@ -33,11 +33,12 @@
 
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
+#include "../fact/fact.h"
 #include "../indextable.h"
 #include "../maintain/maintain.h"
 #include "../place/place.h"
-#include "../util/settings.h"
 #include "../util/relation.h"
+#include "../util/settings.h"
 #include "../util/sql.h"
 #include "ddl.h"
 

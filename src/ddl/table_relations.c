@@ -17,6 +17,7 @@
 
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
+#include "../fact/fact.h"
 #include "../indextable.h"
 #include "../util/relation.h"
 #include "ddl.h"

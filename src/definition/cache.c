@@ -22,6 +22,8 @@
 #include "utils/memutils.h"
 
 #include "../catalog/catalog.h"
+#include "../expression/expression.h"
+#include "../fact/fact.h"
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../util/as_owner.h"

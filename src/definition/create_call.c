@@ -28,6 +28,8 @@
 #include "utils/snapmgr.h"
 
 #include "../catalog/catalog.h"
+#include "../expression/expression.h"
+#include "../fact/fact.h"
 #include "../indextable.h"
 #include "../util/relation.h"
 #include "../util/sql.h"

@@ -25,6 +25,7 @@
 #include "utils/partcache.h"
 
 #include "../catalog/catalog.h"
+#include "../fact/fact.h"
 #include "../indextable.h"
 #include "../util/inherit.h"
 #include "../util/relation.h"

@@ -22,6 +22,7 @@
 #include "utils/syscache.h"
 
 #include "../catalog/catalog.h"
+#include "../expression/expression.h"
 #include "../indextable.h"
 #include "../util/compat.h"
 #include "../util/relation.h"

@@ -21,6 +21,7 @@
 #include "utils/partcache.h"
 #include "utils/syscache.h"
 
+#include "../expression/expression.h"
 #include "../indextable.h"
 #include "../util/fixed_settings.h"
 #include "definition.h"

@@ -9,6 +9,7 @@
 #include "postgres.h"
 
 #include "../catalog/catalog.h"
+#include "../expression/expression.h"
 #include "../indextable.h"
 #include "../util/arguments.h"
 #include "../util/subxact.h"

@@ -21,6 +21,8 @@
 #include "utils/lsyscache.h"
 
 #include "../catalog/catalog.h"
+#include "../expression/expression.h"
+#include "../fact/fact.h"
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../util/compat.h"

@@ -32,6 +32,7 @@
 #include "utils/resowner.h"
 
 #include "../catalog/catalog.h"
+#include "../fact/fact.h"
 #include "../indextable.h"
 #include "../util/relation.h"
 #include "../util/subxact.h"

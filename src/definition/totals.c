@@ -5,7 +5,7 @@
  *
  * The columns are the key fields, which may be NULL, the number of rows, and for each included
  * field its sum, if it has an exact one, and how many values are in it.  What a group has is the
- * sum over all of its entries: see entry/deltas.c.
+ * sum over all of its entries: see apply/deltas.c.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,6 +20,8 @@
 #include "utils/typcache.h"
 
 #include "../catalog/catalog.h"
+#include "../expression/expression.h"
+#include "../fact/fact.h"
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../util/inherit.h"

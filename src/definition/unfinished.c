@@ -16,6 +16,7 @@
 #include "utils/lsyscache.h"
 
 #include "../catalog/catalog.h"
+#include "../fact/fact.h"
 #include "../indextable.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"

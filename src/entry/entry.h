@@ -9,8 +9,7 @@
 #ifndef INDEXTABLE_ENTRY_H
 #define INDEXTABLE_ENTRY_H
 
-
-#include "../definition/definition.h"
+#include "../expression/expression.h"
 #include "../indextable.h"
 
 /* document.c: represents a fact row, and finds values in its documents */

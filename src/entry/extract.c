@@ -21,6 +21,7 @@
 
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
+#include "../expression/expression.h"
 #include "../indextable.h"
 #include "../util/fixed_settings.h"
 #include "../util/memory.h"

@@ -25,6 +25,7 @@
 
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
+#include "../expression/expression.h"
 #include "../indextable.h"
 #include "../util/as_owner.h"
 #include "../util/fixed_settings.h"

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * row_errors.c
- *	  Reports rows that cannot have their entries: values that cannot be keys, keys that are
- *	  too long, and keys that another row has.
+ *	  Reports rows that cannot have their entries: values that cannot be keys, and keys that are
+ *	  too long.
  *
  *-------------------------------------------------------------------------
  */

@@ -18,6 +18,7 @@
 
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
+#include "../expression/expression.h"
 #include "../indextable.h"
 #include "../util/fixed_settings.h"
 #include "../util/memory.h"

@@ -52,6 +52,7 @@
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
 #include "../entry/entry.h"
+#include "../fact/fact.h"
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../queue/queue.h"

@@ -24,6 +24,7 @@
 #include "utils/resowner.h"
 #include "utils/snapmgr.h"
 
+#include "../fact/fact.h"
 #include "../indextable.h"
 #include "../util/as_owner.h"
 #include "../util/inherit.h"

@@ -14,7 +14,8 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
-#include "../entry/writers.h"
+#include "../apply/apply.h"
+#include "../fact/fact.h"
 #include "../indextable.h"
 #include "../maintain/maintain.h"
 #include "../place/place.h"

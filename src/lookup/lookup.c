@@ -28,9 +28,11 @@
 #include "utils/rls.h"
 #include "utils/snapmgr.h"
 
+#include "../apply/apply.h"
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
-#include "../entry/scans.h"
+#include "../fact/fact.h"
+#include "../fetch/fetch.h"
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../queue/queue.h"

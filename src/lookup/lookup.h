@@ -11,7 +11,7 @@
 #include "utils/jsonb.h"
 #include "utils/tuplestore.h"
 
-#include "../entry/scans.h"
+#include "../fetch/fetch.h"
 #include "../indextable.h"
 
 /* key_set.c: reads from JSON the keys that are looked up, and keeps them sorted */

@@ -23,7 +23,7 @@
 #include "utils/rls.h"
 
 #include "../entry/entry.h"
-#include "../entry/scans.h"
+#include "../fetch/fetch.h"
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../util/arguments.h"

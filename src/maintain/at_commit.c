@@ -27,10 +27,9 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
+#include "../apply/apply.h"
 #include "../definition/definition.h"
-#include "../entry/entry.h"
-#include "../entry/scans.h"
-#include "../entry/writers.h"
+#include "../fetch/fetch.h"
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../queue/queue.h"
@@ -141,7 +140,7 @@ at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId pare
 
 /*-------------------------------------------------------------------------
  * Writes once more, before the transaction ends, the entries of rows that shared
- * their primary key with another row.  entry/unique_conflict.c says why.
+ * their primary key with another row.  apply/unique_conflict.c says why.
  *-------------------------------------------------------------------------
  */
 

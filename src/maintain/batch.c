@@ -29,10 +29,10 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
+#include "../apply/apply.h"
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
 #include "../entry/entry.h"
-#include "../entry/writers.h"
 #include "../indextable.h"
 #include "../util/relation.h"
 #include "../util/subxact.h"

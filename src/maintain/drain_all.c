@@ -3,7 +3,7 @@
  * drain_all.c
  *	  Applies all that is queued here for a fact table and in the feeds of other servers, and folds a
  *	  table of totals: has a group have one entry again, where many statements have each added one.
- *	  Why nobody notices is told in entry/deltas.c.
+ *	  Why nobody notices is told in apply/deltas.c.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,9 +15,9 @@
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 
+#include "../apply/apply.h"
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
-#include "../entry/writers.h"
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../queue/queue.h"

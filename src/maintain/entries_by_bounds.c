@@ -44,9 +44,9 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
+#include "../apply/apply.h"
 #include "../entry/entry.h"
-#include "../entry/scans.h"
-#include "../entry/writers.h"
+#include "../fetch/fetch.h"
 #include "../indextable.h"
 #include "../queue/queue.h"
 #include "../util/as_owner.h"

@@ -38,11 +38,12 @@
 #include "utils/builtins.h"
 #include "utils/snapmgr.h"
 
+#include "../apply/apply.h"
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
 #include "../entry/entry.h"
-#include "../entry/scans.h"
-#include "../entry/writers.h"
+#include "../fact/fact.h"
+#include "../fetch/fetch.h"
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../queue/queue.h"
@@ -248,7 +249,7 @@ maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held)
 			return;
 
 		/*
-		 * entry/deltas.c says why the live version does not matter for
+		 * apply/deltas.c says why the live version does not matter for
 		 * totals.
 		 */
 		changes = def->ntotals > 0 ? palloc(sizeof(DeltaChange) * def->ntotals) : NULL;

@@ -18,6 +18,8 @@
 
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
+#include "../expression/expression.h"
+#include "../fact/fact.h"
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../util/arguments.h"

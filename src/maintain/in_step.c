@@ -27,7 +27,7 @@
  * a row that all of them wrote, they would wait for each other, even where the server lets
  * sessions truncate several partitions at the same time, and perhaps in a circle.  The
  * server's own catalogs tell what was done, and by which transaction; see
- * definition/tree_age.c.  That includes our own, in which triggers run in the middle of such
+ * fact/tree_age.c.  That includes our own, in which triggers run in the middle of such
  * commands.  Only entries that are deleted before a command begins to act are not seen there:
  * then our transaction is out of step until it ends.
  *
@@ -56,9 +56,9 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
+#include "../apply/apply.h"
 #include "../catalog/catalog.h"
-#include "../definition/definition.h"
-#include "../entry/writers.h"
+#include "../fact/fact.h"
 #include "../indextable.h"
 #include "../queue/queue.h"
 #include "../util/inherit.h"
@@ -596,7 +596,7 @@ why_out_of_step(IndexDef *def, Snapshot snapshot)
 
 	/*
 	 * Two rows may have one primary key until it is checked, and one entry in
-	 * common; see entry/unique_conflict.c.
+	 * common; see apply/unique_conflict.c.
 	 */
 	if (fact->layout.pk_deferrable && written_by_us(fact))
 		return "this transaction has written a fact table with a deferrable primary key";

@@ -11,9 +11,9 @@
 
 #include "nodes/nodes.h"
 
+#include "../apply/apply.h"
 #include "../definition/definition.h"
 #include "../entry/entry.h"
-#include "../entry/writers.h"
 #include "../indextable.h"
 #include "../queue/queue.h"
 #include "../util/lock_wait.h"

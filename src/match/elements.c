@@ -44,7 +44,7 @@
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
-#include "../definition/definition.h"
+#include "../expression/expression.h"
 #include "match.h"
 
 /* The number of elements of an array in a constant up to which each can be searched for. */

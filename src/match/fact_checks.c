@@ -38,7 +38,7 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
-#include "../definition/definition.h"
+#include "../fact/fact.h"
 #include "../util/relation.h"
 #include "match.h"
 

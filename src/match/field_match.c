@@ -80,7 +80,7 @@
 #include "utils/lsyscache.h"
 
 #include "../catalog/catalog.h"
-#include "../definition/definition.h"
+#include "../expression/expression.h"
 #include "match.h"
 
 /* How a query casts the text of a field to its type. */

@@ -15,7 +15,7 @@
 #include "utils/fmgroids.h"
 #include "utils/jsonpath.h"
 
-#include "../definition/definition.h"
+#include "../expression/expression.h"
 #include "match.h"
 
 static bool visit_text(Datum name, StepKind kind, StepVisitor visit, void *arg);

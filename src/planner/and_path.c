@@ -18,6 +18,7 @@
 #include "optimizer/paths.h"
 #include "optimizer/tlist.h"
 
+#include "../candidate/candidate.h"
 #include "planner.h"
 
 /* No more searches than these are merged. */

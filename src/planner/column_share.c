@@ -14,6 +14,7 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
+#include "../candidate/candidate.h"
 #include "../util/compat.h"
 #include "planner.h"
 

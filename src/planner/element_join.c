@@ -29,6 +29,7 @@
 #include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
 
+#include "../candidate/candidate.h"
 #include "../reasons/reasons.h"
 #include "../util/compat.h"
 #include "planner.h"

@@ -23,6 +23,7 @@
 #include "optimizer/restrictinfo.h"
 #include "parser/parsetree.h"
 
+#include "../candidate/candidate.h"
 #include "../place/place.h"
 #include "../reasons/reasons.h"
 #include "planner.h"

@@ -30,8 +30,7 @@
 #include "storage/lmgr.h"
 #include "utils/rel.h"
 
-#include "../definition/definition.h"
-#include "../entry/entry.h"
+#include "../candidate/candidate.h"
 #include "../place/place.h"
 #include "../reasons/reasons.h"
 #include "../scan/scan.h"

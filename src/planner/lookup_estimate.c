@@ -34,8 +34,8 @@
 #include "utils/typcache.h"
 
 #include "../catalog/catalog.h"
-#include "../definition/definition.h"
 #include "../entry/entry.h"
+#include "../fact/fact.h"
 #include "../lookup/lookup.h"
 #include "../util/fixed_settings.h"
 #include "../util/json_members.h"

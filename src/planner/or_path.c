@@ -55,6 +55,7 @@
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
+#include "../candidate/candidate.h"
 #include "../util/compat.h"
 #include "../util/settings.h"
 #include "planner.h"

@@ -23,6 +23,7 @@
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 
+#include "../candidate/candidate.h"
 #include "../place/place.h"
 #include "../reasons/reasons.h"
 #include "../util/settings.h"

@@ -27,7 +27,8 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
-#include "../definition/definition.h"
+#include "../candidate/candidate.h"
+#include "../fact/fact.h"
 #include "../util/settings.h"
 #include "planner.h"
 

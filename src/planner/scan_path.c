@@ -31,6 +31,7 @@
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
+#include "../candidate/candidate.h"
 #include "../reasons/reasons.h"
 #include "../scan/scan.h"
 #include "../util/compat.h"

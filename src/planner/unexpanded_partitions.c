@@ -24,7 +24,8 @@
 #include "optimizer/plancat.h"
 #include "parser/parsetree.h"
 
-#include "../definition/definition.h"
+#include "../candidate/candidate.h"
+#include "../fact/fact.h"
 #include "../scan/scan.h"
 #include "../util/settings.h"
 #include "../util/while_set.h"

@@ -24,6 +24,7 @@
 
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
+#include "../fact/fact.h"
 #include "../indextable.h"
 #include "../util/relation.h"
 #include "../util/subxact.h"

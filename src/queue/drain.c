@@ -42,7 +42,6 @@
 
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
-#include "../entry/entry.h"
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../util/as_owner.h"

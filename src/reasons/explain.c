@@ -23,7 +23,7 @@
 #include "utils/tuplestore.h"
 #include "utils/varlena.h"
 
-#include "../definition/definition.h"
+#include "../expression/expression.h"
 #include "../indextable.h"
 #include "../util/settings.h"
 #include "../util/while_set.h"

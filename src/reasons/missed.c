@@ -25,6 +25,7 @@
 #include "utils/ruleutils.h"
 
 #include "../definition/definition.h"
+#include "../expression/expression.h"
 #include "../indextable.h"
 #include "../match/match.h"
 #include "../util/arguments.h"

@@ -14,7 +14,7 @@
 #include "nodes/params.h"
 #include "utils/tuplestore.h"
 
-#include "../entry/scans.h"
+#include "../fetch/fetch.h"
 #include "../indextable.h"
 #include "../match/match.h"
 

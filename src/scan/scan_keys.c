@@ -18,7 +18,7 @@
 #include "utils/memutils.h"
 #include "utils/typcache.h"
 
-#include "../definition/definition.h"
+#include "../fact/fact.h"
 #include "../place/place.h"
 #include "scan.h"
 

@@ -39,7 +39,7 @@
 #include "utils/memutils.h"
 
 #include "../catalog/catalog.h"
-#include "../definition/definition.h"
+#include "../fact/fact.h"
 #include "../maintain/maintain.h"
 #include "../util/compat.h"
 #include "../util/settings.h"

@@ -11,7 +11,7 @@
 #include "utils/memutils.h"
 
 #include "../catalog/catalog.h"
-#include "../definition/definition.h"
+#include "../fact/fact.h"
 #include "../indextable.h"
 #include "../maintain/maintain.h"
 #include "../util/settings.h"

@@ -23,7 +23,7 @@
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 
-#include "../definition/definition.h"
+#include "../fact/fact.h"
 #include "../indextable.h"
 #include "../match/match.h"
 #include "../util/relation.h"

@@ -10,7 +10,7 @@
  * User, security context and settings are restored on every way out.  After an error the
  * abort of the transaction or subtransaction restores them, which the server does for its own
  * switches as well.  Where an error is caught without a subtransaction, leave_roles() does so
- * (definition/cast.c): test/run/layers looks for others.  A restriction that the server, or an
+ * (expression/cast.c): test/run/layers looks for others.  A restriction that the server, or an
  * outer switch, has set stays: flags are only added.
  *
  *-------------------------------------------------------------------------

@@ -5,7 +5,7 @@
  *	  that a snapshot sees.
  *
  * They are read from pg_inherits each time, and nothing is cached.  What the server caches
- * of them is the subject of definition/partition_list.c.
+ * of them is the subject of fact/partition_list.c.
  *
  * A partition that DETACH PARTITION CONCURRENTLY has marked is no longer listed.  As soon
  * as the mark is committed, the partitioned table does not show its rows any more, though

@@ -37,11 +37,11 @@
 #include "utils/tuplesort.h"
 #include "utils/tuplestore.h"
 
+#include "../apply/apply.h"
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
 #include "../entry/entry.h"
-#include "../entry/scans.h"
-#include "../entry/writers.h"
+#include "../fetch/fetch.h"
 #include "../indextable.h"
 #include "../maintain/maintain.h"
 #include "../place/place.h"

@@ -41,7 +41,8 @@
 #include "utils/snapmgr.h"
 
 #include "../definition/definition.h"
-#include "../entry/scans.h"
+#include "../expression/expression.h"
+#include "../fetch/fetch.h"
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../util/fixed_settings.h"

@@ -16,7 +16,7 @@
 
 #include "../definition/definition.h"
 #include "../entry/entry.h"
-#include "../entry/scans.h"
+#include "../fetch/fetch.h"
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../util/as_owner.h"

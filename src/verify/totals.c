@@ -18,10 +18,11 @@
 #include "storage/lmgr.h"
 #include "utils/snapmgr.h"
 
+#include "../apply/apply.h"
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
 #include "../entry/entry.h"
-#include "../entry/writers.h"
+#include "../fact/fact.h"
 #include "../indextable.h"
 #include "../maintain/maintain.h"
 #include "../util/inherit.h"

@@ -9,7 +9,7 @@
 #ifndef INDEXTABLE_VERIFY_H
 #define INDEXTABLE_VERIFY_H
 
-#include "../entry/scans.h"
+#include "../fetch/fetch.h"
 #include "../indextable.h"
 
 /*

@@ -40,6 +40,7 @@
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
 
+#include "../candidate/candidate.h"
 #include "../definition/definition.h"
 #include "../indextable.h"
 #include "../maintain/maintain.h"

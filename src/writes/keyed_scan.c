@@ -31,10 +31,10 @@
 #include "utils/memutils.h"
 #include "utils/typcache.h"
 
-#include "../definition/definition.h"
-#include "../entry/scans.h"
+#include "../candidate/candidate.h"
+#include "../fact/fact.h"
+#include "../fetch/fetch.h"
 #include "../indextable.h"
-#include "../planner/planner.h"
 #include "../scan/scan.h"
 #include "../util/compat.h"
 #include "../util/memory.h"
