@@ -123,8 +123,8 @@ typedef struct Field
 	RowExpression *convert;		/* what it is computed by; NULL: it is stored */
 	int			plain_steps;	/* of the path before the [*], or all; of a
 								 * column that is an array: 0 */
-	int			element_steps;	/* of the path up to the last [*], with it;
-								 * 0: there is none */
+	int			element_steps;	/* of the path up to the last [*], with it; 0:
+								 * there is none */
 	bool		is_jsonb;
 	Oid			type;
 	int32		typmod;

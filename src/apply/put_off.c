@@ -39,8 +39,8 @@ typedef struct PutOff
 	OpList		list;
 	MemoryContext cxt;			/* of this and the list */
 	SubTransactionId owner;		/* the subtransaction that has put them off */
-	SubTransactionId written_in;	/* they were applied by this one, which may
-									 * still abort; invalid: they were not */
+	SubTransactionId written_in;	/* they were applied by this one, which
+									 * may still abort; invalid: they were not */
 } PutOff;
 
 static List *all = NIL;			/* of PutOff *, in sequence */
@@ -50,6 +50,7 @@ static List *facts = NIL;		/* OIDs of the fact tables of those that there
 bool		applying_put_off = false;
 
 static bool apply(PutOff *p, bool at_commit);
+static bool write_ops(PutOff *p, bool at_commit, bool keep);
 static void forget(PutOff *p);
 static bool lags(Oid index_table);
 
@@ -71,12 +72,12 @@ put_off_ops(IndexDef *def, OpList *list)
 		return false;
 	cxt = AllocSetContextCreate(TopMemoryContext, "indextable put off", ALLOCSET_SMALL_SIZES);
 	old = MemoryContextSwitchTo(cxt);
-	p = palloc(sizeof(PutOff));
-	*p = (PutOff){.def = def,
-				  .list = *list,
-				  .cxt = cxt,
-				  .owner = GetCurrentSubTransactionId(),
-				  .written_in = InvalidSubTransactionId};
+	p = palloc0(sizeof(PutOff));
+	p->def = def;
+	p->list = *list;
+	p->cxt = cxt;
+	p->owner = GetCurrentSubTransactionId();
+	p->written_in = InvalidSubTransactionId;
 	p->list.skipped = p->list.lacking = 0;	/* is noted at once */
 	p->list.max = list->n;
 	p->list.ops = palloc_extended(sizeof(Op) * Max(list->n, 1), MCXT_ALLOC_HUGE);
@@ -114,10 +115,7 @@ apply(PutOff *p, bool at_commit)
 	 */
 	if (pushed)
 		PushActiveSnapshot(GetTransactionSnapshot());
-	WHILE_SET(applying_put_off, true,
-			  done = dropped || at_commit || make_room_for_ops(p->def, &p->list);
-			  if (done && !dropped)
-			  (void) apply_ops(p->def, &p->list, keep));
+	WHILE_SET(applying_put_off, true, done = dropped || write_ops(p, at_commit, keep));
 	if (pushed)
 		PopActiveSnapshot();
 	if (done && keep)
@@ -125,6 +123,16 @@ apply(PutOff *p, bool at_commit)
 	else if (done)
 		forget(p);
 	return done;
+}
+
+/* write_ops: writes operations that were put off; returns false if that has to wait */
+static bool
+write_ops(PutOff *p, bool at_commit, bool keep)
+{
+	if (!at_commit && !make_room_for_ops(p->def, &p->list))
+		return false;
+	(void) apply_ops(p->def, &p->list, keep);
+	return true;
 }
 
 static void

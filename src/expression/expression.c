@@ -200,22 +200,22 @@ typedef struct StoredText
  *		tells that it is of this text, which had none when the index table was created.
  */
 RowExpression *
-compile_stored(IndexDef *def, Relation fact, const char *what, const char *text, Oid type,
+compile_stored(IndexDef *def, Relation fact, const char *what, const char *sql, Oid type,
 			   const char **column_names)
 {
-	StoredText	stored = {what, text, def->relid};
+	StoredText	stored = {what, sql, def->relid};
 	ErrorContextCallback callback = {.previous = error_context_stack,.callback = stored_context,.arg = &stored};
 	RowExpression *result;
 
 	if (OidIsValid(def->relid))
 		error_context_stack = &callback;
-	result = expression_parse(fact, text, type, -1, column_names, false);
+	result = expression_parse(fact, sql, type, -1, column_names, false);
 	/* This error has its own hint. */
 	error_context_stack = callback.previous;
-	require_recorded_code(def, what, text, (Node *) result->parsed);
+	require_recorded_code(def, what, sql, (Node *) result->parsed);
 	if (OidIsValid(def->relid))
 		error_context_stack = &callback;
-	compile(result, fact, text, false);
+	compile(result, fact, sql, false);
 	error_context_stack = callback.previous;
 	return result;
 }
@@ -532,11 +532,13 @@ check_columns(Relation fact, Node *expr)
 	while ((i = bms_next_member(columns, i)) >= 0)
 	{
 		AttrNumber	attno = i + FirstLowInvalidHeapAttributeNumber;
+		List	   *context;
 
 		if (attno <= 0)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
 					 errmsg("system columns and whole rows cannot be used in a filter or a field")));
+		context = deparse_context_for(RelationGetRelationName(fact), RelationGetRelid(fact));
 		if (is_virtual_column(TupleDescAttr(RelationGetDescr(fact), attno - 1)))
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -544,9 +546,7 @@ check_columns(Relation fact, Node *expr)
 							NameStr(TupleDescAttr(RelationGetDescr(fact), attno - 1)->attname)),
 					 errhint("Use the expression that generates it: %s.",
 							 quote_literal_cstr(deparse_expression(expand_virtual_columns(expr, fact),
-													deparse_context_for(RelationGetRelationName(fact),
-																		RelationGetRelid(fact)),
-													false, false)))));
+																   context, false, false)))));
 	}
 }
 
@@ -557,7 +557,10 @@ check_columns(Relation fact, Node *expr)
 static bool
 is_users_function(Oid function, void *context)
 {
-	/* This one opens a table of the user's choice, whose partition key is planned then. */
+	/*
+	 * This one opens a table of the user's choice, whose partition key is
+	 * planned then.
+	 */
 	return function >= FirstNormalObjectId || function == F_SATISFIES_HASH_PARTITION;
 }
 

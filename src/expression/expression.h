@@ -44,7 +44,7 @@ typedef struct CodeObject
 
 extern RowExpression *expression_parse(Relation fact, const char *text, Oid type, int32 typmod,
 									   const char **column_names, bool given);
-extern RowExpression *compile_stored(IndexDef *def, Relation fact, const char *what, const char *text, Oid type,
+extern RowExpression *compile_stored(IndexDef *def, Relation fact, const char *what, const char *sql, Oid type,
 									 const char **column_names);
 extern RowExpression *expression_compile(Relation fact, const char *text, Oid type, int32 typmod,
 										 const char **column_names, bool given);
@@ -74,7 +74,7 @@ extern void record_used_code(Oid index_table, Node *expr);
 extern void forget_code_dependencies(Oid index_table);
 extern void move_code_dependencies(Oid from, Oid to);
 extern bool is_code_dependency(Form_pg_depend form, void *unused);
-extern void require_recorded_code(IndexDef *def, const char *what, const char *text, Node *expr);
+extern void require_recorded_code(IndexDef *def, const char *what, const char *sql, Node *expr);
 extern void refuse_temporary(const char *what, const char *text, Node *expr);
 extern void refuse_temporary_type(const char *field, Oid type);
 

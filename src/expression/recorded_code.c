@@ -151,9 +151,9 @@ is_code_dependency(Form_pg_depend form, void *unused)
  * One whose column has just got another type may well come to use others.
  */
 void
-require_recorded_code(IndexDef *def, const char *what, const char *text, Node *expr)
+require_recorded_code(IndexDef *def, const char *what, const char *sql, Node *expr)
 {
-	TextCheck	check = {.def = def,.text = text};
+	TextCheck	check = {.def = def,.text = sql};
 	ObjectSearch search = {.is_found = is_newcomer,.arg = &check};
 	Bitmapset  *columns = NULL;
 	char	   *object;
@@ -163,14 +163,14 @@ require_recorded_code(IndexDef *def, const char *what, const char *text, Node *e
 		return;
 	object = getObjectDescription(&search.found, false);
 	ereport(ERROR,
-		(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-		 errmsg("%s \"%s\" of index table \"%s\" would use another object now: %s", what, text,
-				get_rel_name(OidIsValid(check.row->replaces) ? check.row->replaces : check.row->index_table),
-				object),
-		 errdetail("It was created or renamed since the index table was created, and fits better than what the %s has used so far.",
-			 what),
-		 errhint("Drop or rename it, and REVOKE CREATE on its schema from who should not create such objects. To have it used, run DROP TABLE %s; and create the index table again.",
-			 quoted_relation(check.row->index_table))));
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("%s \"%s\" of index table \"%s\" would use another object now: %s", what, sql,
+					get_rel_name(OidIsValid(check.row->replaces) ? check.row->replaces : check.row->index_table),
+					object),
+			 errdetail("It was created or renamed since the index table was created, and fits better than what the %s has used so far.",
+					   what),
+			 errhint("Drop or rename it, and REVOKE CREATE on its schema from who should not create such objects. To have it used, run DROP TABLE %s; and create the index table again.",
+					 quoted_relation(check.row->index_table))));
 }
 
 /* is_newcomer: returns whether the expression of *check did not use an object so far */

@@ -470,6 +470,7 @@ null_arms(PlannerInfo *root, List *defs, Node *clause, Index varno)
 	List	   *others = NIL;
 	Const	   *of_constant;
 	NullTest   *is_null;
+	JsonbValue	null = {.type = jbvNull};
 
 	if (IsA(clause, BooleanTest))
 	{
@@ -483,7 +484,7 @@ null_arms(PlannerInfo *root, List *defs, Node *clause, Index varno)
 		tested = json_of_text((Node *) ((NullTest *) clause)->arg);
 		if (tested != NULL)
 			other = make_opclause(get_equality_operator(JSONBOID), BOOLOID, false, (Expr *) tested,
-								  json_constant(&(JsonbValue) {.type = jbvNull}), InvalidOid, InvalidOid);
+								  json_constant(&null), InvalidOid, InvalidOid);
 	}
 	else if (IsA(clause, DistinctExpr))
 		others = other_values(((OpExpr *) clause)->opno, (OpExpr *) clause, &tested);

@@ -124,9 +124,8 @@ wait_for_lockers(LockWait *wait, Oid relid, LOCKMODE mode)
 	InvalidateCatalogSnapshotConditionally();	/* it would hold up vacuum */
 	ended = wait_for_slice(wait, &lockers, Min(FIRST_SLICE, time_left(wait)));
 	/* log_lock_waits tells of the first slice, and not of each. */
-	WHILE_SET(log_lock_waits, false,
-			  while (!ended)
-			  ended = wait_for_slice(wait, &lockers, Min(longest, time_left(wait))));
+	while (!ended)
+		WHILE_SET(log_lock_waits, false, ended = wait_for_slice(wait, &lockers, Min(longest, time_left(wait))));
 	pfree(lockers.vxids);
 }
 

@@ -43,7 +43,7 @@
 Oid			altered_by_us = InvalidOid;
 
 static void run_part(RawStmt *parsed, Oid relid, const char *sql);
-static void run_by_oid(PlannedStmt *command, Oid relid, const char *sql);
+static void run_utility(PlannedStmt *command, Oid relid, const char *sql);
 static void add_command(void *arg);
 static void execute_command(const char *sql);
 static int	fix_search_path(void);
@@ -124,10 +124,9 @@ static void
 run_part(RawStmt *parsed, Oid relid, const char *sql)
 {
 	PlannedStmt *command = makeNode(PlannedStmt);
-	ErrorContextCallback callback = {.callback = add_command,
-									 .arg = unconstify(char *, sql),
-									 .previous = error_context_stack};
+	ErrorContextCallback callback = {.previous = error_context_stack,.callback = add_command};
 
+	callback.arg = unconstify(char *, sql);
 	command->commandType = CMD_UTILITY;
 	command->utilityStmt = parsed->stmt;
 	command->stmt_location = parsed->stmt_location;
@@ -136,28 +135,29 @@ run_part(RawStmt *parsed, Oid relid, const char *sql)
 	CommandCounterIncrement();
 	PushActiveSnapshot(GetTransactionSnapshot());
 	EventTriggerInhibitCommandCollection();
-	DO_AND_UNDO(EventTriggerUndoInhibitCommandCollection(),
-				if (OidIsValid(relid))
-				run_by_oid(command, relid, sql);
-				else
-				ProcessUtility(command, sql, false, PROCESS_UTILITY_SUBCOMMAND, NULL, NULL, None_Receiver, NULL));
+	DO_AND_UNDO(EventTriggerUndoInhibitCommandCollection(), run_utility(command, relid, sql));
 	PopActiveSnapshot();
 	CommandCounterIncrement();
 	error_context_stack = callback.previous;
 }
 
 /*
- * run_by_oid
- *		Does what the server does for ALTER TABLE and CREATE TRIGGER, once it has found the
- *		table.
+ * run_utility
+ *		Runs a utility command.  If relid is valid, it is ALTER TABLE or CREATE TRIGGER: does what the
+ *		server does once it has found the table.
  */
 static void
-run_by_oid(PlannedStmt *command, Oid relid, const char *sql)
+run_utility(PlannedStmt *command, Oid relid, const char *sql)
 {
 	AlterTableUtilityContext context = {.pstmt = command,.queryString = sql,.relid = relid};
 	AlterTableStmt *stmt;
 	LOCKMODE	lock;
 
+	if (!OidIsValid(relid))
+	{
+		ProcessUtility(command, sql, false, PROCESS_UTILITY_SUBCOMMAND, NULL, NULL, None_Receiver, NULL);
+		return;
+	}
 	if (IsA(command->utilityStmt, CreateTrigStmt))
 	{
 		CreateTrigger((CreateTrigStmt *) command->utilityStmt, sql, relid, InvalidOid, InvalidOid, InvalidOid,
