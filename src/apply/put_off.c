@@ -19,7 +19,9 @@
 
 #include "access/htup_details.h"
 #include "catalog/partition.h"
+#include "miscadmin.h"
 #include "nodes/parsenodes.h"
+#include "utils/acl.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
@@ -51,6 +53,9 @@ bool		applying_put_off = false;
 
 static bool apply(PutOff *p, bool at_commit);
 static bool write_ops(PutOff *p, bool at_commit, bool keep);
+static void apply_those(bool own);
+static PutOff *first_put_off(bool own);
+static void apply_those_of_others(void *arg);
 static void forget(PutOff *p);
 static bool lags(Oid index_table);
 
@@ -164,12 +169,79 @@ put_off_try_again(void)
  * put_off_apply_all
  *		Applies all that was put off, before the transaction commits; raises an error if that
  *		is not possible.
+ *
+ * An index table that belongs to somebody else than commits is locked for that until the transaction has
+ * ended, and code of nobody but its owner may run meanwhile.  So those that belong to whoever commits come
+ * first, and all others have one owner.  An error is sent to the client before the server releases locks,
+ * and the client may not read it.  So those others are in a subtransaction, which releases their locks
+ * before the error is raised.
  */
 void
 put_off_apply_all(void)
 {
-	while (all != NIL)
-		(void) apply(linitial(all), true);
+	ErrorData  *error = NULL;
+
+	while (all != NIL && error == NULL)
+	{
+		apply_those(true);
+		if (all != NIL)
+			error = run_catching_errors_at_commit(apply_those_of_others, NULL);
+	}
+	if (error != NULL)
+		ReThrowError(error);
+}
+
+/* apply_those: applies what was put off for tables of whoever commits, or for the others */
+static void
+apply_those(bool own)
+{
+	PutOff	   *p;
+
+	while ((p = first_put_off(own)) != NULL)
+		(void) apply(p, true);
+}
+
+/*
+ * first_put_off
+ *		Returns the first operations not applied on a table that belongs to whoever commits, or to
+ *		another; NULL if there are none.  One that has been dropped counts as his own.
+ */
+static PutOff *
+first_put_off(bool own)
+{
+	foreach_ptr(PutOff, p, all)
+	{
+		Oid			owner = table_owner(p->def->relid);
+
+		if (p->written_in == InvalidSubTransactionId &&
+			own == (!OidIsValid(owner) || has_privs_of_role(GetOuterUserId(), owner)))
+			return p;
+	}
+	return NULL;
+}
+
+/* apply_those_of_others: applies what was put off for them, unless they have two owners */
+static void
+apply_those_of_others(void *arg)
+{
+	PutOff	   *first = first_put_off(false);
+
+	if (first == NULL)
+		return;
+	foreach_ptr(PutOff, p, all)
+	{
+		Oid			owner = table_owner(p->def->relid);
+
+		if (p->written_in == InvalidSubTransactionId && OidIsValid(owner) &&
+			owner != table_owner(first->def->relid))
+			ereport(ERROR,
+					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+					 errmsg("entries are too long for the primary keys of index tables of two owners"),
+					 errdetail("Index tables \"%s\" and \"%s\" would have to be locked together, to make their primary keys anew.",
+							   get_rel_name(first->def->relid), get_rel_name(p->def->relid)),
+					 errhint("Write the tables of each owner in a transaction of its own.")));
+	}
+	apply_those(false);
 }
 
 /*

@@ -57,6 +57,7 @@
 #include "storage/bufmgr.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
@@ -96,6 +97,7 @@ static List *warned_of = NIL;	/* OIDs of the index tables that this session
 
 static void uncover_key_now(IndexDef *def, OpList *list);
 static bool lock_with_retries(IndexDef *def);
+static bool lock_before_commit(Oid relid);
 static void refuse_wide_entry(IndexDef *def, OpList *list, const char *constraint, bool used_here);
 static void try_uncover_key(Oid relid);
 static void uncover_key_in_subxact(void *arg);
@@ -174,12 +176,28 @@ lock_with_retries(IndexDef *def)
 {
 	for (int try = 1;; try++)
 	{
-		if (lock_tree_now(def->relid, AccessExclusiveLock))
+		if (lock_before_commit(def->relid))
 			return true;
 		if (def->spec.async || try == TRIES)
 			return false;
 		sleep_interruptibly(10);
 	}
+}
+
+/*
+ * lock_before_commit
+ *		Locks an index table against all other sessions until the transaction, which is about to
+ *		commit, has ended; returns false if others use it.
+ *
+ * The owner of another table may commit, and is not to keep it locked by not reading what he is sent.
+ */
+static bool
+lock_before_commit(Oid relid)
+{
+	if (!owns_relation(relid, GetOuterUserId()))
+		(void) set_config_option("client_min_messages", "error", PGC_USERSET, PGC_S_SESSION,
+								 GUC_ACTION_LOCAL, true, 0, false);
+	return lock_tree_now(relid, AccessExclusiveLock);
 }
 
 /*
@@ -253,25 +271,13 @@ refuse_wide_entry(IndexDef *def, OpList *list, const char *constraint, bool used
  * try_uncover_key
  *		Rebuilds the key of an index table, if that is possible at once; gives a warning
  *		if it is not, or if an error undoes it.
- *
- * run_catching_errors() makes a subtransaction, and that is put into another one:
- * the server copes with a subtransaction that fails directly under a transaction
- * that is about to commit, but does not expect that.
  */
 static void
 try_uncover_key(Oid relid)
 {
-	MemoryContext cxt = CurrentMemoryContext;
-	ResourceOwner owner = CurrentResourceOwner;
 	CommitAttempt attempt = {.relid = relid};
-	ErrorData  *error;
+	ErrorData  *error = run_catching_errors_at_commit(uncover_key_in_subxact, &attempt);
 
-	BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(cxt);
-	error = run_catching_errors(uncover_key_in_subxact, &attempt);
-	ReleaseCurrentSubTransaction();
-	MemoryContextSwitchTo(cxt);
-	CurrentResourceOwner = owner;
 	if (error != NULL)
 	{
 		/* A cancellation or shutdown is meant for the whole transaction. */
@@ -297,7 +303,7 @@ uncover_key_in_subxact(void *arg)
 	{
 		if (count_pages(attempt->relid) > EARLY_PAGES)
 			attempt->why = "The key was not rebuilt without them because the index table is large.";
-		else if (used_by_us(attempt->relid) || !lock_tree_now(attempt->relid, AccessExclusiveLock))
+		else if (used_by_us(attempt->relid) || !lock_before_commit(attempt->relid))
 			attempt->why = "The key was not rebuilt without them because the index table is in use.";
 		else
 		{

@@ -7,12 +7,16 @@
  * No other file registers callbacks for these events, because the order matters before a
  * commit:
  *
- * - Index tables are completed first.  Code of users that this calls, in an index on an
- *   index table or in an event trigger, may still change fact tables, and so queue changes.
+ * - Index tables are completed first, but for entries that were put off.  Code of users
+ *   that this calls, in an index on an index table or in an event trigger, may still change
+ *   fact tables, and so queue changes.
  * - Then the queue writes all changes that were collected.  From now on it writes at once
  *   what is queued.
- * - Then the snapshot that was taken together with other servers is released, because
- *   nothing reads with it any more.
+ * - Then the snapshot that was taken together with other servers is released, which waits for
+ *   them.
+ * - Entries that are too long for a primary key come last, as this locks index tables against
+ *   their readers.  The code in an index on such a table may still queue changes, or take
+ *   another snapshot.
  *
  * At all other events each of them looks after its own data only, so that the order does
  * not matter.
@@ -67,6 +71,8 @@ at_xact_event(XactEvent event, void *arg)
 			batch_write_all();
 			if (event == XACT_EVENT_PRE_PREPARE)
 				refuse_to_prepare_put_off();
+			queue_before_commit();
+			elsewhere->snapshots->release();
 			put_off_apply_all();
 
 			/*
@@ -76,7 +82,6 @@ at_xact_event(XactEvent event, void *arg)
 			 */
 			if (event == XACT_EVENT_PRE_COMMIT)
 				uncover_keys_at_commit();
-			queue_before_commit();
 			elsewhere->snapshots->release();
 			refuse_to_stay();
 

@@ -67,6 +67,29 @@ run_catching_failures(void (*run) (void *arg), void *arg)
 	return error;
 }
 
+/*
+ * run_catching_errors_at_commit
+ *		Runs a function as CATCHING_ERRORS() does, while a transaction is about to commit.
+ *
+ * That makes a subtransaction, and it is put into another one: the server copes with a subtransaction
+ * that fails directly under a transaction that is about to commit, but does not expect that.
+ */
+ErrorData *
+run_catching_errors_at_commit(void (*run) (void *arg), void *arg)
+{
+	MemoryContext cxt = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	ErrorData  *error;
+
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(cxt);
+	error = run_catching_errors(run, arg);
+	ReleaseCurrentSubTransaction();
+	MemoryContextSwitchTo(cxt);
+	CurrentResourceOwner = owner;
+	return error;
+}
+
 /* begin_attempt: begins a subtransaction for CATCHING_ERRORS() */
 void
 begin_attempt(AttemptState *attempt)

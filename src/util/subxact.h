@@ -105,6 +105,7 @@ extern ErrorData *end_attempt(AttemptState *attempt);
 extern void release_empty_context(void);
 extern bool push_missing_snapshot(void);
 extern ErrorData *run_catching_errors(void (*run) (void *arg), void *arg);
+extern ErrorData *run_catching_errors_at_commit(void (*run) (void *arg), void *arg);
 extern ErrorData *run_catching_row_errors(void (*run) (void *arg), void *arg);
 extern ErrorData *run_catching_failures(void (*run) (void *arg), void *arg);
 extern bool is_row_error(ErrorData *error);
