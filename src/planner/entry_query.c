@@ -34,29 +34,33 @@
 #include "../place/place.h"
 #include "../reasons/reasons.h"
 #include "../scan/scan.h"
+#include "../statistics/statistics.h"
 #include "../util/compat.h"
+#include "../util/relation.h"
 #include "../util/while_set.h"
 #include "planner.h"
 
 /* The indexes of users on an index table. */
 typedef struct UsersIndexes
 {
-	Oid			owner;			/* of the index table */
+	Oid			user;			/* by whose rights on the index table the server
+								 * shows what it knows of entries */
 	List	   *own;			/* OIDs of our indexes */
 	Bitmapset  *columns;		/* that users' indexes have */
 	bool		expressions;	/* one of them has an expression, or a
 								 * predicate */
 } UsersIndexes;
 
-static Candidate *candidate_of_query(PlannerInfo *root, IndexDef *def, List *clauses, Index varno,
+static Candidate *candidate_of_query(PlannerInfo *root, RelOptInfo *rel, IndexDef *def, List *clauses,
 									 UsersIndexes *indexes);
 static bool find_users_indexes(IndexDef *def, UsersIndexes *found);
+static Oid	user_of_statistics(PlannerInfo *root, RelOptInfo *rel, List *clauses, IndexDef *def);
 static void add_path_of_query(PlannerInfo *root, RelOptInfo *rel, Served *served, Candidate *c, List *quals,
 							  List *sorted_by, UsersIndexes *indexes);
 static List *wanted_order(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List **exprs);
 static bool concerns_indexes(Node *expr, UsersIndexes *indexes);
 static PlannedStmt *plan_entries(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *quals, List *sorted_by,
-								 Oid owner);
+								 Oid user);
 static List *targets_of(PlannerInfo *root, RelOptInfo *rel, Candidate *c);
 static Oid	users_index_of(Plan *plan, UsersIndexes *indexes);
 static Oid	users_index_of_any(List *plans, UsersIndexes *indexes);
@@ -76,7 +80,7 @@ add_entry_query_paths(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexD
 	List	   *sorted_by = NIL;
 	List	   *pathkeys;
 	UsersIndexes indexes = {0};
-	Candidate  *c = candidate_of_query(root, def, clauses, rel->relid, &indexes);
+	Candidate  *c = candidate_of_query(root, rel, def, clauses, &indexes);
 
 	if (c == NULL)
 		return;
@@ -110,7 +114,7 @@ estimate_entry_queries(PlannerInfo *root, RelOptInfo *rel, Served *served, List 
 	foreach_ptr(IndexDef, def, served->defs)
 	{
 		UsersIndexes indexes = {0};
-		Candidate  *c = candidate_of_query(root, def, clauses, rel->relid, &indexes);
+		Candidate  *c = candidate_of_query(root, rel, def, clauses, &indexes);
 		List	   *quals = NIL;
 		const char *why;
 
@@ -124,7 +128,7 @@ estimate_entry_queries(PlannerInfo *root, RelOptInfo *rel, Served *served, List 
 		if (!concerns_indexes((Node *) quals, &indexes) || !is_complete_enough(c, &why))
 			continue;
 		c->entries_only = true;
-		c->query = plan_entries(root, rel, c, quals, NIL, indexes.owner);
+		c->query = plan_entries(root, rel, c, quals, NIL, indexes.user);
 		if (OidIsValid(users_index_of(c->query->planTree, &indexes)) &&
 			(result < 0 || c->query->planTree->plan_rows < result))
 			result = c->query->planTree->plan_rows;
@@ -138,7 +142,7 @@ estimate_entry_queries(PlannerInfo *root, RelOptInfo *rel, Served *served, List 
  *		indexes; NULL if there are none, or if entries cannot be found by them.
  */
 static Candidate *
-candidate_of_query(PlannerInfo *root, IndexDef *def, List *clauses, Index varno, UsersIndexes *indexes)
+candidate_of_query(PlannerInfo *root, RelOptInfo *rel, IndexDef *def, List *clauses, UsersIndexes *indexes)
 {
 	const char *why = NULL;
 	Candidate  *c;
@@ -146,9 +150,10 @@ candidate_of_query(PlannerInfo *root, IndexDef *def, List *clauses, Index varno,
 	if (def->spec.nelements > 0 || def->layout.parts != NULL || def->fact->place->entries->search != NULL ||
 		!find_users_indexes(def, indexes))
 		return NULL;
-	c = consider_index_table(root, def, clauses, varno, NIL, &why);
+	c = consider_index_table(root, def, clauses, rel->relid, NIL, &why);
 	if (c == NULL || c->policy_in_scan)
 		return NULL;
+	indexes->user = user_of_statistics(root, rel, clauses, def);
 	c->conditions = NIL;
 	c->nequal = c->order_from = 0;
 	c->unless = 0;
@@ -169,7 +174,6 @@ find_users_indexes(IndexDef *def, UsersIndexes *found)
 	int			n = 0;
 	bool		locked = true;
 
-	found->owner = index_table->rd_rel->relowner;
 	foreach_oid(oid, indexes)
 	{
 		if (oid == def->layout.primary_index || oid == def->layout.row_index)
@@ -199,6 +203,20 @@ find_users_indexes(IndexDef *def, UsersIndexes *found)
 }
 
 /*
+ * user_of_statistics
+ *		Returns the user whose rights on an index table decide whether operators that are not leakproof are
+ *		shown common values of entries, when conditions are estimated; InvalidOid: the current one.
+ *
+ * It is the owner if the reader may read all columns of the fact table that the conditions have.  The
+ * query is planned before the server checks these rights.
+ */
+static Oid
+user_of_statistics(PlannerInfo *root, RelOptInfo *rel, List *clauses, IndexDef *def)
+{
+	return may_read_all_columns(root, rel, clauses) ? table_owner(def->relid) : rel->userid;
+}
+
+/*
  * add_path_of_query
  *		Adds the path that finds entries by a query with these conditions, over entries, in the order of
  *		sorted_by, unless the server's plan of it uses none of the users' indexes.
@@ -221,7 +239,7 @@ add_path_of_query(PlannerInfo *root, RelOptInfo *rel, Served *served, Candidate 
 		give_reason(served->fact->relid, c->def->relid, why);
 		return;
 	}
-	c->query = plan_entries(root, rel, c, quals, sorted_by, indexes->owner);
+	c->query = plan_entries(root, rel, c, quals, sorted_by, indexes->user);
 	index = users_index_of(c->query->planTree, indexes);
 	if (!OidIsValid(index))
 		return;
@@ -288,11 +306,11 @@ concerns_indexes(Node *expr, UsersIndexes *indexes)
 
 /*
  * plan_entries
- *		Returns the server's plan of a query of entries.  Rights on the index table are its owner's, since
- *		those of the reader are on the fact table; so the server has the statistics, too.
+ *		Returns the server's plan of a query of entries, whose statistics it shows by the rights of a
+ *		user on the index table.  Those of the reader on the fact table are checked for the query around it.
  */
 static PlannedStmt *
-plan_entries(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *quals, List *sorted_by, Oid owner)
+plan_entries(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *quals, List *sorted_by, Oid user)
 {
 	RangeTblEntry *rte = relation_of_index_table(c->def);
 	Query	   *query = query_of_table(rte, targets_of(root, rel, c), NULL);
@@ -301,7 +319,7 @@ plan_entries(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *quals, List
 	PlannedStmt *result;
 
 	rte->inFromCl = true;
-	check_as(query, rte, owner);
+	check_as(query, rte, user);
 	query->jointree->quals = replace_by_parameters((Node *) make_ands_explicit(copyObject(quals)),
 												   list_make1_int(INDEX_VAR), &c->values);
 	foreach_ptr(Node, expr, sorted_by)

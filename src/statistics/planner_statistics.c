@@ -16,6 +16,7 @@
  */
 #include "postgres.h"
 
+#include "access/sysattr.h"
 #include "catalog/pg_statistic.h"
 #include "catalog/pg_statistic_ext.h"
 #include "catalog/pg_type.h"
@@ -510,6 +511,31 @@ has_own_statistics(PlannerInfo *root, RelOptInfo *rel, Node *expr)
 		}
 	}
 	return false;
+}
+
+/*
+ * may_read_all_columns
+ *		Returns whether the user may read the columns of a table that expressions or RestrictInfos have, in all
+ *		rows.
+ */
+bool
+may_read_all_columns(PlannerInfo *root, RelOptInfo *rel, List *exprs)
+{
+	Bitmapset  *columns = NULL;
+	int			i = -1;
+
+	foreach_ptr(Node, expr, exprs)
+		pull_varattnos(IsA(expr, RestrictInfo) ? (Node *) ((RestrictInfo *) expr)->clause : expr, rel->relid,
+					   &columns);
+	while ((i = bms_next_member(columns, i)) >= 0)
+	{
+		AttrNumber	attno = i + FirstLowInvalidHeapAttributeNumber;
+
+		/* Of a row as a whole, or a system column, no entry has the value. */
+		if (attno <= 0 || !may_read_all(root, rel, attno))
+			return false;
+	}
+	return true;
 }
 
 /*

@@ -13,8 +13,12 @@
 
 #include "../indextable.h"
 
-/* planner_statistics.c: lends the statistics of index tables to queries of their fact tables */
+/*
+ * planner_statistics.c: lends the statistics of index tables to queries of their fact tables, and tells to
+ * whom values in them may be shown.
+ */
 extern void statistics_init(void);
+extern bool may_read_all_columns(PlannerInfo *root, RelOptInfo *rel, List *exprs);
 
 /*
  * statistics_source.c: the columns of index tables whose statistics are those of expressions

@@ -154,6 +154,21 @@ SET ROLE regress_users_indexes;
 SET indextable.planner = force;
 SELECT count(*) FROM f WHERE doc ->> 'name' ILIKE '%me12% ANN';
 RESET ROLE;
+-- an operator of the reader's is shown no common values of a column that he may not read: a query is planned before rights are checked
+CREATE FUNCTION seen(text, text) RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN RAISE WARNING 'seen: %', $1; RETURN true; END $$;
+CREATE OPERATOR === (FUNCTION = seen, LEFTARG = text, RIGHTARG = text, RESTRICT = eqsel);
+CREATE TABLE hidden (id int PRIMARY KEY, doc jsonb, secret text NOT NULL, open text NOT NULL);
+INSERT INTO hidden SELECT i, '{"town": "hidden"}', 'hidden', 'open' FROM generate_series(1, 100) i;
+SELECT indextable.create('hidden_ix', 'hidden', '{@secret}', include => '{@open, town}', sparse => true) \gset
+CREATE INDEX hidden_both ON hidden_ix (secret text_pattern_ops, open, town);
+ANALYZE hidden_ix;
+GRANT SELECT (id, open) ON hidden TO regress_users_indexes;
+SET ROLE regress_users_indexes;
+EXPLAIN SELECT id FROM hidden WHERE secret === 'x';
+EXPLAIN SELECT id FROM hidden WHERE doc ->> 'town' === 'x';
+EXPLAIN SELECT id FROM hidden WHERE open = 'closed' AND secret === 'x';
+SELECT count(*) FROM hidden WHERE open = 'closed' AND open === 'x';
+RESET ROLE;
 
 -- ---- asynchronous index tables: rows are checked
 SELECT indextable.create('f_async', 'f', '{body}', maintenance => 'async') \gset
