@@ -338,12 +338,14 @@ typedef struct FactDef
 	FactQueue	queue;
 	FactRun		run;
 	List	   *missing;		/* OIDs of index tables that do not exist */
-	int			ndefs;
-	int			nsync;			/* number of transactional ones, which come
-								 * first in defs */
-	IndexDef  **defs;			/* all but tables of totals */
-	int			ntotals;
-	IndexDef  **totals;			/* tables of totals, which are transactional */
+	int			nall;			/* number of its index tables, */
+	int			ndefs;			/* of those that are no tables of totals, */
+	int			nsync;			/* of the transactional ones of these, and */
+	int			ntotals;		/* of tables of totals */
+	IndexDef  **defs;			/* all: transactional ones, asynchronous ones,
+								 * and then ... */
+	IndexDef  **totals;			/* ... tables of totals, which are
+								 * transactional, too */
 } FactDef;
 
 /* An index table as the catalog's table definition describes it. */

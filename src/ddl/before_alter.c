@@ -528,7 +528,7 @@ refuse_change(Oid relid, AlterTableCmd *cmd, bool may_follow)
 		if (fact == NULL)
 			continue;
 		def = definition_of_fact(fact, RelationGetRelid(fact));
-		if ((def->ndefs > 0 || def->ntotals > 0) &&
+		if (def->nall > 0 &&
 			(!of_column ||
 			 bms_is_member(get_attnum(RelationGetRelid(fact), cmd->name) -
 						   FirstLowInvalidHeapAttributeNumber, bms_union(def->layout.used, def->layout.queued))))

@@ -172,12 +172,9 @@ find_definition(Oid root, bool writing)
 IndexDef *
 find_index_def(FactDef *fact, Oid index_table)
 {
-	for (int i = 0; i < fact->ndefs; i++)
+	for (int i = 0; i < fact->nall; i++)
 		if (fact->defs[i]->relid == index_table)
 			return fact->defs[i];
-	for (int i = 0; i < fact->ntotals; i++)
-		if (fact->totals[i]->relid == index_table)
-			return fact->totals[i];
 	return NULL;
 }
 
@@ -370,7 +367,6 @@ definitions_relation_changed(Oid relid)
 	HASH_SEQ_STATUS seq;
 	CacheEntry *entry;
 	bool		changed;
-	int			i;
 
 	if (cache == NULL)
 		return;
@@ -381,13 +377,11 @@ definitions_relation_changed(Oid relid)
 
 		if (def == NULL)
 			continue;
-		for (i = 0, changed = false; OidIsValid(relid) && i < def->ntotals && !changed; i++)
-			changed = def->totals[i]->relid == relid || def->totals[i]->layout.primary_index == relid;
-		changed |= OidIsValid(relid) &&
+		changed = OidIsValid(relid) &&
 			(relid == def->relid || relid == def->queue.current || relid == def->queue.spare ||
 			 list_member_oid(def->missing, relid) ||
 			 (def->run.leaves != NULL && hash_search(def->run.leaves, &relid, HASH_FIND, NULL) != NULL));
-		for (i = 0; OidIsValid(relid) && i < def->ndefs && !changed; i++)
+		for (int i = 0; OidIsValid(relid) && i < def->nall && !changed; i++)
 			changed = def->defs[i]->relid == relid || def->defs[i]->layout.primary_index == relid ||
 				def->defs[i]->layout.row_index == relid || is_partition_of_definition(def->defs[i], relid);
 		def->run.stale |= changed || !OidIsValid(relid);
@@ -535,7 +529,7 @@ build_fact_def(Relation fact, bool writing, MemoryContext cxt)
 	}
 	refuse_unfinished(fact);
 	factdef->defs = palloc(sizeof(IndexDef *) * Max(list_length(stored), 1));
-	factdef->totals = palloc(sizeof(IndexDef *) * Max(list_length(stored), 1));
+	factdef->totals = factdef->defs;
 	foreach_ptr(DefinitionRow, s, stored)
 	{
 		const char **names;
@@ -601,10 +595,8 @@ distrust_without_triggers(FactDef *factdef, Relation fact)
 
 	if (fact_triggers_as_made(fact, writers, factdef->place->triggers->definition != NULL))
 		return;
-	for (int i = 0; i < factdef->ndefs; i++)
+	for (int i = 0; i < factdef->nall; i++)
 		factdef->defs[i]->active = false;
-	for (int i = 0; i < factdef->ntotals; i++)
-		factdef->totals[i]->active = false;
 }
 
 /*
@@ -662,8 +654,7 @@ read_definitions(Oid fact, bool writing)
 
 /*
  * add_definition
- *		Adds the definition of an index table to that of its fact table.  Those of index
- *		tables that the writer's transaction keeps in step come first.
+ *		Adds the definition of an index table to that of its fact table: behind others of its kind.
  */
 static void
 add_definition(FactDef *factdef, IndexDef *def)
@@ -672,13 +663,15 @@ add_definition(FactDef *factdef, IndexDef *def)
 
 	factdef->users_code |= index_calls_users_code(def);
 	factdef->code = list_concat(factdef->code, definition_code(def));
-	if (is_totals(def))
-	{
-		factdef->totals[factdef->ntotals++] = def;
-		return;
-	}
-	at = def->spec.async ? factdef->ndefs : factdef->nsync++;
-	memmove(&factdef->defs[at + 1], &factdef->defs[at], sizeof(IndexDef *) * (factdef->ndefs - at));
+	at = is_totals(def) ? factdef->nall : def->spec.async ? factdef->ndefs : factdef->nsync;
+	memmove(&factdef->defs[at + 1], &factdef->defs[at], sizeof(IndexDef *) * (factdef->nall - at));
 	factdef->defs[at] = def;
-	factdef->ndefs++;
+	factdef->nall++;
+	if (is_totals(def))
+		factdef->ntotals++;
+	else
+		factdef->ndefs++;
+	if (!is_totals(def) && !def->spec.async)
+		factdef->nsync++;
+	factdef->totals = factdef->defs + factdef->ndefs;
 }

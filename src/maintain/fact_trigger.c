@@ -204,7 +204,7 @@ maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held)
 				definition_unpin(*held);
 			*held = def;
 		}
-		if (def->ndefs == 0 && def->ntotals == 0 && !def->queue.feed)
+		if (def->nall == 0 && !def->queue.feed)
 			return;				/* triggers are left, but no index tables */
 		leaf = leaf_of(def, fact);
 		source = leaf != NULL ? leaf->source : NULL;

@@ -125,10 +125,8 @@ update_definitions(Oid relid, bool fact_altered, bool renamed)
 	def = definition_of_fact(fact, relid);
 	definition_hold(def, CurrentMemoryContext);
 	check_row_key(def, fact);
-	for (int i = 0; i < def->ndefs; i++)
+	for (int i = 0; i < def->nall; i++)
 		update_definition(def->defs[i], fact, false);
-	for (int i = 0; i < def->ntotals; i++)
-		update_definition(def->totals[i], fact, false);
 	relation_close(fact, NoLock);
 }
 

@@ -197,7 +197,7 @@ get_trigger_definition(Relation fact)
 	if (def == NULL)
 		return NULL;
 	/* The catalog may know the fact table, and have lost the definitions. */
-	if (def->ndefs == 0 && def->ntotals == 0 && !def->queue.feed)
+	if (def->nall == 0 && !def->queue.feed)
 		refuse_undefined(root, RelationGetRelid(fact));
 	if (!def->registered)
 		return NULL;

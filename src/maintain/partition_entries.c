@@ -337,10 +337,8 @@ maintain_truncate(Relation fact)
 	batch_discard(relid);
 	if (def->queue.feed)
 		queue_collect_key(def, NULL, NULL);
-	for (int i = 0; i < def->ndefs; i++)
+	for (int i = 0; i < def->nall; i++)
 		index_tables = lappend_oid(index_tables, def->defs[i]->relid);
-	for (int i = 0; i < def->ntotals; i++)
-		index_tables = lappend_oid(index_tables, def->totals[i]->relid);
 
 	/*
 	 * Who has read an index table may come to the fact table, which the
