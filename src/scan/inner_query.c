@@ -12,6 +12,7 @@
 #include "optimizer/optimizer.h"
 #include "rewrite/rewriteHandler.h"
 #include "tcop/dest.h"
+#include "utils/memutils.h"
 
 #include "../util/compat.h"
 #include "../util/while_set.h"
@@ -140,6 +141,38 @@ end_inner_query(QueryDesc *query)
 		ExecutorFinish(query);
 	ExecutorEnd(query);
 	FreeQueryDesc(query);
+}
+
+/*
+ * begin_query_of_scan
+ *		Starts a query in place of a part of a scan, in a memory context of its own.  Its parameters are the
+ *		values that the expressions of the scan have now, but for the first ones.
+ */
+QueryDesc *
+begin_query_of_scan(CustomScanState *scan, PlannedStmt *plan, List *values, int first, int instrument)
+{
+	EState	   *estate = scan->ss.ps.state;
+	MemoryContext cxt = AllocSetContextCreate(estate->es_query_cxt, "indextable inner query", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+	QueryDesc  *query = begin_inner_query(plan, estate->es_snapshot, parameters_of_scan(scan, values, first),
+										  estate->es_queryEnv, instrument, 0);
+
+	MemoryContextSwitchTo(old);
+	return query;
+}
+
+/* end_query_of_scan: ends such a query, if it was started, and frees its memory */
+void
+end_query_of_scan(QueryDesc **query)
+{
+	MemoryContext cxt;
+
+	if (*query == NULL)
+		return;
+	cxt = GetMemoryChunkContext(*query);
+	end_inner_query(*query);
+	*query = NULL;
+	MemoryContextDelete(cxt);
 }
 
 /*

@@ -142,8 +142,7 @@ typedef struct IndexTableScan
 	bool		fetching;		/* rows and batch are valid */
 	LiveScan	rows;
 	FactBatch	batch;			/* of those that are fetched */
-	QueryDesc  *query;			/* finds entries instead, or NULL, */
-	MemoryContext query_cxt;	/* and has this */
+	QueryDesc  *query;			/* finds entries instead, or NULL */
 	ScanKeyData *keys;
 	int			array_key;		/* which key has one of several values, or -1 */
 	Datum	   *elements;		/* its values, in the order of the scan */
@@ -161,8 +160,7 @@ typedef struct IndexTableScan
 	int			times;			/* ... and how often it is to be returned yet */
 	int			part;			/* with any_part: the number of the part that
 								 * is read */
-	QueryDesc  *fallback;		/* answers instead, or NULL, */
-	MemoryContext fallback_cxt; /* and has this; */
+	QueryDesc  *fallback;		/* answers instead, or NULL */
 	PlannedStmt *fallback_plan; /* its plan, or NULL */
 	bool		fell_back;		/* a fallback has ended */
 
@@ -199,7 +197,6 @@ extern void stop_sharing(IndexTableScan *scan);
 /* entry_search.c: finds entries by the server's plan of a query of them */
 extern void begin_entry_query(IndexTableScan *scan);
 extern TupleTableSlot *next_of_entry_query(IndexTableScan *scan);
-extern void end_entry_query(IndexTableScan *scan);
 extern void explain_entry_query(IndexTableScan *scan, ExplainState *es);
 
 /* scan_fallback.c: answers for a scan of an index table by a native plan */
@@ -218,6 +215,9 @@ extern QueryDesc *begin_inner_query(PlannedStmt *plan, Snapshot snapshot, ParamL
 									QueryEnvironment *env, int instrument, int eflags);
 extern TupleTableSlot *next_of_inner_query(QueryDesc *query);
 extern void end_inner_query(QueryDesc *query);
+extern QueryDesc *begin_query_of_scan(CustomScanState *scan, PlannedStmt *plan, List *values, int first,
+									  int instrument);
+extern void end_query_of_scan(QueryDesc **query);
 extern TupleTableSlot *return_columns(TupleTableSlot *slot, TupleTableSlot *row);
 
 /* scan_explain.c: shows scans of index tables in EXPLAIN */

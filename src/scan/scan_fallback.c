@@ -9,7 +9,6 @@
 #include "postgres.h"
 
 #include "jit/jit.h"
-#include "utils/memutils.h"
 
 #include "scan.h"
 
@@ -22,21 +21,15 @@ void
 begin_fallback(IndexTableScan *scan)
 {
 	EState	   *estate = scan->css.ss.ps.state;
-	MemoryContext old;
-	ParamListInfo params;
+	int			first = scan->plan.nconditions;
 
-	scan->fallback_cxt = AllocSetContextCreate(estate->es_query_cxt, "indextable fallback",
-											   ALLOCSET_DEFAULT_SIZES);
-	old = MemoryContextSwitchTo(scan->fallback_cxt);
-	params = parameters_of_scan(&scan->css, scan->values, scan->plan.nconditions);
 	if (scan->fallback_plan == NULL)
-		scan->fallback_plan = plan_fallback(estate, scan->plan.fallback, scan->fell_back ? NULL : params);
+		scan->fallback_plan = plan_fallback(estate, scan->plan.fallback,
+											scan->fell_back ? NULL : parameters_of_scan(&scan->css, scan->values, first));
 	/* Compiling it for each outer row takes longer than running it. */
 	if (scan->fell_back)
 		scan->fallback_plan->jitFlags = PGJIT_NONE;
-	scan->fallback = begin_inner_query(scan->fallback_plan, estate->es_snapshot, params, estate->es_queryEnv, 0,
-									   0);
-	MemoryContextSwitchTo(old);
+	scan->fallback = begin_query_of_scan(&scan->css, scan->fallback_plan, scan->values, first, 0);
 }
 
 /* next_of_fallback: returns the next row as the scan would, or an empty slot */
@@ -66,9 +59,7 @@ end_fallback(IndexTableScan *scan)
 {
 	if (scan->fallback == NULL)
 		return;
-	end_inner_query(scan->fallback);
-	scan->fallback = NULL;
-	MemoryContextDelete(scan->fallback_cxt);
+	end_query_of_scan(&scan->fallback);
 	/* The first plan is for the values that it had. */
 	if (!scan->fell_back)
 		scan->fallback_plan = NULL;

@@ -628,7 +628,7 @@ rescan(CustomScanState *node)
 	ExecClearTuple(node->ss.ss_ScanTupleSlot);
 	ExecScanReScan(&node->ss);
 	end_fallback(scan);
-	end_entry_query(scan);
+	end_query_of_scan(&scan->query);
 	if (scan->kept != NULL)
 	{
 		ExecClearTuple(scan->kept_slot);
@@ -658,7 +658,7 @@ end_scan(CustomScanState *node)
 		ExecEndNode(part);
 	if (scan->fetching)
 		live_scan_end(&scan->rows);
-	end_entry_query(scan);
+	end_query_of_scan(&scan->query);
 	if (scan->begun && scan->plan.query == NULL)
 		entry_scan_end(&scan->entries);
 	if (scan->index_table != NULL)

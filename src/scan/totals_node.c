@@ -8,8 +8,6 @@
  */
 #include "postgres.h"
 
-#include "utils/memutils.h"
-
 #include "../catalog/catalog.h"
 #include "../fact/fact.h"
 #include "../indextable.h"
@@ -30,7 +28,6 @@ typedef struct TotalsScan
 	PlannedStmt *fallback;		/* the plan of the query of the fact table, or
 								 * NULL */
 	QueryDesc  *query;			/* that is run; NULL: none */
-	MemoryContext cxt;			/* of it */
 } TotalsScan;
 
 static void begin_totals(CustomScanState *node, EState *estate, int eflags);
@@ -38,7 +35,6 @@ static TupleTableSlot *exec_totals(CustomScanState *node);
 static TupleTableSlot *fetch_query_row(ScanState *node);
 static void start_query(TotalsScan *scan);
 static const char *why_not_totals(TotalsScan *scan);
-static void end_query(TotalsScan *scan);
 static void end_totals(CustomScanState *node);
 static void rescan_totals(CustomScanState *node);
 static void explain_totals(CustomScanState *node, List *ancestors, ExplainState *es);
@@ -107,7 +103,6 @@ start_query(TotalsScan *scan)
 	CustomScan *plan = (CustomScan *) scan->css.ss.ps.plan;
 	EState	   *estate = scan->css.ss.ps.state;
 	PlannedStmt *stmt = list_nth(plan->custom_private, TOTALS_PLAN);
-	MemoryContext old;
 
 	scan->why = why_not_totals(scan);
 	if (scan->why != NULL)
@@ -120,11 +115,7 @@ start_query(TotalsScan *scan)
 	}
 	else if (scan->fact->layout.partitioned)
 		note_read_by_entries(scan->fact->relid);
-	scan->cxt = AllocSetContextCreate(estate->es_query_cxt, "indextable totals", ALLOCSET_DEFAULT_SIZES);
-	old = MemoryContextSwitchTo(scan->cxt);
-	scan->query = begin_inner_query(stmt, estate->es_snapshot, parameters_of_scan(&scan->css, scan->values, 0),
-									estate->es_queryEnv, 0, 0);
-	MemoryContextSwitchTo(old);
+	scan->query = begin_query_of_scan(&scan->css, stmt, scan->values, 0, 0);
 }
 
 /* why_not_totals: returns why totals cannot answer exactly, or NULL if they can */
@@ -151,20 +142,10 @@ why_not_totals(TotalsScan *scan)
 }
 
 static void
-end_query(TotalsScan *scan)
-{
-	if (scan->query == NULL)
-		return;
-	end_inner_query(scan->query);
-	scan->query = NULL;
-	MemoryContextDelete(scan->cxt);
-}
-
-static void
 end_totals(CustomScanState *node)
 {
 	ExecClearTuple(node->ss.ss_ScanTupleSlot);
-	end_query((TotalsScan *) node);
+	end_query_of_scan(&((TotalsScan *) node)->query);
 }
 
 static void
@@ -172,7 +153,7 @@ rescan_totals(CustomScanState *node)
 {
 	ExecClearTuple(node->ss.ss_ScanTupleSlot);
 	ExecScanReScan(&node->ss);
-	end_query((TotalsScan *) node);
+	end_query_of_scan(&((TotalsScan *) node)->query);
 }
 
 static void
