@@ -205,6 +205,7 @@ typedef struct IndexLayout
 									 * then */
 	Oid			row_index;		/* async: on the columns pk_attno */
 	ScanKeyData *row_keys;		/* to search row_index with */
+	bool		has_users_indexes;	/* there are others, which users have made */
 	HTAB	   *parts;			/* of IndexPartition; NULL: not partitioned */
 } IndexLayout;
 

@@ -309,9 +309,8 @@ read_loosely(PlannerInfo *root, Candidate *c, List *clauses, List *groups)
 static bool
 may_be_loose(Candidate *c)
 {
-	return are_of_query(c->conditions) && c->def->layout.parts == NULL &&
-		c->def->fact->place->entries->search == NULL && !c->distinct && !c->partial_rows && !c->secured &&
-		!c->tested_again;
+	return are_of_query(c->conditions) && is_one_table(c->def) && !c->distinct && !c->partial_rows &&
+		!c->secured && !c->tested_again;
 }
 
 /*

@@ -136,21 +136,22 @@ checks_of_entries(Candidate *c, List *clauses, List **exprs)
  * clauses_of_entries
  *		Lists those of a scan's clauses that the server may check of entries in any order, as by an index, and
  *		sets *exprs to expressions over an entry, as checks_of_entries() does.  Of hidden rows only what is
- *		leakproof is compared, or what comes before all policies.
+ *		leakproof is compared, or what comes before all policies: none of clauses that are no RestrictInfos
+ *		yet.
  */
 List *
 clauses_of_entries(PlannerInfo *root, Candidate *c, List *clauses, List **exprs)
 {
-	return clauses_over_entry(c, clauses,
-							  c->secured ? root->simple_rel_array[c->varno]->baserestrict_min_security :
-							  PG_UINT32_MAX,
-							  exprs);
+	RelOptInfo *rel = root->simple_rel_array[c->varno];
+	Index		level = c->secured && rel != NULL ? rel->baserestrict_min_security : PG_UINT32_MAX;
+
+	return clauses_over_entry(c, clauses, level, exprs);
 }
 
 /*
  * clauses_over_entry
- *		Lists those of the clauses that can be checked of entries, and unless exprs is NULL sets *exprs.
- *		Those of a higher security level than this have to be leakproof.
+ *		Lists those of the clauses, which need not be RestrictInfos yet, that can be checked of entries, and
+ *		unless exprs is NULL sets *exprs.  Those of a higher security level than this have to be leakproof.
  */
 static List *
 clauses_over_entry(Candidate *c, List *clauses, Index level, List **exprs)
@@ -158,22 +159,23 @@ clauses_over_entry(Candidate *c, List *clauses, Index level, List **exprs)
 	List	   *result = NIL;
 	bool		all = true;
 
-	foreach_ptr(RestrictInfo, rinfo, clauses)
+	foreach_ptr(Node, member, clauses)
 	{
-		Node	   *clause = (Node *) rinfo->clause;
+		RestrictInfo *rinfo = IsA(member, RestrictInfo) ? (RestrictInfo *) member : NULL;
+		Node	   *clause = rinfo != NULL ? (Node *) rinfo->clause : member;
 		OverEntry	over = {.c = c};
 		Node	   *expr;
 
-		if (rinfo->pseudoconstant || found_by_search(c, rinfo))
+		if (rinfo != NULL && (rinfo->pseudoconstant || found_by_search(c, rinfo)))
 			continue;
 		expr = is_left_to_scan(clause) ? NULL : over_entry(clause, &over);
 		if (expr == NULL || over.failed || !(all || cannot_raise_error(expr, c->secured)) ||
-			(rinfo->security_level > level && contain_leaked_vars(expr)))
+			((rinfo != NULL ? rinfo->security_level > level : c->secured) && contain_leaked_vars(expr)))
 		{
 			all = false;
 			continue;
 		}
-		result = lappend(result, rinfo);
+		result = lappend(result, member);
 		if (exprs != NULL)
 			*exprs = lappend(*exprs, expr);
 	}

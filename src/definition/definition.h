@@ -57,6 +57,7 @@ extern IndexPartition *find_index_partition(IndexDef *def, Relation leaf);
 extern bool is_partition_of_definition(IndexDef *def, Oid relid);
 extern Oid	find_partition_for_value(Relation rel, Datum value, bool isnull);
 extern Oid	index_table_of(Oid relid);
+extern bool is_one_table(IndexDef *def);
 pg_noreturn extern void report_no_partition(IndexDef *def);
 
 extern Oid	route_key(FactDef *def, Relation root, Datum *key);

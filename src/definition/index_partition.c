@@ -27,6 +27,7 @@
 #include "../catalog/catalog.h"
 #include "../fact/fact.h"
 #include "../indextable.h"
+#include "../place/place.h"
 #include "../util/inherit.h"
 #include "../util/relation.h"
 #include "definition.h"
@@ -113,6 +114,13 @@ find_index_partition(IndexDef *def, Relation leaf)
 	partition->row_index = row_index;
 	index_close(index, AccessShareLock);
 	return partition;
+}
+
+/* is_one_table: returns whether all entries are in one table, which plans of the server can read */
+bool
+is_one_table(IndexDef *def)
+{
+	return def->layout.parts == NULL && def->fact->place->entries->search == NULL;
 }
 
 /*

@@ -460,7 +460,8 @@ has_type(TupleDesc desc, AttrNumber attno, Oid type, int32 typmod)
 /*
  * definition_complete_primary_key
  *		Completes a definition with the index table's indexes: its primary key, by which
- *		entries are found, and the one by which the entries of a row are found, if it has one.
+ *		entries are found, and the one by which the entries of a row are found, if it has one; and with
+ *		whether users have made others.
  *		Returns false if the primary key is not the one that the definition calls for.
  */
 bool
@@ -485,6 +486,11 @@ definition_complete_primary_key(IndexDef *def, Relation rel)
 	index_close(index, AccessShareLock);
 	if (def->spec.async)
 		definition_complete_row_index(def, rel);
+	foreach_oid(index_oid, RelationGetIndexList(rel))
+	{
+		if (index_oid != def->layout.primary_index && index_oid != def->layout.row_index)
+			def->layout.has_users_indexes = true;
+	}
 	return true;
 }
 

@@ -31,6 +31,7 @@
 #include "utils/rel.h"
 
 #include "../candidate/candidate.h"
+#include "../definition/definition.h"
 #include "../place/place.h"
 #include "../reasons/reasons.h"
 #include "../scan/scan.h"
@@ -118,13 +119,9 @@ estimate_entry_queries(PlannerInfo *root, RelOptInfo *rel, Served *served, List 
 		List	   *quals = NIL;
 		const char *why;
 
-		foreach_ptr(Node, clause, c == NULL ? NIL : clauses)
-		{
-			Node	   *expr = is_left_to_scan(clause) ? NULL : expression_over_entry(c, clause);
-
-			if (expr != NULL && !(c->secured && contain_leaked_vars(expr)))
-				quals = lappend(quals, expr);
-		}
+		if (c == NULL)
+			continue;
+		(void) clauses_of_entries(root, c, clauses, &quals);
 		if (!concerns_indexes((Node *) quals, &indexes) || !is_complete_enough(c, &why))
 			continue;
 		c->entries_only = true;
@@ -147,8 +144,7 @@ candidate_of_query(PlannerInfo *root, RelOptInfo *rel, IndexDef *def, List *clau
 	const char *why = NULL;
 	Candidate  *c;
 
-	if (def->spec.nelements > 0 || def->layout.parts != NULL || def->fact->place->entries->search != NULL ||
-		!find_users_indexes(def, indexes))
+	if (def->spec.nelements > 0 || !is_one_table(def) || !find_users_indexes(def, indexes))
 		return NULL;
 	c = consider_index_table(root, def, clauses, rel->relid, NIL, &why);
 	if (c == NULL || c->policy_in_scan)
@@ -169,11 +165,19 @@ candidate_of_query(PlannerInfo *root, RelOptInfo *rel, IndexDef *def, List *clau
 static bool
 find_users_indexes(IndexDef *def, UsersIndexes *found)
 {
-	Relation	index_table = relation_open(def->relid, NoLock);
-	List	   *indexes = RelationGetIndexList(index_table);
+	Relation	index_table;
+	List	   *indexes;
 	int			n = 0;
 	bool		locked = true;
 
+	/*
+	 * The definition is as old as its lock, and ours is newer: news that has
+	 * come in between may be of an index.
+	 */
+	if (!def->layout.has_users_indexes && !def->fact->run.stale)
+		return false;
+	index_table = relation_open(def->relid, NoLock);
+	indexes = RelationGetIndexList(index_table);
 	foreach_oid(oid, indexes)
 	{
 		if (oid == def->layout.primary_index || oid == def->layout.row_index)

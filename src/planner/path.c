@@ -24,6 +24,7 @@
 #include "utils/lsyscache.h"
 
 #include "../candidate/candidate.h"
+#include "../definition/definition.h"
 #include "../place/place.h"
 #include "../reasons/reasons.h"
 #include "../util/settings.h"
@@ -291,8 +292,7 @@ partial_path(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, Pa
 	bool		searches = false;	/* for several values, which comes in no
 									 * order */
 
-	if (!rel->consider_parallel || !c->entries_only || c->partial_rows || c->distinct ||
-		c->def->layout.parts != NULL || c->def->fact->place->entries->search != NULL ||
+	if (!rel->consider_parallel || !c->entries_only || c->partial_rows || c->distinct || !is_one_table(c->def) ||
 		!is_parallel_safe(root, (Node *) whole->pathtarget->exprs))
 		return NULL;
 	foreach_ptr(Condition, condition, c->conditions)

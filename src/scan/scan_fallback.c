@@ -22,10 +22,12 @@ begin_fallback(IndexTableScan *scan)
 {
 	EState	   *estate = scan->css.ss.ps.state;
 	int			first = scan->plan.nconditions;
+	ParamListInfo params = NULL;
 
+	if (scan->fallback_plan == NULL && !scan->fell_back)
+		params = parameters_of_scan(&scan->css, scan->values, first);
 	if (scan->fallback_plan == NULL)
-		scan->fallback_plan = plan_fallback(estate, scan->plan.fallback,
-											scan->fell_back ? NULL : parameters_of_scan(&scan->css, scan->values, first));
+		scan->fallback_plan = plan_fallback(estate, scan->plan.fallback, params);
 	/* Compiling it for each outer row takes longer than running it. */
 	if (scan->fell_back)
 		scan->fallback_plan->jitFlags = PGJIT_NONE;
