@@ -426,10 +426,10 @@ static Plan *
 make_plan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses, List *children)
 {
 	CustomScan *scan = makeNode(CustomScan);
-	Index		varno = intVal(llast(path->custom_private));
-	IndexDef   *def = list_nth(path->custom_private, TOTALS_FALLBACK + 2);
+	Index		varno = intVal(list_nth(path->custom_private, TOTALS_VARNO));
+	IndexDef   *def = list_nth(path->custom_private, TOTALS_DEF);
 	PlannedStmt *plan = list_nth(path->custom_private, TOTALS_PLAN);
-	List	   *values = list_nth(path->custom_private, TOTALS_FALLBACK + 1);
+	List	   *values = list_nth(path->custom_private, TOTALS_VALUES);
 
 	/*
 	 * The planner takes an expression that is found here from the row of the
@@ -450,7 +450,7 @@ make_plan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	scan->flags = path->flags;
 	scan->methods = GetCustomScanMethods(TOTALS_NAME, false);
 	scan->custom_exprs = values;
-	scan->custom_private = list_truncate(list_copy(path->custom_private), TOTALS_FALLBACK + 1);
+	scan->custom_private = list_truncate(list_copy(path->custom_private), TOTALS_VALUES);
 	root->parse->rtable = lappend(root->parse->rtable, relation_of_index_table(def));
 	root->glob->invalItems = list_concat(root->glob->invalItems, copyObject(plan->invalItems));
 	note_use(def->fact->relid, def->relid, REASON_ADDED_UP);

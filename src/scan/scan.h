@@ -238,7 +238,12 @@ enum
 								 * have */
 	TOTALS_FUNCTIONS,			/* OIDs of those that the query calls */
 	TOTALS_PLAN,				/* of the query of totals */
-	TOTALS_FALLBACK				/* the query of the fact table */
+	TOTALS_FALLBACK,			/* the query of the fact table */
+
+	/* A path has these, too. */
+	TOTALS_VALUES,				/* parameters of both queries */
+	TOTALS_DEF,					/* the table of totals, IndexDef * */
+	TOTALS_VARNO				/* of the fact table in the query */
 };
 
 #endif							/* INDEXTABLE_SCAN_H */

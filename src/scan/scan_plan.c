@@ -22,7 +22,22 @@
 #include "../util/settings.h"
 #include "scan.h"
 
+/* The members of custom_private, of which the first two have bytes. */
+enum
+{
+	SCAN_SCALARS,				/* of ScanPlan, those that are stored as they
+								 * are */
+	SCAN_CONDITIONS,
+	SCAN_GROUPS,
+	SCAN_COLUMNS,
+	SCAN_SOURCES,
+	SCAN_FUNCTIONS,
+	SCAN_QUERY,
+	SCAN_FALLBACK
+};
+
 static Const *bytes_of(const void *data, Size size);
+static void copy_bytes(void *to, List *members, int which, Size size);
 
 /* bytes_of: returns some bytes as a node that plans can have */
 static Const *
@@ -33,6 +48,13 @@ bytes_of(const void *data, Size size)
 	SET_VARSIZE(bytes, VARHDRSZ + size);
 	memcpy(VARDATA(bytes), data, size);
 	return makeConst(BYTEAOID, -1, InvalidOid, -1, PointerGetDatum(bytes), false, false);
+}
+
+/* copy_bytes: copies those of a member */
+static void
+copy_bytes(void *to, List *members, int which, Size size)
+{
+	memcpy(to, VARDATA(DatumGetPointer(list_nth_node(Const, members, which)->constvalue)), size);
 }
 
 /* create_scan_state: makes the state of a scan, for its type to fill */
@@ -63,17 +85,15 @@ read_scan_plan(CustomScan *scan, ScanPlan *plan)
 {
 	List	   *members = scan->custom_private;
 
-	memcpy(plan, VARDATA(DatumGetPointer(linitial_node(Const, members)->constvalue)),
-		   offsetof(ScanPlan, conditions));
+	copy_bytes(plan, members, SCAN_SCALARS, offsetof(ScanPlan, conditions));
 	plan->conditions = palloc(sizeof(Condition) * plan->nconditions);
-	memcpy(plan->conditions, VARDATA(DatumGetPointer(lsecond_node(Const, members)->constvalue)),
-		   sizeof(Condition) * plan->nconditions);
-	plan->groups = lthird(members);
-	plan->columns = lfourth(members);
-	plan->sources = list_nth(members, 4);
-	plan->functions = list_nth(members, 5);
-	plan->query = list_nth(members, 6);
-	plan->fallback = llast(members);
+	copy_bytes(plan->conditions, members, SCAN_CONDITIONS, sizeof(Condition) * plan->nconditions);
+	plan->groups = list_nth(members, SCAN_GROUPS);
+	plan->columns = list_nth(members, SCAN_COLUMNS);
+	plan->sources = list_nth(members, SCAN_SOURCES);
+	plan->functions = list_nth(members, SCAN_FUNCTIONS);
+	plan->query = list_nth(members, SCAN_QUERY);
+	plan->fallback = list_nth(members, SCAN_FALLBACK);
 }
 
 /*

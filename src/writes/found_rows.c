@@ -57,6 +57,16 @@
 /* The name of the node that stands for a plan. */
 #define LATE_NAME	"IndexTableLate"
 
+/* The members of its custom_private. */
+enum
+{
+	LATE_STATEMENT,				/* the statement, a Query */
+	LATE_SEARCH,				/* the plan that finds its rows */
+	LATE_VARNO,					/* of the fact table in the statement */
+	LATE_FOR_ANY_PARTITION		/* whether the plan for the rows of one
+								 * partition may serve those of others */
+};
+
 /* The rows of the statement that is planned. */
 typedef struct FoundRows
 {
@@ -346,8 +356,8 @@ executor_start(QueryDesc *query, int eflags)
 static PlannedStmt *
 plan_now(QueryDesc *query, CustomScan *late)
 {
-	Query	   *statement = linitial_node(Query, late->custom_private);
-	Index		varno = intVal(lthird(late->custom_private));
+	Query	   *statement = list_nth(late->custom_private, LATE_STATEMENT);
+	Index		varno = intVal(list_nth(late->custom_private, LATE_VARNO));
 	FoundRows	rows = {.varno = varno,.fact = rt_fetch(varno, statement->rtable)->relid};
 	Oid			leaf = InvalidOid;
 	bool		again = false;
@@ -355,9 +365,9 @@ plan_now(QueryDesc *query, CustomScan *late)
 
 	/* By functions in conditions users would learn what they are not to see. */
 	check_rights(query->plannedstmt);
-	if (!is_target(statement, varno) || !find_rows(query, lsecond_node(PlannedStmt, late->custom_private), &rows))
+	if (!is_target(statement, varno) || !find_rows(query, list_nth(late->custom_private, LATE_SEARCH), &rows))
 		rows.varno = 0;
-	else if (intVal(lfourth(late->custom_private)) && OidIsValid(leaf = only_leaf(&rows)))
+	else if (intVal(list_nth(late->custom_private, LATE_FOR_ANY_PARTITION)) && OidIsValid(leaf = only_leaf(&rows)))
 	{
 		if ((result = kept_plan(late, rows.def, leaf, rows.keys)) != NULL)
 			return result;
@@ -540,10 +550,11 @@ static void
 explain_late(CustomScanState *node, List *ancestors, ExplainState *es)
 {
 	CustomScan *late = (CustomScan *) node->ss.ps.plan;
-	Query	   *statement = linitial_node(Query, late->custom_private);
+	Query	   *statement = list_nth(late->custom_private, LATE_STATEMENT);
+	PlannedStmt *plan = list_nth(late->custom_private, LATE_SEARCH);
 	ScanPlan	search;
 
-	read_scan_plan((CustomScan *) lsecond_node(PlannedStmt, late->custom_private)->planTree, &search);
+	read_scan_plan((CustomScan *) plan->planTree, &search);
 	ExplainPropertyText("Statement", statement->commandType == CMD_UPDATE ? "UPDATE" :
 						statement->commandType == CMD_DELETE ? "DELETE" : "SELECT with locks", es);
 	ExplainPropertyText("Index Table", get_rel_name(search.index_table), es);
