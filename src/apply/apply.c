@@ -4,7 +4,7 @@
  *	  Applies a list of operations to an index table, straight through the table and
  *	  index access methods.
  *
- * All changes of existing index tables are made here, whoever collects the
+ * All changes of existing index tables are made here, whatever collects the
  * operations: the triggers for one statement, the drain for many rows.  Only a new
  * index table is filled in another way: see table_writer.c.
  *
@@ -182,8 +182,8 @@ apply_to_table(IndexDef *def, Relation rel, OpList *list, bool keep)
  *		the error speaks of the index table instead of its primary key, which may be that of a
  *		partition, with a name that differs from value to value.
  *
- * Where the owner writes, the server shows the values of a key to whoever writes the fact table:
- * only a user may see them who may read the index table.
+ * Where the owner writes, the server shows the values of a key to the writer of the fact
+ * table: only a user may see them who may read the index table.
  */
 static void
 rethrow_duplicate(Writer *w, MemoryContext cxt)

@@ -346,7 +346,7 @@ deltas_find(Deltas *deltas, Datum *values, bool *isnull, Datum **found)
 /*
  * lock_folding
  *		Keeps others from folding or mending a table of totals until the transaction ends; returns
- *		false if somebody is at it, unless wait is true.  The lock is on no object of the database.
+ *		false if another transaction does so, unless wait is true.  The lock is on no object of the database.
  */
 bool
 lock_folding(Oid relid, bool wait)

@@ -247,7 +247,7 @@ apply_those_of_others(void *arg)
 /*
  * refuse_to_prepare_put_off
  *		Raises an error if anything is put off, before the transaction is prepared: what is locked to
- *		apply it would stay locked until the transaction is committed by somebody.
+ *		apply it would stay locked until the transaction is committed.
  */
 void
 refuse_to_prepare_put_off(void)

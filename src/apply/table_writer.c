@@ -10,7 +10,7 @@
  * Whatever such an index calls is the owner's: functions in expressions and predicates,
  * which are called already when they are planned, and support functions of types, as a GiST
  * index calls the subtype_diff of a range type.  So the owner of the table is in charge from
- * before the indexes are opened until they are closed, whoever writes, and when: the session
+ * before the indexes are opened until they are closed, whatever writes, and when: the session
  * of a superuser, a worker, the commit of a transaction.  BEGIN_WRITER() has it so, and
  * open_writer(), which all have to call, raises an error if it is not so.
  *
@@ -252,7 +252,7 @@ insert_index_entries(Writer *w, TupleTableSlot *slot, bool update, TU_UpdateInde
 {
 	bool		is_new = true;
 
-	/* The expression of an index may have given the table to somebody else. */
+	/* The expression of an index may have given the table to another role. */
 	if (w->users_code && !is_owner_in_charge(w->rel->rd_rel->relowner))
 		report_altered(w->def);
 	for (int i = 0; i < w->nindexes; i++)

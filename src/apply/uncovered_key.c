@@ -205,9 +205,9 @@ lock_before_commit(Oid relid)
  *		Rebuilds the key before operations are applied that write entries which do not fit;
  *		returns false if that cannot be done at once.
  *
- * It is left for the end of the transaction if the owner of the table is not the writer: who may only write
- * the table, or call a SECURITY DEFINER function of the owner, is not to keep others from it for as long as
- * he likes.
+ * It is left for the end of the transaction if the owner of the table is not the writer: a role that may only
+ * write the table, or call a SECURITY DEFINER function of the owner, is not to keep others from it for as
+ * long as it likes.
  */
 bool
 make_room_for_ops(IndexDef *def, OpList *list)

@@ -32,7 +32,7 @@
  * Another transaction may have deleted or updated the row that has the key, without
  * having deleted the entry yet.  Then its end is waited for, as a unique index
  * waits.  A row that another transaction has inserted does not count: its entry is
- * yet to be written, and whoever writes it will find ours.
+ * yet to be written, and its writer will find ours.
  *
  * Rows on other servers do not show their history: there an entry that exists keeps
  * the key.

@@ -92,8 +92,8 @@ call_in_comment(Oid index_table)
  * same_owner
  *		Returns whether the table of a qualified name has the owner of another.
  *
- * An index table over the table of somebody else would run its owner's functions as that one.  If there is
- * no such table yet, it may become somebody else's before the statement is run.
+ * An index table over the table of another role would run its owner's functions as that one.  If there is
+ * no such table yet, it may become another's before the statement is run.
  */
 static bool
 same_owner(Oid relid, const char *name)

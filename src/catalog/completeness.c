@@ -30,12 +30,12 @@
  * Index tables with 24 key fields or more do not record these values, and a number of 24 stands for
  * those key fields beyond it; those with 23 do not record 23.
  *
- * This holds for every snapshot of another transaction, because whoever writes such a
- * row records that before the end of his statement, unless the record is there
- * already: then he has read it with a snapshot, so it was committed before, or is his own,
- * and whoever sees his row sees the record, too.  If the transaction or the savepoint is
- * rolled back, the record goes with the row.  Writers that record the same at the same
- * time each insert a row, so that nobody waits for anybody.
+ * This holds for every snapshot of another transaction, because a transaction that writes
+ * such a row records that before the end of its statement, unless the record is there
+ * already: then it has read the record with a snapshot, so it was committed before, or is its
+ * own, and a snapshot that sees the row sees the record, too.  If the transaction or the
+ * savepoint is rolled back, the record goes with the row.  Writers that record the same at the
+ * same time each insert a row, so that none waits for another.
  *
  * A transaction itself sees its rows even with a snapshot that is older than the record
  * it has found: at REPEATABLE READ, for example.  So a transaction that has written anything
@@ -63,11 +63,11 @@
  *
  * A row that lacked an entry before an update that leaves its key alone need not be
  * looked at.  If the snapshot of verify() saw neither version, it saw none that came after the
- * row began to lack it, and whoever had it begin has ended later.
+ * row began to lack it, and the transaction by which it began has ended later.
  *
  * All that remove records send an invalidation of the fact table.  Sessions remember in the
- * IndexDef who has inserted those that they have found, and believe that, once they have the
- * lock, unless the definition has become stale.
+ * IndexDef which transactions have inserted those that they have found, and believe that, once
+ * they have the lock, unless the definition has become stale.
  *
  *-------------------------------------------------------------------------
  */

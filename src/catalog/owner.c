@@ -126,7 +126,7 @@ is_own_guard(const char *name)
  *		Puts the triggers on a queue table, or a table of the catalog, that refuse what other
  *		roles write than its owner and superusers: see indextable_guard().
  *
- * The right to write it is not enough: who is in pg_write_all_data has it.  The triggers are
+ * The right to write it is not enough: members of pg_write_all_data have it.  The triggers are
  * for rows, because a subscription fires no others, and enabled ALWAYS.  They are made anew
  * after a restore has enabled them as it does those of users.
  */

@@ -228,7 +228,7 @@ string_array(List *strings, Oid type)
  * array_strings
  *		Lists the elements of an array of text or names as strings; the opposite of
  *		string_array().  A null, of which that makes none, is as empty as what no field and no
- *		column can be: whoever uses it refuses it, and whoever drops the index table does not.
+ *		column can be: all that use it refuse it, but what drops the index table.
  */
 List *
 array_strings(Datum array, Oid type)

@@ -296,7 +296,7 @@ check_writes(RIGHTS_PARAMETERS)
  * check_truncate
  *		Refuses TRUNCATE, before the table is locked.
  *
- * That of a fact table empties its index tables as their owner.  Whoever is not the owner and has the
+ * That of a fact table empties its index tables as their owner.  A role that is not the owner and has the
  * right to truncate one could pretend to come from another node, and empty a shard.
  */
 static void
@@ -326,8 +326,8 @@ is_for_citus(void)
  * refuse_by_hand
  *		Raises an error if a table is an index table or a shard of one, unless this session writes it
  *		on behalf of a drain: its own, or, for_citus, that of another session for which Citus has
- *		connected to this node, as the superuser that drains run as.  Where triggers would not fire, who
- *		writes knows what they do.
+ *		connected to this node, as the superuser that drains run as.  Where triggers would not fire,
+ *		writers know what they do.
  */
 static void
 refuse_by_hand(Oid relid, bool for_citus)

@@ -79,7 +79,8 @@ indextable_drain(PG_FUNCTION_ARGS)
 
 		/*
 		 * Changes of the other tables are not held up by an error of this
-		 * one, nor by who has locked it, if it is of another owner.
+		 * one, nor by a session that has locked it, if it is of another
+		 * owner.
 		 */
 		if (call.all && (error = run_catching_failures(check_drainable, &fact_table)) != NULL)
 			warn_not_drained(fact_table, error);

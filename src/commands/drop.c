@@ -180,8 +180,8 @@ forget_dropped_relation(Oid relid, bool wait, DropBehavior behavior)
 		{
 			/*
 			 * This drops it on all nodes, which Citus does by an event
-			 * trigger.  Whoever drops the fact table need not own either of
-			 * them.
+			 * trigger.  The role that drops the fact table need not own
+			 * either of them.
 			 */
 			AS_OWNER(get_extension_owner());
 			if (!place_is_governed_elsewhere(index_table))

@@ -21,16 +21,16 @@
  * now.  We wait for short times only, at first for so short a time that it is us who find
  * the circle, since sessions look for one when they have waited for deadlock_timeout.  Then
  * all that was done is undone, which releases the locks, and is done again under the lock of
- * the command, which now is asked for first.  Those who only want to go on between two of
+ * the command, which now is asked for first.  Sessions that only want to go on between two of
  * our attempts can do so.
  *
  * A partition of an index table that has entries of the leaving partition alone is truncated
  * instead, once the fact table is locked.  Its entries vanish for older snapshots, too; but so
- * do the rows, and the lock says that nobody who has read the fact table is left.  A transaction
+ * do the rows, and the lock says that no session is left that has read the fact table.  A transaction
  * that has read the index table by its name alone is not to see a part of that, so the index
  * table is locked, too, with its partition.  If that cannot be had soon, the entries are deleted
  * as those of others are.  So they are if the parent is itself a partition: there may be readers
- * of the fact table then, who have not locked its partitions.
+ * of the fact table then that have not locked its partitions.
  *
  *-------------------------------------------------------------------------
  */

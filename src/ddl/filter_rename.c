@@ -8,9 +8,9 @@
  * others.  Before the command each that depends on what it renames is parsed, by the names that
  * are valid then; after it, it is written with the new names.
  *
- * Anybody may use a function of somebody else, and lock his own table as long as he likes.  So only
- * the fact tables of expressions that depend on the object are locked, only on behalf of those
- * who may rename it, and a table of another owner is not waited for.
+ * Any role may use a function of another one, and lock its own table as long as it likes.  So only
+ * the fact tables of expressions that depend on the object are locked, only on behalf of roles
+ * that may rename it, and a table of another owner is not waited for.
  *
  *-------------------------------------------------------------------------
  */

@@ -6,7 +6,7 @@
  *	  on index tables that a restore has created.
  *
  * Entries are copies.  A right to read them was granted on the index table itself, and only
- * whoever has granted it knows what it is for, so it is not revoked.
+ * the role that has granted it knows what it is for, so it is not revoked.
  *
  *-------------------------------------------------------------------------
  */

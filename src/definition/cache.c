@@ -458,8 +458,8 @@ cached_fact_of(Oid index_table)
  *		have changed, while it was loaded.
  *
  * It is loaded as the owner: the server calls functions when it looks at indexes and partition
- * keys for the first time, and whoever looks at the status of all index tables loads that of
- * others.
+ * keys for the first time, and a role that looks at the status of all index tables loads those
+ * of others.
  */
 static FactDef *
 load_fact_def(Relation fact, bool writing)
@@ -585,7 +585,7 @@ build_fact_def(Relation fact, bool writing, MemoryContext cxt)
  *		its writers would not maintain them.
  *
  * Usually event triggers have set the state, and this finds nothing.  They do not fire under
- * session_replication_role = replica, or without event_triggers, and then who reads is the
+ * session_replication_role = replica, or without event_triggers, and then a reader is the
  * first to notice.
  */
 static void

@@ -259,8 +259,8 @@ describe_index_table(Oid index_table, bool is_made)
 
 /*
  * lock_comment
- *		Keeps others out who have the comment of an index table follow; returns false if some do so, and
- *		would have to be waited for, and the table is of another owner.
+ *		Keeps other sessions from having the comment of an index table follow; returns false if one does so,
+ *		and would have to be waited for, and the table is of another owner.
  */
 static bool
 lock_comment(Oid index_table)

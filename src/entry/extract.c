@@ -3,7 +3,7 @@
  * extract.c
  *	  Turns a fact row into its entries in an index table.
  *
- * This is the only code that makes entries, whoever needs them: the triggers, the
+ * This is the only code that makes entries, whatever needs them: the triggers, the
  * drain, or a build.  It reads nothing but the row, so that the same row gives the
  * same entries at any time.  It allocates in the current memory context, which the
  * caller resets.

@@ -202,7 +202,7 @@ value_bytes(IndexDef *def, AttrNumber attno, Datum value)
  *		*skipped what is left out, as key_fits() does.
  *
  * Each of them has a copy of the primary key, of the included fields, and of the document.  A
- * long array in a large document would be written as often as it is long: whoever may insert
+ * long array in a large document would be written as often as it is long: a role that may insert
  * one row could make all other writers wait.
  */
 bool

@@ -64,7 +64,7 @@ is_type_of_fields(Oid type)
 	{
 		/*
 		 * A cast function that a user has defined is refused, because it
-		 * would run with the rights of whoever writes the fact table.
+		 * would run with the rights of each writer of the fact table.
 		 */
 		if (find_coercion_pathway(type, TEXTOID, COERCION_EXPLICIT, &function) != COERCION_PATH_FUNC)
 			getTypeInputInfo(type, &function, &ioparam);

@@ -33,7 +33,7 @@
 #define IS_MEMBER_CHAR(c)	(IS_MEMBER_START(c) || isdigit((unsigned char) (c)) || (c) == '$')
 #define IS_SPACE(c)			(scanner_isspace(c))
 
-/* What a field is, for whoever has written none. */
+/* What a field is: a hint where something else was written. */
 #define FIELD_HINT \
 	"A field is a path such as address.city or tags[*], a column such as @town, or an expression in parentheses, such as (lower(doc ->> 'city')) AS city. A path may have a type, as in age::int. Write members that have other characters than letters, digits and \"_\" in double quotes."
 

@@ -22,7 +22,7 @@
  * made it from pg_inherits as of a moment after all the news that were heard, and
  * transactions commit before they send their news.
  *
- * This is enough for one who looks for a row in a partition that he has locked as its writers
+ * This is enough for code that looks for a row in a partition that it has locked as its writers
  * do, like the triggers.  The commands that attach or detach a partition, or one that it is
  * a partition of, lock writers out of it.  So the news of them were heard with the lock.
  *

@@ -167,7 +167,7 @@ forget_tree(Tree *tree)
 
 /*
  * read_tree
- *		Reads of all tables of a tree who has changed them.  If there is news meanwhile, it is
+ *		Reads of all tables of a tree by which transactions they were changed.  If there is news meanwhile, it is
  *		read again the next time; for this time it is as new as the news that this session
  *		had heard of before.
  */
@@ -220,7 +220,7 @@ enter_member(Tree *tree, Oid relid)
 	member->changed = false;
 }
 
-/* read_changed: reads again who has changed the tables without partitions that there was news of */
+/* read_changed: reads the ages of tables without partitions again that there was news of */
 static void
 read_changed(Tree *tree)
 {
@@ -247,8 +247,8 @@ read_changed(Tree *tree)
 
 /*
  * read_table
- *		Notes who has written a table's row in pg_class; returns whether it may have
- *		partitions.
+ *		Notes the transaction that has written a table's row in pg_class; returns whether the table
+ *		may have partitions.
  *
  * The row is as the server caches it, so its transaction has committed, or is ours.  It may
  * be so old that the server does not know any more whether it has committed.
@@ -276,8 +276,8 @@ read_table(Tree *tree, Oid relid)
 
 /*
  * read_partitions
- *		Lists the partitions of a table, and notes who has attached, detached and dropped
- *		some.
+ *		Lists the partitions of a table, and notes the transactions that have attached, detached
+ *		and dropped some.
  */
 static List *
 read_partitions(Tree *tree, Oid parent)

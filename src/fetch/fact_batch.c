@@ -9,7 +9,7 @@
  * in that of the keys.  Pages of index and table are prefetched.
  *
  * The first batch is of one row, and each next one of four times as many, up to what fits into
- * work_mem.  So a caller who wants but one row searches for no other, and one who wants a few
+ * work_mem.  So a caller that wants but one row searches for no other, and one that wants a few
  * searches for a few more.
  *
  * That a row is read some time after its place was found makes no difference.  The snapshot,

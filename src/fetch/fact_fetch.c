@@ -154,7 +154,7 @@ place_of_row(IndexDef *def, TupleTableSlot *entry)
 	if (def->layout.hint_attno == 0)
 		return NULL;
 	place = slot_getattr(entry, def->layout.hint_attno, &isnull);
-	/* Whoever writes index tables by hand can write a place that is none. */
+	/* An index table that is written by hand may have a place that is none. */
 	if (isnull || !ItemPointerIsValid((ItemPointer) DatumGetPointer(place)))
 		return NULL;
 	return (ItemPointer) DatumGetPointer(place);
@@ -173,8 +173,8 @@ place_of_row(IndexDef *def, TupleTableSlot *entry)
  *
  * A serializable transaction locks the row that it finds, as the heap does for any reader.
  * What the search would lock beside it, the place of the key in the index, keeps others from
- * inserting that key unnoticed: they cannot before somebody has deleted the row, or has given
- * it another key, who conflicts with the lock of the row.
+ * inserting that key unnoticed: they cannot before a transaction has deleted the row, or has
+ * given it another key, which conflicts with the lock of the row.
  */
 TupleTableSlot *
 live_scan_only(LiveScan *scan, Datum *key, ItemPointer place)

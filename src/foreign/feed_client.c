@@ -4,7 +4,7 @@
  *	  Takes changes from feeds on other servers, applies them, a batch of a server at a time,
  *	  acknowledges them, and waits for them.
  *
- * The rows of a foreign partition are written on another server, by whoever may.  The
+ * The rows of a foreign partition are written on another server, by roles there.  The
  * table over there has a feed; see feed_server.c.  The feeds of one server are a queue of their
  * own, so that a server that is down holds up no other.
  *
@@ -20,7 +20,7 @@
  * a server, which consumes nothing; then it waits for the drain lock, and under the lock
  * it reads the rows.  The server takes its snapshot for that when it is first read from,
  * and this transaction has not read from it before: so each row is as its change has left
- * it, or newer.  The lock is held until the commit, so whoever drains later reads rows
+ * it, or newer.  The lock is held until the commit, so a later drain reads rows
  * that are no older than these.  A change that is committed over there after the snapshot
  * is still in the feed, as only what was taken before is acknowledged.
  *

@@ -4,8 +4,8 @@
  *	  Reads all rows of a partition that is on another server, checks that a row belongs
  *	  there, and has the methods by which rows of other servers are found.
  *
- * Partitions on other servers are read by SQL, with any foreign-data wrapper; those
- * who want single rows use foreign_by_key.c.  What is read to keep entries right is
+ * Partitions on other servers are read by SQL, with any foreign-data wrapper; single
+ * rows are read by foreign_by_key.c.  What is read to keep entries right is
  * read as the owner of the partition, and what a look-up returns is read as its
  * caller.
  *

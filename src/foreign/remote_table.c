@@ -71,7 +71,7 @@ remote_table(Oid fact, Oid relid)
 /*
  * reading_role
  *		Returns the role as which a foreign partition is read to keep entries right: its owner, by whose user
- *		mapping the other server knows who reads.  Raises an error if the owner of the fact table, who can
+ *		mapping the other server knows the reader.  Raises an error if the owner of the fact table, who can
  *		read the entries, does not have the rights of that role.
  */
 Oid

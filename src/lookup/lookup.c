@@ -360,8 +360,8 @@ may_compute_entries(Lookup *lookup)
 /*
  * are_of_fact_rows
  *		Returns whether entries have only what a query of the fact table would read with the same right: not
- *		if they may be those of rows as they were, or of rows on other servers, which decide by a role of
- *		theirs who may read them.
+ *		if they may be those of rows as they were, or of rows on other servers, which decide by the rights of
+ *		a role there.
  */
 static bool
 are_of_fact_rows(Lookup *lookup)

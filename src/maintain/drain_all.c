@@ -147,7 +147,7 @@ tables_of_totals(Oid fact_table)
 
 /*
  * fold_if_free
- *		Folds a table of totals, unless somebody is at it; returns how many entries were replaced,
+ *		Folds a table of totals, unless another session does; returns how many entries were replaced,
  *		of which there may be limit.
  *
  * A transaction that keeps its snapshot does not: it would then see the entries that it has

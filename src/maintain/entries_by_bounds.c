@@ -18,8 +18,8 @@
  * those of its partitions are read that can have such entries.
  *
  * If the bounds of such a partition are within those of the partition that leaves, it has
- * entries of that one alone, and none is looked at: it can be emptied as a whole, by who has
- * locked all readers out (ddl/detach_partition.c).
+ * entries of that one alone, and none is looked at: it can be emptied as a whole, by a command
+ * that has locked all readers out (ddl/detach_partition.c).
  *
  * Nobody else writes entries of the partition meanwhile, since its writers are locked out,
  * but for a repair() of entries that have no row, which may have been faster.
@@ -108,8 +108,8 @@ delete_entries_if_cheaper(FactDef *def, Relation partition, List *left_alone)
 	}
 
 	/*
-	 * To read all of an index table would be in conflict with all who write
-	 * the fact table in serializable transactions.
+	 * To read all of an index table would be in conflict with all
+	 * serializable transactions that write the fact table.
 	 */
 	if (entries > rows * READ_PER_ROW * def->nsync || (reads && IsolationIsSerializable()))
 		return false;

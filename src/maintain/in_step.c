@@ -115,8 +115,8 @@ static CommandId newest_window = 0; /* the last command id in any window */
 static bool any_lost = false;
 
 /*
- * The library was loaded in this transaction: what has been written before, and by whom, is
- * not known.
+ * The library was loaded in this transaction: what has been written before, and by which
+ * statement, is not known.
  */
 static bool unseen = false;
 

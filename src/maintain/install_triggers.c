@@ -463,7 +463,7 @@ indextable_guard(PG_FUNCTION_ARGS)
  *		Returns the row that is written to the catalog or a queue table, or NULL for a TRUNCATE;
  *		raises an error unless it is the owner who writes it, or a superuser, who restores a dump.
  *
- * Whoever writes these rows decides whose code runs: that of a filter runs as the owner of the
+ * The role that writes these rows decides whose code runs: that of a filter runs as the owner of the
  * fact table.
  */
 static HeapTuple

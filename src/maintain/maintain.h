@@ -125,8 +125,8 @@ extern bool triggers_remove(Oid fact, bool wait);
 extern void triggers_install_guard(Oid index_table);
 
 /*
- * The index table that the extension truncates at this moment, or InvalidOid.  Who sets it restores what
- * it was, also after an error: code of others runs in such a command, and may bring about another one.
+ * The index table that the extension truncates at this moment, or InvalidOid.  It is set by WHILE_SET()
+ * only: code of others runs in such a command, and may bring about another one.
  */
 extern Oid	truncated_by_us;
 

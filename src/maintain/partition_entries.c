@@ -341,8 +341,9 @@ maintain_truncate(Relation fact)
 		index_tables = lappend_oid(index_tables, def->defs[i]->relid);
 
 	/*
-	 * Who has read an index table may come to the fact table, which the
-	 * command has locked already: then it is this command that gives way.
+	 * A session that has read an index table may come to the fact table,
+	 * which the command has locked already: then it is this command that
+	 * gives way.
 	 */
 	foreach_oid(index_table, index_tables)
 	{

@@ -14,7 +14,7 @@
  * it, is older than all snapshots that this transaction has, and so than those that it will
  * have.  A later transaction may import an older snapshot from another session: then nothing is
  * believed of what is newer when its queries are planned, and a plan that was kept finds by
- * snapshot_precedes_checks() that it may rely on too much.  Whoever sees the transaction of the
+ * snapshot_precedes_checks() that it may rely on too much.  A snapshot that sees the transaction of the
  * constraint sees all that have ended before it, which have deleted or changed the rows that it
  * has not met any more; and those that it has met comply.
  *

@@ -194,7 +194,7 @@ queue_row_time(HeapTuple tuple)
  *		queue_status(fact_table regclass, OUT backlog bigint, OUT oldest
  *		timestamptz, OUT size bigint): returns what is queued, as a new snapshot sees it.
  *
- * The columns are null if a queue table is locked, as nobody who only looks should wait,
+ * The columns are null if a queue table is locked, as a look at it should not have to wait,
  * or another node that has a part of the queue cannot be asked.
  */
 Datum

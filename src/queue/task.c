@@ -8,7 +8,7 @@
  * restricted, but it may end the process, and that leaves some things that outlive a
  * transaction: advisory locks, and connections of dblink.  Neither the next owner's code
  * should meet them, nor other sessions wait for them.  What else could be left, only a
- * superuser's code can leave: a restricted function cannot change who the session is or what
+ * superuser's code can leave: a restricted function cannot change the role of the session or what
  * is set, nor make temporary tables, and postgres_fdw and PL/Perl keep apart what belongs
  * to each role.
  *

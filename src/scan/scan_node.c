@@ -137,8 +137,8 @@ begin_scan(CustomScanState *node, EState *estate, int eflags)
  *		Opens the index table, if there still is the definition that the plan was made for.
  *
  * A plan is kept, and executed by others, after the setting has changed: whether stale reads are
- * allowed is decided again, for the user who starts the query.  Whoever fetches from a cursor
- * need not be the one who has opened it.
+ * allowed is decided again, for the user who starts the query.  The role that fetches from a cursor
+ * need not be the one that has opened it.
  */
 static void
 open_index_table(IndexTableScan *scan)

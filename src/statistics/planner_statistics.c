@@ -491,7 +491,7 @@ find_lent_index(RelOptInfo *rel)
 /*
  * has_own_statistics
  *		Returns whether there are extended statistics of an expression.  They are of the fact
- *		table's own rows, and somebody has asked for them; the planner looks for them last.
+ *		table's own rows, and a user has asked for them; the planner looks for them last.
  */
 static bool
 has_own_statistics(PlannerInfo *root, RelOptInfo *rel, Node *expr)

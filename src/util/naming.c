@@ -3,10 +3,10 @@
  * naming.c
  *	  Sees to it that a query of ours reads the tables that are meant.
  *
- * The server knows tables, types and operators in the text of a query by their names.  Whoever owns a
+ * The server knows tables, types and operators in the text of a query by their names.  The owner of a
  * schema may rename it at any moment, and give its name to another one, in which a view has the name of
- * the table, or a function of his is behind an operator.  Their code would run as whoever has asked us,
- * a superuser perhaps.  To hold names takes a lock that a standby cannot give.  So each time that the
+ * the table, or a function of his is behind an operator.  Their code would run as the role that has asked
+ * us, a superuser perhaps.  To hold names takes a lock that a standby cannot give.  So each time that the
  * text has been analyzed, which calls no code of users, and before it is planned, it is looked at: what
  * the names stand for has been replaced by OIDs then.  The text is analyzed again when a plan
  * that was kept has become invalid.

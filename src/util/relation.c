@@ -111,7 +111,7 @@ is_deleted_here(HeapTupleHeader header)
 
 /*
  * require_owner
- *		Raises an error if a table is not the current user's.  Who has to wait for a lock asks before, because
+ *		Raises an error if a table is not the current user's.  What has to wait for a lock asks before, because
  *		others could not be made to wait, and again in each transaction that has got one: the table may be
  *		another's since.
  */

@@ -89,7 +89,7 @@ run_command(Oid role, const char *sql)
  *		Runs ALTER TABLE or CREATE TRIGGER on a table as its owner, and as a part of what the user has run, as
  *		run_command() does.  The command may name it "t": the name is replaced by its OID.
  *
- * So the server itself sees to it that nothing is altered but this table, by nobody who may not do
+ * So the server itself sees to it that nothing is altered but this table, by no role that may not do
  * so, whatever was given its name meanwhile.  The owner needs no right on the schema of the table.
  */
 void

@@ -4,7 +4,7 @@
  *	  Runs in a subtransaction, or in a transaction of its own, what may fail, and tells whose
  *	  subtransaction's abort undoes what was noted.
  *
- * What note_table() notes, the server forgets in time.  Whoever notes more stores
+ * What note_table() notes, the server forgets in time.  A file that notes more stores
  * GetCurrentSubTransactionId() with it, and asks belongs_to() whether it is undone when a
  * subtransaction aborts.  When one commits there is nothing to do.  The proof: each subtransaction
  * gets a greater number than all before it in the transaction, and what is noted bears the number

@@ -4,7 +4,7 @@
  *	  Reads rows by an index without cleaning up the pages that they are in.
  *
  * A scan that comes to a page of a heap through an index removes dead rows from it, if it
- * is nearly full.  That is for the one who updates a row next, whose new version may then
+ * is nearly full.  That is for the next update of a row, whose new version may then
  * stay in the page: a HOT update.  The upkeep mostly comes to delete an entry, or to see
  * that it is there.  New entries are put elsewhere, since the server hears of the space
  * that this makes in a page only from VACUUM, which removes dead rows itself.  So the work

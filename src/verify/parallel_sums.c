@@ -7,7 +7,7 @@
  * table: each block is read by one of them.  Everyone adds the hashes of entries to
  * buckets of his own, and in the end the leader adds these up.  An entry that should be
  * there and the one that is there need not be seen by the same process, because sums do
- * not depend on who has added what.
+ * not depend on which process has added what.
  *
  * All read with the leader's snapshot.  It sees what the leader's transaction has written
  * so far, and nobody writes while there are workers.  Workers load the definition of the

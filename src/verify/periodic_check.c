@@ -230,7 +230,7 @@ report_check(void *checks)
  *
  * The CALL runs in a portal, because only there repair() may commit.  Its plan is
  * made in a memory context that outlives these transactions.  All arguments have the
- * types of the parameters, so that no procedure of somebody else can be preferred.
+ * types of the parameters, so that no procedure of another role can be preferred.
  */
 static void
 repair_checked(void *checks)

@@ -279,7 +279,7 @@ check_by_hand(Setup *setup, bool holds, const char *problem)
  * meanwhile is not what anybody wants to keep.  Nothing here looks at entries: what is
  * wrong with them is found and mended afterwards.
  *
- * Writers are locked out while something is put back, so that those who come later see
+ * Writers are locked out while something is put back, so that later ones see
  * it.
  */
 

@@ -4,8 +4,8 @@
  *	  Compares a table of totals with its fact table, and mends it.
  *
  * A snapshot sees both tables as they are at one moment, and so what the totals lack.  A session
- * that writes meanwhile adds to both, so the difference stays what it is, and is added: nobody is
- * kept out but those who fold or mend.
+ * that writes meanwhile adds to both, so the difference stays what it is, and is added: only
+ * sessions that fold or mend are kept out.
  *
  *-------------------------------------------------------------------------
  */
