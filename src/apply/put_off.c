@@ -170,8 +170,8 @@ put_off_try_again(void)
  *		Applies all that was put off, before the transaction commits; raises an error if that
  *		is not possible.
  *
- * An index table that belongs to somebody else than commits is locked for that until the transaction has
- * ended, and code of nobody but its owner may run meanwhile.  So those that belong to whoever commits come
+ * An index table of another role than the one that commits is locked for that until the transaction has
+ * ended, and only code of its owner may run meanwhile.  So those of the role that commits come
  * first, and all others have one owner.  An error is sent to the client before the server releases locks,
  * and the client may not read it.  So those others are in a subtransaction, which releases their locks
  * before the error is raised.
@@ -191,7 +191,7 @@ put_off_apply_all(void)
 		ReThrowError(error);
 }
 
-/* apply_those: applies what was put off for tables of whoever commits, or for the others */
+/* apply_those: applies what was put off for tables of the role that commits, or for the others */
 static void
 apply_those(bool own)
 {
@@ -203,8 +203,8 @@ apply_those(bool own)
 
 /*
  * first_put_off
- *		Returns the first operations not applied on a table that belongs to whoever commits, or to
- *		another; NULL if there are none.  One that has been dropped counts as his own.
+ *		Returns the first operations not applied on a table of the role that commits, or of
+ *		another; NULL if there are none.  One that has been dropped counts as its own.
  */
 static PutOff *
 first_put_off(bool own)

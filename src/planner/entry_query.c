@@ -44,8 +44,8 @@
 /* The indexes of users on an index table. */
 typedef struct UsersIndexes
 {
-	Oid			user;			/* by whose rights on the index table the server
-								 * shows what it knows of entries */
+	Oid			user;			/* by whose rights on the index table the
+								 * server shows what it knows of entries */
 	List	   *own;			/* OIDs of our indexes */
 	Bitmapset  *columns;		/* that users' indexes have */
 	bool		expressions;	/* one of them has an expression, or a
