@@ -36,9 +36,9 @@ typedef struct Replaced
 } Replaced;
 
 extern Node *replace_by_totals(Node *node, void *context);
-extern Node *has_rows(IndexDef *def, Index varno);
+extern Node *has_rows(Replaced *replaced, Index varno);
 extern Expr *then_check(Expr *first, Expr *second);
-extern void fold_groups(Query *query, IndexDef *def, List *quals, bool fence);
+extern void fold_groups(Query *query, Replaced *replaced, List *quals, bool fence);
 
 /* totals_guard.c: keeps groups without rows from expressions that may raise an error */
 extern bool shows_groups(Node *node, void *context);

@@ -174,10 +174,10 @@ add_path_of_totals(Asked *asked, Served *served, IndexDef *def)
 	}
 	fence = shows_groups((Node *) query, NULL);
 	if (replaced.fold || fence)
-		fold_groups(query, def, take_safe_conditions(query), fence);
+		fold_groups(query, &replaced, take_safe_conditions(query), fence);
 	else if (query->groupClause != NIL)
 		query->havingQual = (Node *) make_and_qual(query->havingQual,
-												   has_rows(def, c->varno));
+												   has_rows(&replaced, c->varno));
 	query->hasAggs = true;
 	query->hasTargetSRFs = false;
 	take_parameters(query, asked, &values);
@@ -273,13 +273,20 @@ replace_elements(Asked *asked, Query *query, Replaced *replaced)
 	{
 		Index		varno = asked->elements->relid;
 
-		if (!c->def->spec.multi || !unnest_elements(c->def, rtable, list_make1_int(varno), c->varno))
+		if (c->def->spec.nelements == 0 ||
+			!unnest_elements(c->def, rtable, list_make1_int(varno), c->varno))
 			return "the query unnests something else";
+		if (asks_for_objects(rt_fetch(varno, rtable)))
+		{
+			if (!tells_objects(c->def))
+				return "elements have to be objects, and it does not tell that of all of them";
+			c->unless |= NO_OBJECT_BIT;
+		}
 		query->targetList = (List *) with_elements((Node *) query->targetList, rtable, varno, &replaced->failed);
 		query->jointree->quals = with_elements(query->jointree->quals, rtable, varno, &replaced->failed);
 		query->havingQual = with_elements(query->havingQual, rtable, varno, &replaced->failed);
 	}
-	replaced->by_element = c->def->spec.multi &&
+	replaced->by_element = c->def->spec.nelements > 0 &&
 		(asked->elements != NULL || expression_returns_set((Node *) query->targetList));
 	if (replaced->by_element)
 		c->unless |= UNEVEN_BIT;
@@ -293,7 +300,7 @@ replace_elements(Asked *asked, Query *query, Replaced *replaced)
 		 * One element only: two would be two groups, and each of them has
 		 * rows that lack the other.
 		 */
-		if (equal != NIL && !(element && (one_element || replaced->by_element)))
+		if (equal != NIL && !(element && (one_element || replaced->by_element || c->def->spec.nkey_elements > 1)))
 		{
 			replaced->equal = list_concat(replaced->equal, equal);
 			c->unless |= unless;
@@ -306,7 +313,7 @@ replace_elements(Asked *asked, Query *query, Replaced *replaced)
 	if (c->def->spec.multi && !one_element && !replaced->by_element)
 		return "a row counts for each of its elements";
 	if (c->unless != 0 && !index_table_has_none(c->def, c->unless, NULL))
-		return "elements are repeated, or are no strings";
+		return "there is something else in place of an array, an object or a string";
 	return NULL;
 }
 

@@ -50,6 +50,9 @@ static Node *replace_aggregate(Aggref *agg, Replaced *replaced);
 static bool is_of_values(Aggref *agg);
 static Node *aggregate_of_keys(Aggref *agg, Expr *filter, Replaced *replaced);
 static AttrNumber match_key_column(Replaced *replaced, Node *expr);
+static bool is_element_field(Replaced *replaced, Field *field, Node *expr);
+static bool is_added_field(Replaced *replaced, int i, Node *expr);
+static AttrNumber rows_column(Replaced *replaced);
 static Expr *column(IndexDef *def, AttrNumber attno, Index varno);
 static Expr *sum_of(Expr *arg, Expr *filter);
 static Expr *as_bigint(Expr *numeric);
@@ -114,12 +117,49 @@ match_key_column(Replaced *replaced, Node *expr)
 	for (int i = 0; i < def->spec.nkeys; i++)
 		if (def->spec.fields[i].attno == attno)
 			return attno;
-	if (replaced->by_element &&
-		expression_is_element(def, &def->spec.fields[def->spec.multi_field], expr, replaced->c->varno) &&
-		!depends_on_json_path(expr, NULL) &&
-		values_read_otherwise(def, def->spec.fields[def->spec.multi_field].attno) == 0)
-		return def->spec.fields[def->spec.multi_field].attno;
+	for (int e = 0; replaced->by_element && e < def->spec.nkey_elements; e++)
+	{
+		Field	   *field = &def->spec.fields[def->spec.elements[e]];
+
+		if (is_element_field(replaced, field, expr) && values_read_otherwise(def, field->attno) == 0)
+			return field->attno;
+	}
 	return 0;
+}
+
+/* is_element_field: returns whether an expression is a field of the elements that are rows */
+static bool
+is_element_field(Replaced *replaced, Field *field, Node *expr)
+{
+	return expression_is_element(replaced->c->def, field, expr, replaced->c->varno) &&
+		!depends_on_json_path(expr, NULL);
+}
+
+/*
+ * is_added_field
+ *		Returns whether an expression is an included field, by its number, that totals have added up for each
+ *		row of a query.
+ *
+ * Fields of rows are added up once in each group.  So where a query has a row for each element, none of a row
+ * may be in one group with another.
+ */
+static bool
+is_added_field(Replaced *replaced, int i, Node *expr)
+{
+	IndexDef   *def = replaced->c->def;
+	Field	   *field = &def->spec.fields[def->spec.nkeys + i];
+
+	if (field->spec->multi)
+		return replaced->by_element && is_element_field(replaced, field, expr);
+	if (!expression_is_field(def, field, expr, replaced->c->varno) ||
+		(field->fact_attno != EXPRESSION_ATTNO && depends_on_json_path(expr, NULL)))
+		return false;
+	if (!replaced->by_element)
+		return true;
+	if (!def->spec.multi || def->spec.nkeys >= 23 || !index_table_has_none(def, REPEATED_BIT, NULL))
+		return false;
+	replaced->c->unless |= REPEATED_BIT;
+	return true;
 }
 
 /* replace_aggregate: replaces an aggregate over rows by what it is over groups */
@@ -128,7 +168,7 @@ replace_aggregate(Aggref *agg, Replaced *replaced)
 {
 	Candidate  *c = replaced->c;
 	IndexDef   *def = c->def;
-	Expr	   *rows = column(def, def->layout.rows_attno, c->varno);
+	Expr	   *rows = column(def, rows_column(replaced), c->varno);
 	Expr	   *filter = (Expr *) replace_by_totals((Node *) agg->aggfilter, replaced);
 	Expr	   *arg = list_length(agg->args) == 1 ? ((TargetEntry *) linitial(agg->args))->expr : NULL;
 	AttrNumber	attno;
@@ -157,9 +197,7 @@ replace_aggregate(Aggref *agg, Replaced *replaced)
 		return (Node *) count_of(rows, filter == NULL ? (Expr *) test : make_andclause(list_make2(filter, test)));
 	}
 	for (i = 0; i < def->spec.nincludes; i++)
-		if (expression_is_field(def, &def->spec.fields[def->spec.nkeys + i], (Node *) arg, c->varno) &&
-			(def->spec.fields[def->spec.nkeys + i].fact_attno == EXPRESSION_ATTNO ||
-			 !depends_on_json_path((Node *) arg, NULL)))
+		if (is_added_field(replaced, i, (Node *) arg))
 			break;
 	if (i < def->spec.nincludes)
 	{
@@ -226,11 +264,20 @@ aggregate_of_keys(Aggref *agg, Expr *filter, Replaced *replaced)
 	return (Node *) agg;
 }
 
-/* has_rows: returns a condition on a group of entries, that it has rows */
-Node *
-has_rows(IndexDef *def, Index varno)
+/* rows_column: returns the column with the number of rows of a query that groups stand for */
+static AttrNumber
+rows_column(Replaced *replaced)
 {
-	return (Node *) is_some(count_of(column(def, def->layout.rows_attno, varno), NULL));
+	IndexLayout *layout = &replaced->c->def->layout;
+
+	return replaced->by_element ? layout->elements_attno : layout->rows_attno;
+}
+
+/* has_rows: returns a condition on a group of entries, that it has rows of the query */
+Node *
+has_rows(Replaced *replaced, Index varno)
+{
+	return (Node *) is_some(count_of(column(replaced->c->def, rows_column(replaced), varno), NULL));
 }
 
 /*
@@ -252,8 +299,9 @@ then_check(Expr *first, Expr *second)
  * With a fence, the planner moves no condition of the query to the entries.
  */
 void
-fold_groups(Query *query, IndexDef *def, List *quals, bool fence)
+fold_groups(Query *query, Replaced *replaced, List *quals, bool fence)
 {
+	IndexDef   *def = replaced->c->def;
 	Query	   *groups = query_of_table(linitial(query->rtable), NIL,
 										quals == NIL ? NULL : (Node *) make_ands_explicit(quals));
 	RangeTblEntry *rte = makeNode(RangeTblEntry);
@@ -263,7 +311,7 @@ fold_groups(Query *query, IndexDef *def, List *quals, bool fence)
 
 	groups->hasAggs = true;
 	move_permissions(query, groups);
-	groups->havingQual = has_rows(def, 1);
+	groups->havingQual = has_rows(replaced, 1);
 	if (fence)
 		groups->limitOffset = (Node *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(0), false,
 												 FLOAT8PASSBYVAL);
@@ -398,10 +446,10 @@ is_some(Expr *count)
  * Tells what a query asks of totals by parts of documents: a group for each element of an array
  * that it unnests, or the rows that have an element, or that contain a document.
  *
- * A row adds to the group of each of its elements once.  So these are the rows of
- * FROM fact, jsonb_array_elements_text(doc -> 'tags') unless an array has an element twice, or one
- * that is no key, or there is something else in place of an array: that is recorded by
- * UNEVEN_BIT.  And the rows of one group are all rows that have its element, each once.
+ * A group has the number of its elements, and that of the rows that have any of these.  So by elements it has
+ * the rows of FROM fact, jsonb_array_elements_text(doc -> 'tags') unless there is something else in place of
+ * an array: that is recorded by UNEVEN_BIT.  And the rows of one group are all rows that have its
+ * element, each once, if elements are all of the key.
  *-------------------------------------------------------------------------
  */
 

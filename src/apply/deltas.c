@@ -203,11 +203,7 @@ static void
 add_delta(Deltas *deltas, RowDelta *delta, bool insert)
 {
 	for (int i = 0; i < delta->n; i++)
-	{
-		if (deltas->def->spec.multi)
-			set_element(deltas->def, delta, delta->elements[i]);
-		deltas_add(deltas, delta->values, delta->isnull, insert ? 1 : -1);
-	}
+		deltas_add(deltas, ENTRY_VALUES(delta, i), ENTRY_NULLS(delta, i), insert ? 1 : -1);
 	if (insert)
 		deltas->lacking |= delta->lacking;
 	deltas->skipped += delta->skipped;

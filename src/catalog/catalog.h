@@ -49,9 +49,11 @@ extern char *told_remaking(List *undefined);
  * of rows that have an array or an object where a key has its text, of rows that have an array on the
  * way to that, and of all that being recorded.  And, where there are fewer key fields than that, the bits of
  * rows with elements that are equal and not the same, which one entry stands for, and of rows with an element
- * that is no object, though members of it are looked for.
+ * that is no object, though members of it are looked for.  Of totals, whose equal keys are the same, the first
+ * of these says that a row has several elements in a group.
  */
 #define UNLIKE_BIT			((uint32) 1 << 23)
+#define REPEATED_BIT		UNLIKE_BIT
 #define NO_OBJECT_BIT		((uint32) 1 << 24)
 #define PASSED_ARRAY_BIT	((uint32) 1 << 25)
 #define NO_ARRAY_BIT		((uint32) 1 << 26)

@@ -22,9 +22,10 @@
  * entries have it in UTC, while a query reads it in the zone of its session.  A row (index table, 27)
  * says so of an element that is no string, in a field of type text.  A row (index table, 28) says so
  * of a value in place of an array, which cannot be unnested, and where entries do not count elements, as
- * in totals, of an array that has an element twice, or one that is no key.  A row (index table, 24) says
- * so of an element that is no object, although members of it are looked for; and a row (index table, 23) of
- * elements that are equal and not the same, such as 1 and 1.0.
+ * those of version 1.1, of an array that has an element twice, or one that is no key.  A row
+ * (index table, 24) says so of an element that is no object, although members of it are looked for; and a
+ * row (index table, 23) of elements that are equal and not the same, such as 1 and 1.0; of totals, of
+ * elements that are in one group.
  * A row (index table, 31) says that all this is recorded: version 1.1 did not do so, nor did it make
  * entries of JSON null in a field of type jsonb, and where it made none it recorded that as skipped.
  * Index tables with 24 key fields or more do not record these values, and a number of 24 stands for

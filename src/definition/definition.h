@@ -38,6 +38,7 @@ extern char *definition_statement(Oid index_table);
 extern void describe_index_table(Oid index_table, bool is_made);
 
 /* field.c: a definition's fields with their columns, types and casts */
+extern bool has_multi_field(List *fields);
 extern bool are_of_same_array(Field *a, Field *b);
 extern char *field_as_written(Relation fact, FieldSpec *spec, RowExpression *expression);
 extern List *stored_fields(Relation fact, List *texts);
@@ -99,7 +100,6 @@ typedef struct PartitioningRequest
 
 extern void partitioning_args(FunctionCallInfo fcinfo, int partitions, int by, PartitioningRequest *request);
 extern void check_request(DefinitionRow *row);
-extern bool has_multi_field(List *fields);
 extern bool identified_by_primary_key(DefinitionRow *row);
 extern void take_totals(DefinitionRow *row, List *totals, bool partitioned, List **summed);
 extern char *check_filter(Relation fact, const char *filter);
@@ -175,7 +175,7 @@ extern List *definition_code(IndexDef *def);
 extern TupleDesc queue_columns(FactDef *def, Relation fact);
 
 /* totals.c: what tables of totals are like: which aggregates they keep, and their columns */
-extern List *summed_fields(List *totals, List **summed);
+extern List *summed_fields(List *key, List *totals, List **summed);
 extern List *totals_of_fields(DefinitionRow *row);
 extern void make_summed_fields(IndexDef *def, List *texts, Relation fact, const char **column_names);
 extern void check_totals(IndexDef *def, FactDef *fact, List *summed);

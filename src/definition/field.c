@@ -52,6 +52,18 @@ make_field(IndexDef *def, int i, const char *text, AttrNumber attno, Relation fa
 		add_element(def, i);
 }
 
+/* has_multi_field: returns whether one of some fields (char *) is multi-valued */
+bool
+has_multi_field(List *fields)
+{
+	foreach_ptr(char, field, fields)
+	{
+		if (parse_field_spec(field, false)->multi)
+			return true;
+	}
+	return false;
+}
+
 /*
  * add_element
  *		Adds field i, which is multi-valued, to those of a definition, unless it is of another
@@ -233,7 +245,7 @@ check_field(Field *field, IndexDef *def, bool is_key)
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("collations are not supported by type %s of field \"%s\"",
 						format_type_be(field->type), spec->text)));
-	if ((is_key || spec->multi) && !OidIsValid(GetDefaultOpClass(field->type, BTREE_AM_OID)))
+	if ((is_key || (spec->multi && !is_totals(def))) && !OidIsValid(GetDefaultOpClass(field->type, BTREE_AM_OID)))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("type %s of %s field \"%s\" has no order",
@@ -264,20 +276,14 @@ check_element(Field *field, IndexDef *def, bool is_key)
 	FieldSpec  *spec = field->spec;
 	Field	   *other = def->spec.nelements == 0 ? NULL : &def->spec.fields[def->spec.deepest];
 
-	if (!is_key && (other == NULL || is_totals(def)))
+	if (!is_key && other == NULL && !is_totals(def))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("included field \"%s\" cannot be multi-valued", spec->text),
-				 is_totals(def) ? errhint("Totals are of rows, and not of elements.") :
 				 spec->column != NULL ? errhint("Include the whole array: leave out the [*].") :
 				 errhint("Include the whole array: leave out the [*] and add \"::jsonb\".")));
 	if (other == NULL)
 		return;
-	if (is_totals(def))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("only one key field of totals can be multi-valued"),
-				 errdetail("Both \"%s\" and \"%s\" contain [*].", other->spec->text, spec->text)));
 	if (!are_of_same_array(other, field))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),

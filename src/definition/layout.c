@@ -117,6 +117,8 @@ lay_out(IndexDef *def, Relation fact)
 	if (is_totals(def))
 	{
 		add_column(&columns, def, "rows", "count(*)", INT8OID, -1, InvalidOid, true);
+		if (def->layout.elements_attno != 0)
+			add_elements(&columns, def);
 		for (int i = 0; i < def->spec.nincludes; i++)
 		{
 			Field	   *field = &def->spec.fields[def->spec.nkeys + i];
@@ -185,7 +187,7 @@ add_elements(List **columns, IndexDef *def)
 
 	for (int i = 1; is_among_columns(*columns, name); i++)
 		name = psprintf("elements_%d", i);
-	add_column(columns, def, name, "number of elements", INT4OID, -1, InvalidOid, true);
+	add_column(columns, def, name, "number of elements", is_totals(def) ? INT8OID : INT4OID, -1, InvalidOid, true);
 }
 
 /* is_among_columns: returns whether a column of a list has a name */

@@ -74,18 +74,6 @@ includes_elements(DefinitionRow *row)
 	return !keeps_totals(row) && has_multi_field(row->include);
 }
 
-/* has_multi_field: returns whether one of some fields (char *) is multi-valued */
-bool
-has_multi_field(List *fields)
-{
-	foreach_ptr(char, field, fields)
-	{
-		if (parse_field_spec(field, false)->multi)
-			return true;
-	}
-	return false;
-}
-
 /*
  * identified_by_primary_key
  *		Returns whether entries are found by a primary key, none of whose columns may be NULL.
@@ -115,7 +103,7 @@ take_totals(DefinitionRow *row, List *totals, bool partitioned, List **summed)
 				 row->include != NIL ? errhint("Name what is to be added up with totals, for example: totals => '{sum(items::int)}'.") :
 				 is_async(row) ? errdetail("What a change takes away is known only in the writer's transaction.") : 0,
 				 is_async(row) ? errhint("Leave out maintenance: writers of totals do not wait for each other.") : 0));
-	row->include = summed_fields(totals, summed);
+	row->include = summed_fields(row->key, totals, summed);
 }
 
 /*

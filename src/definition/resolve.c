@@ -278,7 +278,8 @@ refuse_damaged(DefinitionRow *row, IndexDef *def)
 		if (def->spec.fields[i].spec->multi &&
 			!are_of_same_array(&def->spec.fields[def->spec.deepest], &def->spec.fields[i]))
 			why = "Multi-valued fields are of different arrays.";
-		if (def->spec.fields[i].spec->multi && i >= def->spec.nkeys && (!def->spec.multi || def->spec.is_unique))
+		if (def->spec.fields[i].spec->multi && i >= def->spec.nkeys && !is_totals(def) &&
+			(!def->spec.multi || def->spec.is_unique))
 			why = "An included field is multi-valued, and no key field, or it is unique.";
 		if (def->spec.fields[i].is_hint && i < def->spec.nkeys)
 			why = "A key field is the place of a row.";

@@ -3,8 +3,9 @@
  * totals.c
  *	  Knows what tables of totals are like: which aggregates they keep, and their columns.
  *
- * The columns are the key fields, which may be NULL, the number of rows, and for each included
- * field its sum, if it has an exact one, and how many values are in it.  What a group has is the
+ * The columns are the key fields, which may be NULL, the number of rows, the number of elements if
+ * fields are of elements, and for each included field its sum, if it has an exact one, and how many
+ * values are in it.  What a group has is the
  * sum over all of its entries: see apply/deltas.c.
  *
  *-------------------------------------------------------------------------
@@ -30,16 +31,19 @@
 #include "../util/sql.h"
 #include "definition.h"
 
+static List *without_counts_of_elements(List *key, List *fields, List **summed);
+static bool is_element_of_any(char *text, List *others);
 static List *whole_aggregates(List *pieces);
 static char *trimmed(const char *text, int len);
 
 /*
  * summed_fields
  *		Returns the fields (char *) in a list of aggregates such as count(*), count(field) and
- *		sum(field), each once.  The numbers of those that are summed are added to *summed.
+ *		sum(field), each once, for totals by key fields (char *).  The numbers of those that are summed are
+ *		added to *summed.
  */
 List *
-summed_fields(List *totals, List **summed)
+summed_fields(List *key, List *totals, List **summed)
 {
 	static const char *const names[] = {"count", "sum", "avg"};
 	List	   *result = NIL;
@@ -78,7 +82,61 @@ summed_fields(List *totals, List **summed)
 		if (i > 0)
 			*summed = lappend_int(*summed, at);
 	}
+	return without_counts_of_elements(key, result, summed);
+}
+
+/*
+ * without_counts_of_elements
+ *		Returns the fields of totals without those that are an element as a whole, and are only counted, where
+ *		another field is of these elements: their number is kept anyway.  *summed has the numbers of those that
+ *		are summed.
+ */
+static List *
+without_counts_of_elements(List *key, List *fields, List **summed)
+{
+	List	   *result = NIL;
+	List	   *numbers = NIL;
+
+	foreach_ptr(char, text, fields)
+	{
+		bool		is_summed = list_member_int(*summed, foreach_current_index(text));
+
+		if (!is_summed && is_element_of_any(text, list_concat_copy(key, fields)))
+			continue;
+		if (is_summed)
+			numbers = lappend_int(numbers, list_length(result));
+		result = lappend(result, text);
+	}
+	*summed = numbers;
 	return result;
+}
+
+/* is_element_of_any: returns whether a field is the whole element that another field is of */
+static bool
+is_element_of_any(char *text, List *others)
+{
+	FieldSpec  *whole = parse_field_spec(text, false);
+
+	if (!whole->multi || text[whole->tail] != '\0')
+		return false;
+	foreach_ptr(char, other, others)
+	{
+		FieldSpec  *spec = parse_field_spec(other, false);
+		int			n = spec->nsteps;
+
+		while (n > 0 && !spec->steps[n - 1].wildcard)
+			n--;
+		if (other == text || !spec->multi || n != whole->nsteps ||
+			(spec->column == NULL) != (whole->column == NULL) ||
+			(spec->column != NULL && strcmp(spec->column, whole->column) != 0))
+			continue;
+		while (n > 0 && spec->steps[n - 1].wildcard == whole->steps[n - 1].wildcard &&
+			   (spec->steps[n - 1].wildcard || strcmp(spec->steps[n - 1].name, whole->steps[n - 1].name) == 0))
+			n--;
+		if (n == 0)
+			return true;
+	}
+	return false;
 }
 
 /*
@@ -178,6 +236,8 @@ make_summed_fields(IndexDef *def, List *texts, Relation fact, const char **colum
 	AttrNumber	attno = def->spec.nkeys;
 
 	def->layout.rows_attno = ++attno;
+	if (def->spec.multi || has_multi_field(texts))
+		def->layout.elements_attno = ++attno;
 	def->layout.count_attno = palloc(sizeof(AttrNumber) * Max(def->spec.nincludes, 1));
 	foreach_ptr(char, text, texts)
 	{
@@ -259,7 +319,7 @@ is_image_equal(Oid type, int32 typmod, Oid collation)
 bool
 complete_totals_columns(IndexDef *def, TupleDesc desc, AttrNumber *live, int nlive)
 {
-	int			expected = def->spec.nkeys + 1;
+	int			expected = def->spec.nkeys + 1 + (def->layout.elements_attno != 0);
 
 	for (int i = 0; i < def->spec.nincludes; i++)
 		expected += SUM_ATTNO(def, i) != 0 ? 2 : 1;
@@ -285,6 +345,12 @@ complete_totals_columns(IndexDef *def, TupleDesc desc, AttrNumber *live, int nli
 	def->layout.rows_attno = live[def->layout.rows_attno - 1];
 	if (TupleDescAttr(desc, def->layout.rows_attno - 1)->atttypid != INT8OID)
 		return false;
+	if (def->layout.elements_attno != 0)
+	{
+		def->layout.elements_attno = live[def->layout.elements_attno - 1];
+		if (TupleDescAttr(desc, def->layout.elements_attno - 1)->atttypid != INT8OID)
+			return false;
+	}
 	for (int i = 0; i < def->spec.nincludes; i++)
 	{
 		Field	   *field = &def->spec.fields[def->spec.nkeys + i];
@@ -311,6 +377,8 @@ added_columns(IndexDef *def, AttrNumber *attnos)
 	int			n = 0;
 
 	attnos[n++] = def->layout.rows_attno;
+	if (def->layout.elements_attno != 0)
+		attnos[n++] = def->layout.elements_attno;
 	for (int i = 0; i < def->spec.nincludes; i++)
 	{
 		attnos[n++] = def->layout.count_attno[i];

@@ -305,7 +305,7 @@ entries_unchanged(IndexDef *def, FactRow *old, FactRow *new)
 		bool		b_there;
 
 		/* Of an array that several fields are of, one tells. */
-		if (field->is_hint || (field->spec->multi && field->convert == NULL && i != def->spec.multi_field))
+		if (field->is_hint || (field->spec->multi && field->convert == NULL && i != def->spec.elements[0]))
 			continue;
 		if (field->convert != NULL)
 			return false;

@@ -167,17 +167,16 @@ extern void diff_entries(IndexDef *def, Entries *old, Entries *new, OpList *ops,
 /* What a row adds to totals. */
 typedef struct RowDelta
 {
-	Datum	   *values;			/* by column of the table of totals */
-	bool	   *isnull;
 	int			n;				/* number of groups that it adds to */
-	Datum	   *elements;		/* whose keys have these elements; NULL: one */
+	int			natts;			/* columns of the table of totals */
+	Datum	   *values;			/* n * natts: an entry for each group */
+	bool	   *isnull;
 	uint32		lacking;		/* what is to be recorded of the row */
 	int			skipped;		/* values left out, to be counted */
 } RowDelta;
 
 extern bool passes_filter(IndexDef *def, TupleTableSlot *row);
 extern bool extract_delta(IndexDef *def, FactRow *row, bool report, RowDelta *delta);
-extern void set_element(IndexDef *def, RowDelta *delta, Datum element);
 extern int	extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries);
 
 /* row_errors.c: reports rows that cannot have their entries */
@@ -205,11 +204,13 @@ typedef struct Elements
 	int		   *order;			/* numbers of the elements, sorted, that are
 								 * not equal to another one before */
 	int		   *counts;			/* number of elements that are equal to each
-								 * of these, with itself */
+								 * of these, with itself; of totals: that are
+								 * in each group */
 	int			n;				/* number of elements; once they are sorted,
 								 * of those in order */
 	int			max;
 	int			mismatches;		/* number of elements that could not be cast */
+	int			unsummed;		/* number of values that totals cannot add up */
 	bool		unlike;			/* equal ones are not the same, as 1 and 1.0 */
 } Elements;
 
@@ -243,7 +244,9 @@ extern bool json_value_cast(Oid type, int32 typmod, Oid collation, JsonbValue *v
 extern ValueResult field_value(Field *field, FactRow *row, int docno, bool is_key, Datum *result,
 							   RowMismatch *mismatch);
 extern bool collect_elements(IndexDef *def, FactRow *row, Elements *elements, RowMismatch *mismatch);
+extern ValueResult summed_value(Field *field, Datum value, RowMismatch *mismatch);
 extern bool unite_equal_elements(IndexDef *def, Elements *elements);
+extern int	group_elements(IndexDef *def, Elements *elements);
 
 struct ArrayType;
 

@@ -17,6 +17,7 @@
 #include "miscadmin.h"
 #include "storage/lockdefs.h"
 #include "utils/array.h"
+#include "utils/fmgrprotos.h"
 #include "utils/numeric.h"
 
 #include "../catalog/catalog.h"
@@ -27,8 +28,12 @@
 #include "../util/memory.h"
 #include "entry.h"
 
-static bool extract_groups(IndexDef *def, FactRow *row, bool report, RowDelta *delta);
+static bool extract_group(IndexDef *def, FactRow *row, RowDelta *delta, RowMismatch *mismatch);
+static void add_groups(IndexDef *def, FactRow *row, bool report, RowDelta *delta, Elements *elements,
+					   int *skipped);
+static void put_elements(IndexDef *def, Elements *elements, int first, int n, Datum *values, bool *isnull);
 static void extract_added(IndexDef *def, FactRow *row, RowDelta *delta, RowMismatch *mismatch);
+static Datum summand(Field *field, bool exists, Datum value);
 static void put_element(IndexDef *def, Elements *elements, int i, Datum *values, bool *isnull);
 static void add_entry(Entries *entries, Datum *values, bool *isnull);
 
@@ -188,141 +193,199 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 
 /*
  * extract_delta
- *		Fills what a row adds to its group, or to the groups of its elements, which are distinct as
- *		in extract_entries().  Returns false if it adds nothing.  report, row->rejection, and values
- *		that cannot be an entry are as there, too.
+ *		Fills what a row adds to its group, or to the groups of its elements.  Returns false if it adds
+ *		nothing.  report, row->rejection, and values that cannot be an entry are as in extract_entries().
  *
- * There is a group for NULL, so that every row counts that has elements, if elements are a key.
+ * There is a group for NULL, so that every row and every element counts, unless the table is sparse.  A row
+ * counts once in a group, and its fields are added up once, however many of its elements are in the group.
+ * Fields of elements are added up for each of these.
  * If a key is skipped, GROUP_LACKS_BIT is noted in delta->lacking; SUM_LACKS_BIT, if only a sum lacks
- * a value.
+ * a value; and REPEATED_BIT, if elements are in one group.
  */
 bool
 extract_delta(IndexDef *def, FactRow *row, bool report, RowDelta *delta)
 {
-	RowMismatch mismatch = {0};
+	Elements	elements = {0};
+	RowMismatch key = {0};
+	RowMismatch element = {0};
+	RowMismatch sum = {0};
+	RowMismatch *wrong;
+	int			skipped;
 
 	memset(delta, 0, sizeof(RowDelta));
 	if (!passes_filter(def, row->slot))
 		return false;
-	delta->values = palloc0(sizeof(Datum) * def->layout.desc->natts);
-	delta->isnull = palloc(sizeof(bool) * def->layout.desc->natts);
-	memset(delta->isnull, true, sizeof(bool) * def->layout.desc->natts);
-	if (!extract_groups(def, row, report, delta))
+	delta->natts = def->layout.desc->natts;
+	delta->values = palloc0(sizeof(Datum) * delta->natts);
+	delta->isnull = palloc(sizeof(bool) * delta->natts);
+	memset(delta->isnull, true, sizeof(bool) * delta->natts);
+	if (!extract_group(def, row, delta, &key))
 		return false;
-	extract_added(def, row, delta, &mismatch);
-	if (mismatch.field != NULL)
-	{
-		if (report && !def->spec.skip_mismatch)
-			report_mismatch(def, row, &mismatch);
+	if (def->spec.nelements > 0)
+		(void) collect_elements(def, row, &elements, &element);
+	if (key.field == NULL)
+		extract_added(def, row, delta, &sum);
+
+	wrong = key.field != NULL ? &key : element.field != NULL ? &element : &sum;
+	if (wrong->field != NULL && report && !def->spec.skip_mismatch)
+		report_mismatch(def, row, wrong);
+	delta->lacking = key.values | element.values | sum.values;
+	skipped = key.field != NULL ? 1 : elements.mismatches;
+	if (key.field == NULL)
+		add_groups(def, row, report, delta, &elements, &skipped);
+	if (skipped > 0)
+		delta->lacking |= GROUP_LACKS_BIT(def);
+	if (elements.unsummed > 0 || sum.field != NULL)
 		delta->lacking |= SUM_LACKS_BIT(def);
-		delta->skipped += report && def->spec.skip_mismatch;
-	}
-	delta->lacking |= mismatch.values;
-	return true;
+	if (report && def->spec.skip_mismatch)
+		delta->skipped = skipped + elements.unsummed + (sum.field != NULL);
+	return delta->n > 0;
 }
 
 /*
- * extract_groups
- *		Fills the key fields of what a row adds; returns false if it belongs to no group.
+ * extract_group
+ *		Fills the key fields of a row, but for those of elements; returns false if it belongs to no group.
  */
 static bool
-extract_groups(IndexDef *def, FactRow *row, bool report, RowDelta *delta)
+extract_group(IndexDef *def, FactRow *row, RowDelta *delta, RowMismatch *mismatch)
 {
-	RowMismatch mismatch = {0};
-	RowMismatch element_mismatch = {0};
-	Elements	elements = {0};
-	int			skipped;
-	int			i;
-
-	for (i = 0; i < def->spec.nkeys; i++)
+	for (int i = 0; i < def->spec.nkeys; i++)
 	{
 		Field	   *field = &def->spec.fields[i];
 		Datum	   *value = &delta->values[field->attno - 1];
 
-		if (i == def->spec.multi_field)
-			(void) collect_elements(def, row, &elements, &element_mismatch);
-		else if (field_value(field, row, def->spec.docno, true, value, &mismatch) == VALUE_OK)
+		if (field->spec->multi)
+			continue;
+		if (field_value(field, row, def->spec.docno, true, value, mismatch) == VALUE_OK)
 			delta->isnull[field->attno - 1] = false;
-		else if (def->spec.sparse && mismatch.field == NULL)
+		else if (def->spec.sparse && mismatch->field == NULL)
 			return false;
 		else
 			*value = (Datum) 0;
 	}
-	skipped = mismatch.field != NULL ? 1 : elements.mismatches;
-	if (skipped > 0 && report && !def->spec.skip_mismatch)
-		report_mismatch(def, row, mismatch.field != NULL ? &mismatch : &element_mismatch);
-	delta->lacking |= mismatch.values | element_mismatch.values;
-	if (def->spec.multi)
+	return true;
+}
+
+/*
+ * add_groups
+ *		Makes what a row adds an entry for each of its groups.  Those whose key is too long are left out and
+ *		added to *skipped.
+ */
+static void
+add_groups(IndexDef *def, FactRow *row, bool report, RowDelta *delta, Elements *elements, int *skipped)
+{
+	int			ngroups = def->spec.nelements > 0 ? group_elements(def, elements) : 1;
+	Datum	   *values = delta->values;
+	bool	   *isnull = delta->isnull;
+	int			first = 0;
+
+	if (ngroups > 1)
 	{
-		if (unite_equal_elements(def, &elements))
-			delta->lacking |= UNEVEN_BIT;
-		delta->elements = palloc(sizeof(Datum) * Max(elements.n, 1));
+		delta->values = palloc_extended(sizeof(Datum) * delta->natts * ngroups, MCXT_ALLOC_HUGE);
+		delta->isnull = palloc_extended(sizeof(bool) * delta->natts * ngroups, MCXT_ALLOC_HUGE);
 	}
-	for (i = 0; mismatch.field == NULL && i < (def->spec.multi ? elements.n : 1); i++)
+	for (int i = 0; i < ngroups; i++)
 	{
+		int			n = def->spec.nelements > 0 ? elements->counts[i] : 0;
+
 		CHECK_FOR_INTERRUPTS();
-		if (def->spec.multi)
-			set_element(def, delta, ELEMENT_VALUES(&elements, elements.order[i])[0]);
-		if (!key_fits(def, row, delta->values, report, &skipped))
+		if (n > 0)
+			put_elements(def, elements, first, n, values, isnull);
+		if (n > 1 && def->spec.nkeys < 23)
+			delta->lacking |= REPEATED_BIT;
+		first += n;
+		if (!key_fits(def, row, values, report, skipped))
 			continue;
-		if (def->spec.multi)
-			delta->elements[delta->n] = ELEMENT_VALUES(&elements, elements.order[i])[0];
+		if (ngroups > 1)
+		{
+			memcpy(ENTRY_VALUES(delta, delta->n), values, sizeof(Datum) * delta->natts);
+			memcpy(ENTRY_NULLS(delta, delta->n), isnull, sizeof(bool) * delta->natts);
+		}
 		delta->n++;
 	}
-	if (skipped > 0)
-		delta->lacking |= GROUP_LACKS_BIT(def);
-	if (report && def->spec.skip_mismatch)
-		delta->skipped += skipped;
-	return delta->n > 0;
 }
 
-/* set_element: makes what a row adds to its groups what it adds to that of an element */
-void
-set_element(IndexDef *def, RowDelta *delta, Datum element)
+/*
+ * put_elements
+ *		Puts the key of n elements of a group, from a position in their order, and what they add together, into
+ *		the values of an entry.
+ */
+static void
+put_elements(IndexDef *def, Elements *elements, int first, int n, Datum *values, bool *isnull)
 {
-	AttrNumber	attno = def->spec.fields[def->spec.multi_field].attno;
+	for (int e = 0; e < def->spec.nkey_elements; e++)
+	{
+		AttrNumber	attno = def->spec.fields[def->spec.elements[e]].attno;
 
-	delta->values[attno - 1] = element;
-	delta->isnull[attno - 1] = false;
+		values[attno - 1] = ELEMENT_VALUES(elements, elements->order[first])[e];
+		isnull[attno - 1] = ELEMENT_NULLS(elements, elements->order[first])[e];
+	}
+	values[def->layout.elements_attno - 1] = Int64GetDatum(n);
+	for (int e = def->spec.nkey_elements; e < elements->nfields; e++)
+	{
+		int			i = def->spec.elements[e] - def->spec.nkeys;
+		int64		count = 0;
+		Field	   *field = &def->spec.fields[def->spec.elements[e]];
+		Datum		sum = summand(field, false, (Datum) 0);
+
+		for (int k = first; k < first + n; k++)
+		{
+			Datum		value = ELEMENT_VALUES(elements, elements->order[k])[e];
+
+			if (ELEMENT_NULLS(elements, elements->order[k])[e])
+				continue;
+			count++;
+			if (SUM_ATTNO(def, i) == 0)
+				continue;
+			sum = DirectFunctionCall2(sum_type(field->type, field->typmod) == INT8OID ? int8pl : numeric_add,
+									  sum, summand(field, true, value));
+		}
+		values[def->layout.count_attno[i] - 1] = Int64GetDatum(count);
+		if (SUM_ATTNO(def, i) != 0)
+			values[SUM_ATTNO(def, i) - 1] = sum;
+	}
 }
 
-/* extract_added: fills the numbers that a row adds to each of its groups */
+/* extract_added: fills the numbers that a row adds to each of its groups, without its elements */
 static void
 extract_added(IndexDef *def, FactRow *row, RowDelta *delta, RowMismatch *mismatch)
 {
-	Datum	   *values = delta->values;
-	bool	   *isnull = delta->isnull;
+	AttrNumber *added = palloc(sizeof(AttrNumber) * delta->natts);
+	int			nadded = added_columns(def, added);
 
-	values[def->layout.rows_attno - 1] = Int64GetDatum(1);
-	isnull[def->layout.rows_attno - 1] = false;
+	for (int i = 0; i < nadded; i++)
+		delta->isnull[added[i] - 1] = false;
+	delta->values[def->layout.rows_attno - 1] = Int64GetDatum(1);
 	for (int i = 0; i < def->spec.nincludes; i++)
 	{
 		Field	   *field = &def->spec.fields[def->spec.nkeys + i];
-		AttrNumber	sum = SUM_ATTNO(def, i);
-		AttrNumber	count = def->layout.count_attno[i];
 		Datum		value = (Datum) 0;
-		ValueResult result = field_value(field, row, def->spec.docno, false, &value, mismatch);
+		ValueResult result = VALUE_NULL;
 
-		if (result == VALUE_OK && sum != 0 && field->type == NUMERICOID && numeric_is_nan(DatumGetNumeric(value)))
-		{
-			result = VALUE_MISMATCH;
-			mismatch->field = field;
-			mismatch->value = "NaN";
-			mismatch->why.sqlstate = ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE;
-			mismatch->why.message = "It cannot be taken away from a sum again.";
-		}
-		isnull[count - 1] = false;
-		values[count - 1] = Int64GetDatum(result == VALUE_OK ? 1 : 0);
-		if (sum == 0)
-			continue;
-		isnull[sum - 1] = false;
-		if (field->type == INT2OID || field->type == INT4OID)
-			values[sum - 1] = Int64GetDatum(result != VALUE_OK ? 0 :
-											field->type == INT2OID ? DatumGetInt16(value) : DatumGetInt32(value));
-		else if (result != VALUE_OK || field->type == INT8OID)
-			values[sum - 1] = NumericGetDatum(int64_to_numeric(result == VALUE_OK ? DatumGetInt64(value) : 0));
-		else
-			values[sum - 1] = value;
+		if (!field->spec->multi)
+			result = field_value(field, row, def->spec.docno, false, &value, mismatch);
+		if (result == VALUE_OK && SUM_ATTNO(def, i) != 0)
+			result = summed_value(field, value, mismatch);
+		delta->values[def->layout.count_attno[i] - 1] = Int64GetDatum(result == VALUE_OK ? 1 : 0);
+		if (SUM_ATTNO(def, i) != 0)
+			delta->values[SUM_ATTNO(def, i) - 1] = summand(field, result == VALUE_OK, value);
+	}
+}
+
+/* summand: returns a value of a field as its sum has it, bigint or numeric; 0 if there is none */
+static Datum
+summand(Field *field, bool exists, Datum value)
+{
+	switch (field->type)
+	{
+		case INT2OID:
+			return Int64GetDatum(exists ? DatumGetInt16(value) : 0);
+		case INT4OID:
+			return Int64GetDatum(exists ? DatumGetInt32(value) : 0);
+		case INT8OID:
+			return NumericGetDatum(int64_to_numeric(exists ? DatumGetInt64(value) : 0));
+		default:
+			return exists ? value : NumericGetDatum(int64_to_numeric(0));
 	}
 }
 

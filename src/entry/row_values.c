@@ -39,6 +39,7 @@ typedef struct Visit
 typedef struct ElementOrder
 {
 	Elements   *elements;
+	int			nfields;		/* number of fields that they are compared by */
 	SortSupport sorts[INDEX_MAX_KEYS];	/* by multi-valued field */
 }			ElementOrder;
 
@@ -49,7 +50,9 @@ static void visit_elements(Visit * visit, JsonbValue *value, int step, bool of_a
 static void note_element_value(Visit * visit, int e, JsonbValue *value);
 static void note_uncounted(Visit * visit);
 static void take_element(Visit * visit, bool of_array);
+static void note_mismatch(Visit * visit, int e);
 static void grow_elements(Elements *elements);
+static void sort_elements(IndexDef *def, Elements *elements, int nfields, ElementOrder * order);
 static bool are_same_elements(IndexDef *def, Elements *elements, int a, int b);
 static int	compare_elements(ElementOrder * order, int a, int b);
 static int	compare_in_order(const void *a, const void *b, void *arg);
@@ -133,13 +136,14 @@ converted_text(Field *field, FactRow *row, int docno)
  *		Collects the elements of a row, which are none before; returns whether there are any, or one had a value
  *		that could not be cast.
  *
- * In a sparse index table, and in totals, those that lack a key field are left out.
+ * Those that lack a key field are left out if it is sparse.  Those of which totals cannot add a field
+ * up are counted in elements->unsummed.
  */
 bool
 collect_elements(IndexDef *def, FactRow *row, Elements *elements, RowMismatch *mismatch)
 {
 	Visit		visit;
-	Field	   *field = &def->spec.fields[def->spec.multi_field];
+	Field	   *field = &def->spec.fields[def->spec.elements[0]];
 	JsonbValue	value;
 
 	visit.def = def;
@@ -336,24 +340,29 @@ take_element(Visit * visit, bool of_array)
 	{
 		if (visit->results[e] != VALUE_NULL)
 			of_array |= spec->fields[spec->elements[e]].element_steps == element_steps;
-		else if (e < spec->nkey_elements && (spec->sparse || is_totals(visit->def)))
+		else if (e < spec->nkey_elements && spec->sparse)
 			return;
 	}
 	if (!of_array)
 		return;
+	for (int e = spec->nkey_elements; is_totals(visit->def) && e < elements->nfields; e++)
+	{
+		Field	   *field = &spec->fields[spec->elements[e]];
+
+		if (visit->results[e] == VALUE_OK)
+			visit->results[e] = summed_value(field, visit->values[e], &visit->mismatches[e]);
+		if (visit->results[e] != VALUE_MISMATCH)
+			continue;
+		note_mismatch(visit, e);
+		elements->unsummed++;
+		visit->results[e] = VALUE_NULL;
+	}
 	for (int e = 0; e < elements->nfields; e++)
 	{
-		RowMismatch *mismatch = &visit->mismatches[e];
-
 		if (visit->results[e] != VALUE_MISMATCH)
 			continue;
 		elements->mismatches++;
-		if (visit->mismatch->field == NULL)
-		{
-			visit->mismatch->field = mismatch->field;
-			visit->mismatch->value = mismatch->value;
-			visit->mismatch->why = mismatch->why;
-		}
+		note_mismatch(visit, e);
 		return;
 	}
 	if (elements->n == elements->max)
@@ -366,6 +375,35 @@ take_element(Visit * visit, bool of_array)
 		values[e] = isnull[e] ? (Datum) 0 : visit->values[e];
 	}
 	elements->n++;
+}
+
+/* note_mismatch: notes that a field of an element cannot be cast, if it is the first */
+static void
+note_mismatch(Visit * visit, int e)
+{
+	RowMismatch *mismatch = &visit->mismatches[e];
+
+	if (visit->mismatch->field != NULL)
+		return;
+	visit->mismatch->field = mismatch->field;
+	visit->mismatch->value = mismatch->value;
+	visit->mismatch->why = mismatch->why;
+}
+
+/*
+ * summed_value
+ *		Returns VALUE_OK if totals can add up a value of a field, or VALUE_MISMATCH, and a mismatch.
+ */
+ValueResult
+summed_value(Field *field, Datum value, RowMismatch *mismatch)
+{
+	if (field->type != NUMERICOID || !numeric_is_nan(DatumGetNumeric(value)))
+		return VALUE_OK;
+	mismatch->field = field;
+	mismatch->value = "NaN";
+	mismatch->why.sqlstate = ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE;
+	mismatch->why.message = "It cannot be taken away from a sum again.";
+	return VALUE_MISMATCH;
 }
 
 /* grow_elements: doubles the room for elements */
@@ -388,21 +426,14 @@ grow_elements(Elements *elements)
 bool
 unite_equal_elements(IndexDef *def, Elements *elements)
 {
-	ElementOrder order = {.elements = elements};
+	ElementOrder order;
 	int			n = 0;
 	bool		united;
 
-	elements->order = palloc_extended(sizeof(int) * Max(elements->n, 1), MCXT_ALLOC_HUGE);
-	elements->counts = palloc_extended(sizeof(int) * Max(elements->n, 1), MCXT_ALLOC_HUGE);
 	if (elements->n == 0)
 		return false;
-	for (int e = 0; e < elements->nfields; e++)
-		order.sorts[e] = &def->layout.ident_sort[e < def->spec.nkey_elements ? def->spec.elements[e] :
-												 def->layout.nleading + e - def->spec.nkey_elements];
-	for (int i = 0; i < elements->n; i++)
-		elements->order[i] = i;
-	if (elements->n > 1)
-		qsort_arg(elements->order, elements->n, sizeof(int), compare_in_order, &order);
+	elements->counts = palloc_extended(sizeof(int) * elements->n, MCXT_ALLOC_HUGE);
+	sort_elements(def, elements, elements->nfields, &order);
 	elements->counts[0] = 1;
 	for (int i = 1; i < elements->n; i++)
 	{
@@ -420,6 +451,45 @@ unite_equal_elements(IndexDef *def, Elements *elements)
 	united = n + 1 < elements->n;
 	elements->n = n + 1;
 	return united;
+}
+
+/* sort_elements: sorts elements by the first of their fields, as the index table does */
+static void
+sort_elements(IndexDef *def, Elements *elements, int nfields, ElementOrder * order)
+{
+	order->elements = elements;
+	order->nfields = nfields;
+	elements->order = palloc_extended(sizeof(int) * Max(elements->n, 1), MCXT_ALLOC_HUGE);
+	for (int e = 0; e < nfields; e++)
+		order->sorts[e] = &def->layout.ident_sort[e < def->spec.nkey_elements ? def->spec.elements[e] :
+												  def->layout.nleading + e - def->spec.nkey_elements];
+	for (int i = 0; i < elements->n; i++)
+		elements->order[i] = i;
+	if (elements->n > 1 && nfields > 0)
+		qsort_arg(elements->order, elements->n, sizeof(int), compare_in_order, order);
+}
+
+/*
+ * group_elements
+ *		Sorts elements by their key fields, for totals, and sets elements->counts to the number of those that
+ *		agree in them, for each group; returns the number of groups, which is 1 if no key field is of elements.
+ */
+int
+group_elements(IndexDef *def, Elements *elements)
+{
+	ElementOrder order;
+	int			ngroups = def->spec.nkey_elements > 0 ? 0 : 1;
+
+	elements->counts = palloc_extended(sizeof(int) * Max(elements->n, 1), MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	sort_elements(def, elements, def->spec.nkey_elements, &order);
+	for (int i = 0; i < elements->n; i++)
+	{
+		if (def->spec.nkey_elements > 0 &&
+			(i == 0 || compare_elements(&order, elements->order[i - 1], elements->order[i]) != 0))
+			ngroups++;
+		elements->counts[ngroups - 1]++;
+	}
+	return ngroups;
 }
 
 /* are_same_elements: returns whether two elements have the same bytes in their fields */
@@ -444,7 +514,7 @@ compare_elements(ElementOrder * order, int a, int b)
 {
 	int			c = 0;
 
-	for (int e = 0; c == 0 && e < order->elements->nfields; e++)
+	for (int e = 0; c == 0 && e < order->nfields; e++)
 		c = ApplySortComparator(ELEMENT_VALUES(order->elements, a)[e], ELEMENT_NULLS(order->elements, a)[e],
 								ELEMENT_VALUES(order->elements, b)[e], ELEMENT_NULLS(order->elements, b)[e],
 								order->sorts[e]);

@@ -92,8 +92,12 @@ make_query(IndexDef *def, Jsonb *key, TotalsQuery *query)
 	appendStringInfo(sql, "SELECT %s%s", group.data, def->spec.nkeys > 0 ? ", " : "");
 	appendStringInfo(sql, "coalesce(pg_catalog.sum(t.%1$s), 0)::bigint, pg_catalog.jsonb_build_object(",
 					 quote_identifier(column_name(def, def->layout.rows_attno)));
+	if (def->layout.elements_attno != 0)
+		appendStringInfo(sql, "%s, coalesce(pg_catalog.sum(t.%s), 0)",
+						 quote_literal_cstr(column_name(def, def->layout.elements_attno)),
+						 quote_identifier(column_name(def, def->layout.elements_attno)));
 	for (int i = 0; i < def->spec.nincludes; i++)
-		appendStringInfo(sql, "%s%s, coalesce(pg_catalog.sum(t.%s), 0)", i > 0 ? ", " : "",
+		appendStringInfo(sql, "%s%s, coalesce(pg_catalog.sum(t.%s), 0)", sql->data[sql->len - 1] == '(' ? "" : ", ",
 						 quote_literal_cstr(def->spec.fields[def->spec.nkeys + i].spec->name),
 						 quote_identifier(column_name(def, def->layout.count_attno[i])));
 	appendStringInfoString(sql, "), pg_catalog.jsonb_build_object(");

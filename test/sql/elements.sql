@@ -219,7 +219,6 @@ SELECT indextable.create('r', 'o', '{a[*].b[*].x, a[*].b.y[*]}');
 SELECT indextable.create('r', 'o', '{lines[*].sku}', include => '{other[*]}');
 SELECT indextable.create('r', 'o', '{@cust}', include => '{lines[*].sku}');
 SELECT indextable.create('r', 'o', '{lines[*].sku}', include => '{lines[*].at::point}');
-SELECT indextable.create('r', 'o', '{lines[*].sku, lines[*].qty}', totals => '{count(*)}');
 
 -- ---- array columns
 CREATE TABLE nums (id int PRIMARY KEY, n int[]);
