@@ -16,11 +16,9 @@
  */
 #include "postgres.h"
 
-#include "access/sysattr.h"
 #include "catalog/pg_statistic.h"
 #include "catalog/pg_statistic_ext.h"
 #include "catalog/pg_type.h"
-#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/appendinfo.h"
@@ -35,6 +33,7 @@
 #include "../definition/definition.h"
 #include "../indextable.h"
 #include "../match/match.h"
+#include "../util/read_rights.h"
 #include "../util/settings.h"
 #include "statistics.h"
 
@@ -96,7 +95,6 @@ static bool has_other_statistics(RelOptInfo *rel);
 static LentIndex *find_lent_index(RelOptInfo *rel);
 static bool has_own_statistics(PlannerInfo *root, RelOptInfo *rel, Node *expr);
 static void ask_for_statistics(PlannerInfo *root, RelOptInfo *rel, Lent *lent, AttrNumber document);
-static bool may_read_all(PlannerInfo *root, RelOptInfo *rel, AttrNumber attno);
 
 void
 statistics_init(void)
@@ -511,64 +509,4 @@ has_own_statistics(PlannerInfo *root, RelOptInfo *rel, Node *expr)
 		}
 	}
 	return false;
-}
-
-/*
- * may_read_all_columns
- *		Returns whether the user may read the columns of a table that expressions or RestrictInfos have, in all
- *		rows.
- */
-bool
-may_read_all_columns(PlannerInfo *root, RelOptInfo *rel, List *exprs)
-{
-	Bitmapset  *columns = NULL;
-	int			i = -1;
-
-	foreach_ptr(Node, expr, exprs)
-		pull_varattnos(IsA(expr, RestrictInfo) ? (Node *) ((RestrictInfo *) expr)->clause : expr, rel->relid,
-					   &columns);
-	while ((i = bms_next_member(columns, i)) >= 0)
-	{
-		AttrNumber	attno = i + FirstLowInvalidHeapAttributeNumber;
-
-		/* Of a row as a whole, or a system column, no entry has the value. */
-		if (attno <= 0 || !may_read_all(root, rel, attno))
-			return false;
-	}
-	return true;
-}
-
-/*
- * may_read_all
- *		Returns whether the user may read a column of all rows of a table.  Otherwise the
- *		planner shows the values in statistics only to functions that do not tell what they
- *		have seen.
- *
- * Rights are those on the table that the query names.  For a partition that is the one that
- * it was found by, where the column has another number.  (The server has a function for this
- * since the minor versions of August 2025 only.)
- */
-static bool
-may_read_all(PlannerInfo *root, RelOptInfo *rel, AttrNumber attno)
-{
-	Oid			user = OidIsValid(rel->userid) ? rel->userid : GetUserId();
-	Index		varno = rel->relid;
-	RangeTblEntry *table;
-
-	while (root->append_rel_array != NULL && root->append_rel_array[varno] != NULL)
-	{
-		AppendRelInfo *child = root->append_rel_array[varno];
-
-		/* The parent is no table, but a UNION ALL. */
-		if (planner_rt_fetch(child->parent_relid, root)->rtekind != RTE_RELATION)
-			break;
-		if (attno > child->num_child_cols || child->parent_colnos[attno - 1] == 0)
-			return false;
-		attno = child->parent_colnos[attno - 1];
-		varno = child->parent_relid;
-	}
-	table = planner_rt_fetch(varno, root);
-	return table->securityQuals == NIL &&
-		(pg_class_aclcheck(table->relid, user, ACL_SELECT) == ACLCHECK_OK ||
-		 pg_attribute_aclcheck(table->relid, attno, user, ACL_SELECT) == ACLCHECK_OK);
 }

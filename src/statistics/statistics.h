@@ -13,12 +13,8 @@
 
 #include "../indextable.h"
 
-/*
- * planner_statistics.c: lends the statistics of index tables to queries of their fact tables, and tells to
- * whom values in them may be shown.
- */
+/* planner_statistics.c: lends the statistics of index tables to queries of their fact tables */
 extern void statistics_init(void);
-extern bool may_read_all_columns(PlannerInfo *root, RelOptInfo *rel, List *exprs);
 
 /*
  * statistics_source.c: the columns of index tables whose statistics are those of expressions

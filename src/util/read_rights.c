@@ -1,0 +1,81 @@
+/*-------------------------------------------------------------------------
+ *
+ * read_rights.c
+ *	  Tells, while a query is planned, what the user may read of a table in it.
+ *
+ * A query is planned before the server checks these rights, and functions that are called by then may
+ * tell what they are shown.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/sysattr.h"
+#include "catalog/pg_class.h"
+#include "miscadmin.h"
+#include "optimizer/optimizer.h"
+#include "parser/parsetree.h"
+#include "utils/acl.h"
+
+#include "compat.h"
+#include "read_rights.h"
+
+/*
+ * may_read_all_columns
+ *		Returns whether the user may read the columns of a table that expressions or RestrictInfos have, in all
+ *		rows.
+ */
+bool
+may_read_all_columns(PlannerInfo *root, RelOptInfo *rel, List *exprs)
+{
+	Bitmapset  *columns = NULL;
+	int			i = -1;
+
+	foreach_ptr(Node, expr, exprs)
+		pull_varattnos(IsA(expr, RestrictInfo) ? (Node *) ((RestrictInfo *) expr)->clause : expr, rel->relid,
+					   &columns);
+	while ((i = bms_next_member(columns, i)) >= 0)
+	{
+		AttrNumber	attno = i + FirstLowInvalidHeapAttributeNumber;
+
+		/* Of a row as a whole, or a system column, no entry has the value. */
+		if (attno <= 0 || !may_read_all(root, rel, attno))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * may_read_all
+ *		Returns whether the user may read a column of all rows of a table.  Otherwise the
+ *		planner shows the values in statistics only to functions that do not tell what they
+ *		have seen.
+ *
+ * Rights are those on the table that the query names.  For a partition that is the one that
+ * it was found by, where the column has another number.  (The server has a function for this
+ * since the minor versions of August 2025 only.)
+ */
+bool
+may_read_all(PlannerInfo *root, RelOptInfo *rel, AttrNumber attno)
+{
+	Oid			user = OidIsValid(rel->userid) ? rel->userid : GetUserId();
+	Index		varno = rel->relid;
+	RangeTblEntry *table;
+
+	while (root->append_rel_array != NULL && root->append_rel_array[varno] != NULL)
+	{
+		AppendRelInfo *child = root->append_rel_array[varno];
+
+		/* The parent is no table, but a UNION ALL. */
+		if (planner_rt_fetch(child->parent_relid, root)->rtekind != RTE_RELATION)
+			break;
+		if (attno > child->num_child_cols || child->parent_colnos[attno - 1] == 0)
+			return false;
+		attno = child->parent_colnos[attno - 1];
+		varno = child->parent_relid;
+	}
+	table = planner_rt_fetch(varno, root);
+	return table->securityQuals == NIL &&
+		(pg_class_aclcheck(table->relid, user, ACL_SELECT) == ACLCHECK_OK ||
+		 pg_attribute_aclcheck(table->relid, attno, user, ACL_SELECT) == ACLCHECK_OK);
+}
