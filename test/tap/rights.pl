@@ -545,6 +545,68 @@ SQL
 	unlike(sql('eve_rightless', 'TABLE indextable.rejected; TABLE indextable.checks; TABLE indextable.missed; TABLE indextable.queues; TABLE indextable.index_tables'), qr/secret/, 'views show no values');
 };
 
+# The server evaluates what they do to a table as its owner; entries, indexes and queues are as before.
+SKIP: {
+	skip 'MAINTAIN comes with PostgreSQL 17', 1 if $node->pg_version < 17;
+	subtest 'a role that may maintain tables' => sub {
+		tenant('maintained');
+		is(super('CREATE ROLE eve_maintained LOGIN; CREATE ROLE all_maintained LOGIN; GRANT pg_maintain TO all_maintained'), '', 'others');
+		is(mine($pending . <<'SQL'), '', 'tables that another may maintain');
+CREATE TABLE m.f (id int PRIMARY KEY, doc jsonb NOT NULL);
+SELECT indextable.create('m.f_k', 'm.f', '{k}', filter => 'm.code(true, ''filter'')') \gset
+SELECT indextable.create('m.f_parts', 'm.f', '{k}', partitions => 2) \gset
+SELECT indextable.create('m.f_as', 'm.f', '{k}', maintenance => 'async') \gset
+SELECT indextable.create('m.f_tot', 'm.f', '{k}', totals => '{count(*)}') \gset
+CREATE INDEX f_k_code ON m.f_k (m.code(k));
+CREATE STATISTICS m.f_k_stats ON (m.code(k, 'statistics')) FROM m.f_k;
+INSERT INTO m.f SELECT i, jsonb_build_object('k', 'a' || i % 3) FROM generate_series(1, 50) i;
+SELECT indextable.drain('m.f') \gset
+CREATE TABLE m.arms (yes boolean);
+CREATE FUNCTION m.write() RETURNS void LANGUAGE sql AS $$ INSERT INTO m.f2 VALUES ((random() * 1e9)::int, '{"k": "x"}') $$;
+CREATE FUNCTION m.armed(i int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN IF EXISTS (SELECT FROM m.arms) THEN PERFORM m.write(); END IF; RETURN i; END $$;
+CREATE TABLE m.plain (i int);
+CREATE INDEX ON m.plain (m.armed(i));
+INSERT INTO m.plain VALUES (1);
+CREATE MATERIALIZED VIEW m.mv AS SELECT m.armed(i) FROM m.plain;
+INSERT INTO m.arms VALUES (true);
+GRANT MAINTAIN ON ALL TABLES IN SCHEMA m TO eve_maintained;
+TRUNCATE m.log;
+SQL
+		for my $role ('eve_maintained', 'all_maintained')
+		{
+			for my $command ('REINDEX TABLE m.f_k', 'REINDEX TABLE CONCURRENTLY m.f_k', 'REINDEX INDEX m.f_k_code', 'ANALYZE m.f_k', 'CLUSTER m.f_k USING f_k_code', 'VACUUM FULL m.f_k')
+			{
+				is(sql($role, $command), '', "$command of $role");
+				runs_as_owner('index', $command) if $command !~ /ANALYZE|CONCURRENTLY/;
+				got_nothing($command);
+			}
+			for my $command ('ANALYZE m.plain', 'REINDEX TABLE m.plain', 'CLUSTER m.plain USING plain_armed_idx', 'REFRESH MATERIALIZED VIEW m.mv')
+			{
+				is(sql($role, $command), '', "$command of $role leaves something pending");
+				runs_as_owner('index', $command);
+			}
+			is(sql($role, join '; ', map { "REINDEX TABLE $_; VACUUM FULL $_; ANALYZE $_; BEGIN; LOCK TABLE $_; COMMIT" } 'm.f', 'm.f_parts', 'm.f_as', 'm.f_tot'), '', "others of $role");
+			for my $command ("CALL indextable.repair('m.f_k')", "CALL indextable.rebuild('m.f_k')", "SELECT indextable.drain('m.f')", "SELECT indextable.alter('m.f_k', is_unique => true)", "SELECT indextable.drop('m.f_k')",
+				"SELECT * FROM indextable.verify('m.f_k')", 'TABLE m.f_k', 'DROP INDEX m.f_k_code', 'ALTER TABLE m.f_k CLUSTER ON f_k_code', "SELECT indextable.lookup('m.f_k', '{\"k\": \"a1\"}')")
+			{
+				like(sql($role, $command), qr/ERROR/, "$command of $role is refused");
+			}
+		}
+		is(mine(<<'SQL'), '', 'index tables go on');
+INSERT INTO m.f VALUES (100, '{"k": "new"}');
+DELETE FROM m.f WHERE id < 10;
+SELECT indextable.wait('m.f_as', '10min') \gset
+SQL
+		for my $table ('f_k', 'f_parts', 'f_as')
+		{
+			is(mine("SET indextable.planner = off; (SELECT k, id FROM m.$table EXCEPT ALL SELECT doc ->> 'k', id FROM m.f) UNION ALL (SELECT doc ->> 'k', id FROM m.f EXCEPT ALL SELECT k, id FROM m.$table)"),
+				'', "entries of $table are right");
+		}
+		is(mine("SELECT count(*) FROM indextable.verify('m.f_tot')"), 0, 'totals are right');
+		got_nothing('all of that');
+	};
+}
+
 # Triggers under our names, and functions of ours in triggers of users, do nothing.
 subtest 'a role that may create triggers' => sub {
 	tenant('triggers');
