@@ -204,7 +204,7 @@ ALTER TABLE indextable_internal.completeness REPLICA IDENTITY FULL;  -- as skipp
 COMMENT ON TABLE indextable_internal.completeness IS
 'Which fact rows lack entries, so that plain queries know what an index table can answer; what no longer holds is removed by rebuild(), and when the fact table is truncated';
 COMMENT ON COLUMN indextable_internal.completeness.index_table IS 'the index table';
-COMMENT ON COLUMN indextable_internal.completeness.fields      IS 'number of key fields: a row lacks an entry, or did, as a value was skipped; NULL: such rows are recorded, and without it nothing is known; 25 to 30: a row has values that an entry does not tell as queries read them, or did; 31: such rows are recorded';
+COMMENT ON COLUMN indextable_internal.completeness.fields      IS 'number of key fields: a row lacks an entry, or did, as a value was skipped; with 32 times the number of a field added: as the text of this field cannot be cast; NULL: such rows are recorded, and without it nothing is known; 25 to 30: a row has values that an entry does not tell as queries read them, or did; 31: such rows are recorded';
 
 CREATE SEQUENCE indextable_internal.shard_queue_number;
 COMMENT ON SEQUENCE indextable_internal.shard_queue_number IS 'Numbers the rows in queues of distributed tables, on each node of its own';

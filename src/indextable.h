@@ -214,9 +214,9 @@ typedef struct IndexRun
 {
 	uint64		locked;			/* when writers have locked it ... */
 	uint64		index_locked;	/* ... and its primary index: see util/lock.c */
-	TransactionId lacking_by[INDEX_MAX_KEYS + 1];	/* the transaction that
-													 * has recorded each lack */
-	uint32		own_lacking;	/* lacks that this transaction has recorded or
+	TransactionId lacking_by[64];	/* the transaction that has recorded each
+									 * lack */
+	uint64		own_lacking;	/* lacks that this transaction has recorded or
 								 * keeps */
 	uint64		own_lacking_in; /* ... in this subtransaction, a full XID */
 } IndexRun;

@@ -29,7 +29,7 @@ typedef struct Deltas
 	int			nadded;
 	Size		bytes;			/* of memory, roughly */
 	int64		skipped;		/* values left out, to be counted */
-	uint32		lacking;		/* of all rows, to be recorded */
+	uint64		lacking;		/* of all rows, to be recorded */
 } Deltas;
 
 /* What a step from one version of a row to the next changes in its groups. */

@@ -41,6 +41,7 @@ typedef struct TestedColumn
 	IndexDef   *def;
 	Field	   *field;
 	Index		varno;
+	bool		cast;			/* what is asked is whether it cannot be cast */
 } TestedColumn;
 
 static Node *over_document(Candidate *c, Node *expr);
@@ -60,6 +61,8 @@ static bool is_null_in_array(IndexDef *def, AttrNumber attno);
 static bool filter_is_implied(IndexDef *def, List *clauses, Index varno, List **result);
 static Field *key_maybe_null(Candidate *c);
 static bool is_key_present(Candidate *c, int i);
+static void note_castable(Candidate *c, List *found);
+static uint64 excluded_faults(Candidate *c);
 static bool finds_null(Candidate *c, int position);
 static void skip_to_order(RelOptInfo *rel, Candidate *c, List *pathkeys);
 static bool rejects_null(Node *clause, TestedColumn *column);
@@ -172,6 +175,7 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Index varn
 		choose_conditions(c, found, used, NULL);
 	else
 		choose_element(c, found, used);
+	note_castable(c, found);
 	for (int e = 0; e < def->spec.nelements && c->conditions != NIL; e++)
 		c->distinct |= !is_pinned(c, position_of_element(def, e));
 	/* A row would come once for each of its elements. */
@@ -249,7 +253,9 @@ consider_elements(PlannerInfo *root, IndexDef *def, List *clauses, Index varno, 
 			found = lappend(found, condition);
 		}
 	}
-	choose_conditions(c, without_refuted(root, c, found), NIL, NULL);
+	found = without_refuted(root, c, found);
+	choose_conditions(c, found, NIL, NULL);
+	note_castable(c, found);
 	return c;
 }
 
@@ -646,18 +652,72 @@ is_null_in_array(IndexDef *def, AttrNumber attno)
 /*
  * is_complete_enough
  *		Returns whether an index table has entries for all rows, as far as the query depends
- *		on it.
+ *		on it.  Sets c->excluded to which rows without entries it does not depend on.
  */
 bool
 is_complete_enough(Candidate *c, const char **why)
 {
 	const char *lacking = why_lacking(c);
+	Field	   *fault;
 
-	if (lacking == NULL && !index_table_complete(c->def, NULL))
-		lacking = REASON_INCOMPLETE;
+	c->excluded = excluded_faults(c);
+	if (lacking == NULL && !index_table_complete(c->def, c->excluded, NULL))
+	{
+		fault = fault_not_excluded(c->def, c->excluded);
+		lacking = fault == NULL ? REASON_INCOMPLETE :
+			psprintf(REASON_FAULT, NameStr(TupleDescAttr(c->def->layout.desc, fault->attno - 1)->attname));
+	}
 	if (lacking != NULL)
 		*why = lacking;
 	return lacking == NULL;
+}
+
+/*
+ * note_castable
+ *		Notes which fields can be cast in rows for which these conditions hold, as far as they rely on
+ *		nothing but what the search relies on.
+ */
+static void
+note_castable(Candidate *c, List *found)
+{
+	foreach_ptr(Condition, condition, found)
+	{
+		if (condition->castable && condition->unless == 0)
+			c->castable = bms_add_member(c->castable, condition->position);
+	}
+}
+
+/*
+ * excluded_faults
+ *		Returns the FAULT_BITS of rows that satisfy no clause that casts the field, or that compares its
+ *		text with what can be cast.
+ */
+static uint64
+excluded_faults(Candidate *c)
+{
+	IndexDef   *def = c->def;
+	Bitmapset  *castable = bms_copy(c->castable);
+	uint64		result = 0;
+
+	if (!def->spec.skip_mismatch)
+		return 0;
+	foreach_ptr(Condition, condition, c->conditions)
+	{
+		if (condition->castable)
+			castable = bms_add_member(castable, condition->position);
+	}
+	for (int i = 0; i < def->spec.nkeys + def->spec.nincludes; i++)
+	{
+		TestedColumn column = {.def = def,.field = &def->spec.fields[i],.varno = c->varno,.cast = true};
+		bool		excluded = i < def->spec.nkeys && bms_is_member(i, castable);
+
+		foreach_ptr(Node, clause, is_cast_alike(column.field) ? c->known : NIL)
+			excluded = excluded || (!depends_on_json_path(clause_of(clause), NULL) &&
+									rejects_null(clause_of(clause), &column));
+		if (excluded)
+			result |= fault_bit(def, column.field) & FAULT_BITS;
+	}
+	return result;
 }
 
 /*
@@ -791,7 +851,11 @@ may_find_null(Candidate *c, int position)
 		(c->def->spec.async || !check_says_not_null(c->def, &c->def->spec.fields[position]));
 }
 
-/* rejects_null: returns whether a condition is false or NULL wherever a column is NULL */
+/*
+ * rejects_null
+ *		Returns whether a condition is false or NULL wherever a column is NULL, or an error, or false or NULL,
+ *		wherever it cannot be cast.
+ */
 static bool
 rejects_null(Node *clause, TestedColumn *column)
 {
@@ -807,8 +871,8 @@ rejects_null(Node *clause, TestedColumn *column)
 		return or;
 	}
 	if (IsA(clause, NullTest))
-		return ((NullTest *) clause)->nulltesttype == IS_NOT_NULL && !((NullTest *) clause)->argisrow &&
-			null_if_null((Node *) ((NullTest *) clause)->arg, column);
+		return !column->cast && ((NullTest *) clause)->nulltesttype == IS_NOT_NULL &&
+			!((NullTest *) clause)->argisrow && null_if_null((Node *) ((NullTest *) clause)->arg, column);
 	if (IsA(clause, BooleanTest))
 		return (((BooleanTest *) clause)->booltesttype == IS_TRUE ||
 				((BooleanTest *) clause)->booltesttype == IS_FALSE) &&
@@ -820,22 +884,24 @@ rejects_null(Node *clause, TestedColumn *column)
 	return null_if_null(clause, column);
 }
 
-/* null_if_null: returns whether an expression is NULL wherever a column is NULL */
+/* null_if_null: returns whether an expression is NULL, or an error, wherever a column is */
 static bool
 null_if_null(Node *node, TestedColumn *column)
 {
 	Field	   *field = column->field;
 
-	if (column_of_expression(column->def, node, column->varno) == field->attno)
+	if (column->cast && expression_is_field(column->def, field, node, column->varno))
+		return true;
+	if (!column->cast && column_of_expression(column->def, node, column->varno) == field->attno)
 		return true;
 
 	/*
 	 * A cast of a text is never NULL, so the text is NULL wherever the field
 	 * is.
 	 */
-	if (field->fact_attno == 0 && is_text_of_field(column->def, field, node, column->varno))
+	if (!column->cast && field->fact_attno == 0 && is_text_of_field(column->def, field, node, column->varno))
 		return true;
-	if (expression_is_element(column->def, field, node, column->varno))
+	if (!column->cast && expression_is_element(column->def, field, node, column->varno))
 		return true;
 	switch (nodeTag(node))
 	{

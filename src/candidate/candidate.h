@@ -60,6 +60,10 @@ typedef struct Candidate
 	int			order_from;		/* entries come in the order of the columns
 								 * from this one on */
 	uint32		unless;			/* VALUE_BITS: it serves unless rows have such */
+	Bitmapset  *castable;		/* positions of fields whose text can be cast
+								 * in rows that are asked for */
+	uint64		excluded;		/* FAULT_BITS of rows that are not asked for;
+								 * see is_complete_enough() */
 	bool		distinct;		/* several entries of a row may be found */
 	bool		by_element;		/* it returns an entry as often as there are
 								 * elements that it stands for, in place of

@@ -36,12 +36,16 @@ extern char *told_remaking(List *undefined);
 
 /*
  * The bit of a record, and those of entries that were skipped, and of totals that lack a value
- * or a row of a group.
+ * or a row of a group.  From 32 on there is a bit for each field: entries were skipped because its text
+ * cannot be cast.
  */
-#define LACKING_BIT(record)	((uint32) 1 << (record))
+#define RECORDS				64
+#define LACKING_BIT(record)	((uint64) 1 << (record))
 #define SKIPPED_BIT(def)	LACKING_BIT(Min((def)->spec.nkeys, 24))
 #define SUM_LACKS_BIT(def)	SKIPPED_BIT(def)
 #define GROUP_LACKS_BIT(def)	LACKING_BIT(Min((def)->spec.nkeys + 1, 24))
+#define FIRST_FAULT			32
+#define FAULT_BITS			(~(uint64) 0 << FIRST_FAULT)
 /*
  * The bits of rows that have another value than an array where the elements of one are looked for,
  * of rows that have an element that is no string, of rows whose elements are not one
@@ -52,34 +56,36 @@ extern char *told_remaking(List *undefined);
  * that is no object, though members of it are looked for.  Of totals, whose equal keys are the same, the first
  * of these says that a row has several elements in a group.
  */
-#define UNLIKE_BIT			((uint32) 1 << 23)
+#define UNLIKE_BIT			((uint64) 1 << 23)
 #define REPEATED_BIT		UNLIKE_BIT
-#define NO_OBJECT_BIT		((uint32) 1 << 24)
-#define PASSED_ARRAY_BIT	((uint32) 1 << 25)
-#define NO_ARRAY_BIT		((uint32) 1 << 26)
-#define NO_STRING_BIT		((uint32) 1 << 27)
-#define UNEVEN_BIT			((uint32) 1 << 28)
-#define ZONELESS_BIT		((uint32) 1 << 29)
-#define CONTAINER_BIT		((uint32) 1 << 30)
+#define NO_OBJECT_BIT		((uint64) 1 << 24)
+#define PASSED_ARRAY_BIT	((uint64) 1 << 25)
+#define NO_ARRAY_BIT		((uint64) 1 << 26)
+#define NO_STRING_BIT		((uint64) 1 << 27)
+#define UNEVEN_BIT			((uint64) 1 << 28)
+#define ZONELESS_BIT		((uint64) 1 << 29)
+#define CONTAINER_BIT		((uint64) 1 << 30)
 #define VALUE_BITS			(PASSED_ARRAY_BIT | NO_ARRAY_BIT | NO_STRING_BIT | UNEVEN_BIT | ZONELESS_BIT | CONTAINER_BIT)
-#define VALUES_RECORDED		((uint32) 1 << 31)
+#define VALUES_RECORDED		((uint64) 1 << 31)
 
-extern bool index_table_complete(IndexDef *def, Snapshot snapshot);
+extern uint64 fault_bit(IndexDef *def, Field *field);
+extern bool index_table_complete(IndexDef *def, uint64 excluded, Snapshot snapshot);
+extern Field *fault_not_excluded(IndexDef *def, uint64 excluded);
 extern bool totals_complete(IndexDef *def, bool sums, Snapshot snapshot);
 extern bool index_table_has_none(IndexDef *def, uint32 values, Snapshot snapshot);
-extern uint32 lacking_unrecorded(IndexDef *def, uint32 lacking, Snapshot snapshot);
-extern bool lacking_is_news(IndexDef *def, uint32 lacking);
-extern void record_lacking(IndexDef *def, uint32 lacking);
+extern uint64 lacking_unrecorded(IndexDef *def, uint64 lacking, Snapshot snapshot);
+extern bool lacking_is_news(IndexDef *def, uint64 lacking);
+extern void record_lacking(IndexDef *def, uint64 lacking);
 extern void completeness_begin(Oid index_table);
 extern void completeness_move(Oid from, Oid to);
 
 /* For orphaned_rows.c. */
 extern Oid	completeness_relid(void);
 extern SysScanDesc scan_completeness(Relation rel, const char *index, Oid index_table, Snapshot snapshot);
-extern int	record_fields(HeapTuple tuple, Relation rel);
+extern int	record_of_row(HeapTuple tuple, Relation rel);
 extern void forget_records(IndexDef *def);
-extern LOCKTAG record_tag(Oid index_table, TransactionId xmin, int fields);
-extern bool lock_record(Oid index_table, TransactionId xmin, int fields, LOCKMODE mode);
+extern LOCKTAG record_tag(Oid index_table, TransactionId xmin, int record);
+extern bool lock_record(Oid index_table, TransactionId xmin, int record, LOCKMODE mode);
 
 /*
  * definition_rows.c: reads and writes the catalog's definitions of index tables, and deletes
@@ -172,7 +178,7 @@ extern void damaged_index_table(void *arg);
 /* orphaned_rows.c: deletes rows of the catalog that are about nothing any more */
 extern void forget_orphaned_rows(Oid named);
 extern List *lock_records(IndexDef *def);
-extern void unlock_records(IndexDef *def, List *locked, uint32 lacking);
+extern void unlock_records(IndexDef *def, List *locked, uint64 lacking);
 
 /* owner.c: tells which role owns the extension, and keeps others away */
 

@@ -8,8 +8,12 @@
  * sparse, every row has its entries.  That is not recorded: the conditions of a query say which rows it
  * asks for.  What no condition says is recorded in the table completeness of the catalog.  A row
  * (index table, number of key fields) says that some fact row lacks an entry because a value in it was
- * skipped, under on_mismatch => 'skip'.  Of totals it says that a sum lacks a value, and a row with a
- * number greater by one that a group lacks a row.  Rows with lower numbers are left from version 1.1.
+ * skipped, under on_mismatch => 'skip'.  If that is the text of a field that cannot be cast to its type, the
+ * row of the record says so of this field instead: 32 times the number of the field, from 1, is added.  One
+ * such field is enough: a row that lacks entries because of it is in no result of a query whose conditions
+ * cannot be true of it, as they cast the text, too, or compare it with what can be cast.  Of totals the row says
+ * that a sum lacks a value, and a row with a number greater by one that a group lacks a row.  Rows with lower
+ * numbers are left from version 1.1.
  * A row (index table, NULL) says that all of this is recorded.  So if a snapshot sees the latter, and no
  * row of the former kind, then every fact row that it sees has the entries that it should have.
  * Rejected rows of an asynchronous index table are noted elsewhere.
@@ -26,6 +30,7 @@
  * (index table, 24) says so of an element that is no object, although members of it are looked for; and a
  * row (index table, 23) of elements that are equal and not the same, such as 1 and 1.0; of totals, of
  * elements that are in one group.
+ * All this is recorded of rows that are skipped, too, if they are recorded by field.
  * A row (index table, 31) says that all this is recorded: version 1.1 did not do so, nor did it make
  * entries of JSON null in a field of type jsonb, and where it made none it recorded that as skipped.
  * Index tables with 24 key fields or more do not record these values, and a number of 24 stands for
@@ -46,7 +51,7 @@
  * A writer that relies on a record of others keeps it: it has a lock on it until its
  * transaction ends, or the savepoint whose rows rely on it is rolled back.  The lock is on
  * no object of the database.  It is named by the index table, the transaction that has
- * inserted the record, and the number of key fields, which VACUUM FULL does not change
+ * inserted the record, and its number, which VACUUM FULL does not change
  * either.  Having got the lock the writer makes sure that the record is still there.
  *
  * A record is removed where writers are locked out: where an index table is new, takes the
@@ -95,18 +100,18 @@
 typedef struct Records
 {
 	bool		kept;			/* it is recorded which rows lack entries */
-	uint32		lacking;
+	uint64		lacking;
 } Records;
 
 static void read_records(Relation rel, Oid index_table, Snapshot snapshot, Records *records);
-static bool all_records(Relation rel, Oid index_table, Snapshot snapshot, uint32 *lacking);
+static bool all_records(Relation rel, Oid index_table, Snapshot snapshot, uint64 *lacking);
 static bool has_rejections(Oid index_table, Snapshot snapshot);
-static bool read_if_free(IndexDef *def, Snapshot snapshot, uint32 *recorded);
+static bool read_if_free(IndexDef *def, Snapshot snapshot, uint64 *recorded);
 static bool may_lack_json_null(IndexDef *def);
 static bool records_values(IndexDef *def);
-static void insert_record(Oid index_table, int fields);
-static uint32 keep_remembered(IndexDef *def, uint32 lacking);
-static uint32 keep_committed(IndexDef *def, Relation rel, uint32 lacking);
+static void insert_record(Oid index_table, int number);
+static uint64 keep_remembered(IndexDef *def, uint64 lacking);
+static uint64 keep_committed(IndexDef *def, Relation rel, uint64 lacking);
 
 /*
  * completeness_relid
@@ -143,14 +148,16 @@ scan_completeness(Relation rel, const char *index, Oid index_table, Snapshot sna
 	return systable_beginscan(rel, relid, OidIsValid(relid), snapshot, 1, &key);
 }
 
-/* record_fields: returns for how many leading key fields a row is a record; -1: for none */
+/* record_of_row: returns the number of the bit that a row is the record of; -1: it has NULL */
 int
-record_fields(HeapTuple tuple, Relation rel)
+record_of_row(HeapTuple tuple, Relation rel)
 {
 	bool		isnull;
 	Datum		fields = heap_getattr(tuple, 2, RelationGetDescr(rel), &isnull);
+	int			number = isnull ? -1 : (uint16) DatumGetInt16(fields);
 
-	return isnull ? -1 : DatumGetInt16(fields) & 31;
+	return number < 32 ? number : number / 32 <= RECORDS - FIRST_FAULT ? FIRST_FAULT + number / 32 - 1 :
+		number % 32;
 }
 
 /*
@@ -166,20 +173,35 @@ read_records(Relation rel, Oid index_table, Snapshot snapshot, Records *records)
 	memset(records, 0, sizeof(Records));
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
-		int			fields = record_fields(tuple, rel);
+		int			record = record_of_row(tuple, rel);
 
-		if (fields < 0)
+		if (record < 0)
 			records->kept = true;
 		else
-			records->lacking |= LACKING_BIT(fields);
+			records->lacking |= LACKING_BIT(record);
 	}
 	systable_endscan(scan);
 }
 
 /*
+ * fault_bit
+ *		Returns the bit of rows that are skipped because the text of a field cannot be cast: that of all
+ *		skipped rows, where there are too many fields to tell them apart.
+ */
+uint64
+fault_bit(IndexDef *def, Field *field)
+{
+	int			number = field - def->spec.fields;
+
+	return records_values(def) && number < RECORDS - FIRST_FAULT ? LACKING_BIT(FIRST_FAULT + number) :
+		SKIPPED_BIT(def);
+}
+
+/*
  * index_table_complete
  *		Returns whether a query with this snapshot finds in an index table all fact rows that its filter
- *		takes, and whose key fields are not null if it is sparse.  NULL for the snapshot: the latest one, to
+ *		takes, and whose key fields are not null if it is sparse, but for those that are skipped for a fault
+ *		that its conditions exclude: these are FAULT_BITS.  NULL for the snapshot: the latest one, to
  *		estimate whether a query will.
  *
  * Where elements are a key, the caller makes sure that the rows in question have elements.  There is no
@@ -189,9 +211,9 @@ read_records(Relation rel, Oid index_table, Snapshot snapshot, Records *records)
  * entry would be no conflict with what it has read, as he may have found the record there.
  */
 bool
-index_table_complete(IndexDef *def, Snapshot snapshot)
+index_table_complete(IndexDef *def, uint64 excluded, Snapshot snapshot)
 {
-	uint32		recorded;
+	uint64		recorded;
 
 	if (def->spec.async && has_rejections(def->relid, snapshot))
 		return false;
@@ -201,7 +223,30 @@ index_table_complete(IndexDef *def, Snapshot snapshot)
 		return false;
 	if (!def->spec.skip_mismatch && (recorded & VALUES_RECORDED) != 0 && records_values(def))
 		return true;
-	return !IsolationIsSerializable() && (recorded & SKIPPED_BIT(def)) == 0;
+	return !IsolationIsSerializable() && (recorded & ~excluded & (SKIPPED_BIT(def) | FAULT_BITS)) == 0;
+}
+
+/*
+ * fault_not_excluded
+ *		Returns the first field whose text cannot be cast in some row that is skipped, if that is all that
+ *		keeps an index table from serving a query; else NULL.
+ */
+Field *
+fault_not_excluded(IndexDef *def, uint64 excluded)
+{
+	uint64		recorded;
+
+	if (!def->spec.skip_mismatch || IsolationIsSerializable() || !read_if_free(def, NULL, &recorded) ||
+		(recorded & SKIPPED_BIT(def)) != 0)
+		return NULL;
+	for (int i = 0; i < def->spec.nkeys + def->spec.nincludes; i++)
+	{
+		uint64		fault = fault_bit(def, &def->spec.fields[i]);
+
+		if ((recorded & ~excluded & fault) != 0)
+			return &def->spec.fields[i];
+	}
+	return NULL;
 }
 
 /*
@@ -212,7 +257,7 @@ index_table_complete(IndexDef *def, Snapshot snapshot)
 bool
 totals_complete(IndexDef *def, bool sums, Snapshot snapshot)
 {
-	uint32		recorded;
+	uint64		recorded;
 
 	return !def->spec.skip_mismatch ||
 		(!IsolationIsSerializable() && read_if_free(def, snapshot, &recorded) &&
@@ -227,7 +272,7 @@ totals_complete(IndexDef *def, bool sums, Snapshot snapshot)
 bool
 index_table_has_none(IndexDef *def, uint32 values, Snapshot snapshot)
 {
-	uint32		recorded;
+	uint64		recorded;
 
 	return !IsolationIsSerializable() && records_values(def) && read_if_free(def, snapshot, &recorded) &&
 		(recorded & VALUES_RECORDED) != 0 && (recorded & values) == 0;
@@ -239,7 +284,7 @@ index_table_has_none(IndexDef *def, uint32 values, Snapshot snapshot)
  *		is, or the catalog is locked.
  */
 static bool
-read_if_free(IndexDef *def, Snapshot snapshot, uint32 *recorded)
+read_if_free(IndexDef *def, Snapshot snapshot, uint64 *recorded)
 {
 	Relation	rel;
 	bool		kept;
@@ -283,7 +328,7 @@ records_values(IndexDef *def)
  *		sees with a snapshot, and in *lacking their bits.
  */
 static bool
-all_records(Relation rel, Oid index_table, Snapshot snapshot, uint32 *lacking)
+all_records(Relation rel, Oid index_table, Snapshot snapshot, uint64 *lacking)
 {
 	Records		records;
 	bool		kept;
@@ -328,12 +373,12 @@ has_rejections(Oid index_table, Snapshot snapshot)
  *
  * Where nothing is recorded at all, nothing is wrong.
  */
-uint32
-lacking_unrecorded(IndexDef *def, uint32 lacking, Snapshot snapshot)
+uint64
+lacking_unrecorded(IndexDef *def, uint64 lacking, Snapshot snapshot)
 {
 	Oid			relid = completeness_relid();
 	Relation	rel;
-	uint32		recorded;
+	uint64		recorded;
 	bool		kept;
 
 	if (lacking == 0 || !OidIsValid(relid))
@@ -342,6 +387,9 @@ lacking_unrecorded(IndexDef *def, uint32 lacking, Snapshot snapshot)
 	kept = all_records(rel, def->relid, snapshot, &recorded);
 	relation_close(rel, AccessShareLock);
 	lacking &= ~recorded;
+	/* That some row was skipped says that any may have been. */
+	if ((recorded & SKIPPED_BIT(def)) != 0)
+		lacking &= ~FAULT_BITS;
 	/* Nothing is wrong where that is not recorded. */
 	if ((recorded & VALUES_RECORDED) == 0 || !records_values(def))
 		lacking &= ~VALUE_BITS;
@@ -366,7 +414,7 @@ forget_records(IndexDef *def)
  * subtransaction lasts that has seen it: with another one it might be rolled back.
  */
 bool
-lacking_is_news(IndexDef *def, uint32 lacking)
+lacking_is_news(IndexDef *def, uint64 lacking)
 {
 	return lacking != 0 &&
 		((lacking & ~def->run.own_lacking) != 0 ||
@@ -379,10 +427,10 @@ lacking_is_news(IndexDef *def, uint32 lacking)
  *		table as a writer does.
  */
 void
-record_lacking(IndexDef *def, uint32 lacking)
+record_lacking(IndexDef *def, uint64 lacking)
 {
 	uint64		xid;
-	uint32		known;
+	uint64		known;
 	Oid			relid;
 	Relation	rel;
 
@@ -401,9 +449,10 @@ record_lacking(IndexDef *def, uint32 lacking)
 		rel = relation_open(relid, RowExclusiveLock);
 		known |= keep_committed(def, rel, lacking & ~known);
 		relation_close(rel, NoLock);
-		for (int fields = 0; fields < 31; fields++)
-			if (lacking & ~known & LACKING_BIT(fields))
-				insert_record(def->relid, fields);
+		for (int record = 0; record < RECORDS; record++)
+			if (lacking & ~known & ~VALUES_RECORDED & LACKING_BIT(record))
+				insert_record(def->relid, record < FIRST_FAULT ? record :
+							  32 * (record - FIRST_FAULT + 1) + Min(def->spec.nkeys, 24));
 	}
 	def->run.own_lacking = known | lacking;
 	def->run.own_lacking_in = xid;
@@ -411,19 +460,19 @@ record_lacking(IndexDef *def, uint32 lacking)
 
 /* record_tag: returns the name of the lock on a record */
 LOCKTAG
-record_tag(Oid index_table, TransactionId xmin, int fields)
+record_tag(Oid index_table, TransactionId xmin, int record)
 {
 	LOCKTAG		tag;
 
-	SET_LOCKTAG_OBJECT(tag, MyDatabaseId, index_table, xmin, fields);
+	SET_LOCKTAG_OBJECT(tag, MyDatabaseId, index_table, xmin, record);
 	return tag;
 }
 
 /* lock_record: locks a record, unless it is locked in a mode that conflicts */
 bool
-lock_record(Oid index_table, TransactionId xmin, int fields, LOCKMODE mode)
+lock_record(Oid index_table, TransactionId xmin, int record, LOCKMODE mode)
 {
-	LOCKTAG		tag = record_tag(index_table, xmin, fields);
+	LOCKTAG		tag = record_tag(index_table, xmin, record);
 
 	return LockAcquire(&tag, mode, false, true) != LOCKACQUIRE_NOT_AVAIL;
 }
@@ -433,15 +482,15 @@ lock_record(Oid index_table, TransactionId xmin, int fields, LOCKMODE mode)
  *		Keeps records that this session has found before, and returns which of the bits they
  *		are about.
  */
-static uint32
-keep_remembered(IndexDef *def, uint32 lacking)
+static uint64
+keep_remembered(IndexDef *def, uint64 lacking)
 {
-	uint32		kept = 0;
+	uint64		kept = 0;
 
-	for (int fields = 0; fields < 31; fields++)
-		if ((lacking & LACKING_BIT(fields)) && TransactionIdIsValid(def->run.lacking_by[fields]) &&
-			lock_record(def->relid, def->run.lacking_by[fields], fields, AccessShareLock))
-			kept |= LACKING_BIT(fields);
+	for (int record = 0; record < RECORDS; record++)
+		if ((lacking & LACKING_BIT(record)) && TransactionIdIsValid(def->run.lacking_by[record]) &&
+			lock_record(def->relid, def->run.lacking_by[record], record, AccessShareLock))
+			kept |= LACKING_BIT(record);
 	if (kept != 0)
 		AcceptInvalidationMessages();
 	return def->fact->run.stale ? 0 : kept;
@@ -453,11 +502,11 @@ keep_remembered(IndexDef *def, uint32 lacking)
  *
  * They are read twice: to be locked, and to see that they have not been removed just before.
  */
-static uint32
-keep_committed(IndexDef *def, Relation rel, uint32 lacking)
+static uint64
+keep_committed(IndexDef *def, Relation rel, uint64 lacking)
 {
-	TransactionId locked[INDEX_MAX_KEYS + 1] = {0};
-	uint32		kept = 0;
+	TransactionId locked[RECORDS] = {0};
+	uint64		kept = 0;
 	bool		again = false;
 
 	do
@@ -470,23 +519,23 @@ keep_committed(IndexDef *def, Relation rel, uint32 lacking)
 		while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 		{
 			TransactionId xmin = HeapTupleHeaderGetRawXmin(tuple->t_data);
-			int			fields = record_fields(tuple, rel);
+			int			record = record_of_row(tuple, rel);
 
-			if (fields < 0 || (lacking & ~kept & LACKING_BIT(fields)) == 0)
+			if (record < 0 || (lacking & ~kept & LACKING_BIT(record)) == 0)
 				continue;
 			if (TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple->t_data)))
-				kept |= LACKING_BIT(fields);
-			else if (lock && !TransactionIdIsValid(locked[fields]))
+				kept |= LACKING_BIT(record);
+			else if (lock && !TransactionIdIsValid(locked[record]))
 			{
-				if (!lock_record(def->relid, xmin, fields, AccessShareLock))
+				if (!lock_record(def->relid, xmin, record, AccessShareLock))
 					continue;
-				locked[fields] = xmin;
+				locked[record] = xmin;
 				again = true;
 			}
-			else if (!lock && locked[fields] == xmin)
+			else if (!lock && locked[record] == xmin)
 			{
-				def->run.lacking_by[fields] = xmin;
-				kept |= LACKING_BIT(fields);
+				def->run.lacking_by[record] = xmin;
+				kept |= LACKING_BIT(record);
 			}
 		}
 		systable_endscan(scan);
@@ -494,12 +543,12 @@ keep_committed(IndexDef *def, Relation rel, uint32 lacking)
 	return kept;
 }
 
-/* insert_record: inserts a row of an index table; fields < 0: NULL */
+/* insert_record: inserts a row of an index table; number < 0: NULL */
 static void
-insert_record(Oid index_table, int fields)
+insert_record(Oid index_table, int number)
 {
-	Datum		values[2] = {ObjectIdGetDatum(index_table), Int16GetDatum(fields)};
-	bool		isnull[2] = {false, fields < 0};
+	Datum		values[2] = {ObjectIdGetDatum(index_table), Int16GetDatum(number)};
+	bool		isnull[2] = {false, number < 0};
 
 	insert_row("completeness", values, isnull);
 }
@@ -534,16 +583,25 @@ completeness_move(Oid from, Oid to)
 {
 	Oid			relid = completeness_relid();
 	Relation	rel;
-	Records		records;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	List	   *numbers = NIL;
 
 	if (!OidIsValid(relid))
 		return;
 	rel = relation_open(relid, RowExclusiveLock);
-	read_records(rel, from, NULL, &records);
+	scan = scan_completeness(rel, "completeness_index_table", from, NULL);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		bool		isnull;
+		Datum		number = heap_getattr(tuple, 2, RelationGetDescr(rel), &isnull);
+
+		numbers = list_append_unique_int(numbers, isnull ? -1 : DatumGetInt16(number));
+	}
+	systable_endscan(scan);
 	relation_close(rel, NoLock);
 	(void) delete_by_oid("completeness", "completeness_index_table", 1, from);
 	(void) delete_by_oid("completeness", "completeness_index_table", 1, to);
-	for (int fields = records.kept ? -1 : 0; fields < 32; fields++)
-		if (fields < 0 || (records.lacking & LACKING_BIT(fields)))
-			insert_record(to, fields);
+	foreach_int(number, numbers)
+		insert_record(to, number);
 }

@@ -27,12 +27,12 @@
 typedef struct LockedRecord
 {
 	TransactionId xmin;			/* has inserted it */
-	int			fields;
+	int			number;			/* of its bit */
 } LockedRecord;
 
 static bool forget_definition(DefinitionRow *stored, Oid named);
 static bool forget_fact(FactTableRow *row);
-static LockedRecord *find_locked(List *locked, TransactionId xmin, int fields);
+static LockedRecord *find_locked(List *locked, TransactionId xmin, int number);
 
 /*
  * forget_orphaned_rows
@@ -139,10 +139,10 @@ lock_records(IndexDef *def)
 		LockedRecord *record = palloc(sizeof(LockedRecord));
 
 		record->xmin = HeapTupleHeaderGetRawXmin(tuple->t_data);
-		record->fields = record_fields(tuple, rel);
-		if (record->fields >= 0 && record->fields < 31 &&
+		record->number = record_of_row(tuple, rel);
+		if (record->number >= 0 && LACKING_BIT(record->number) != VALUES_RECORDED &&
 			!TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple->t_data)) &&
-			lock_record(def->relid, record->xmin, record->fields, AccessExclusiveLock))
+			lock_record(def->relid, record->xmin, record->number, AccessExclusiveLock))
 			locked = lappend(locked, record);
 	}
 	systable_endscan(scan);
@@ -156,7 +156,7 @@ lock_records(IndexDef *def)
  *		are, and unlocks the others.
  */
 void
-unlock_records(IndexDef *def, List *locked, uint32 lacking)
+unlock_records(IndexDef *def, List *locked, uint64 lacking)
 {
 	bool		removed = false;
 	Relation	rel;
@@ -165,14 +165,25 @@ unlock_records(IndexDef *def, List *locked, uint32 lacking)
 
 	if (locked == NIL)
 		return;
+
+	/*
+	 * Rows may rely on a record that tells no field: from now on they rely on
+	 * those that do.
+	 */
+	foreach_ptr(LockedRecord, record, locked)
+	{
+		if (LACKING_BIT(record->number) == SKIPPED_BIT(def) && (lacking & SKIPPED_BIT(def)) == 0 &&
+			(lacking & FAULT_BITS) != 0)
+			record_lacking(def, lacking);
+	}
 	rel = relation_open(completeness_relid(), RowExclusiveLock);
 	scan = scan_completeness(rel, "completeness_index_table", def->relid, NULL);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
-		int			fields = record_fields(tuple, rel);
+		int			number = record_of_row(tuple, rel);
 
-		if (fields < 0 || (lacking & LACKING_BIT(fields)) != 0 ||
-			find_locked(locked, HeapTupleHeaderGetRawXmin(tuple->t_data), fields) == NULL)
+		if (number < 0 || (lacking & LACKING_BIT(number)) != 0 ||
+			find_locked(locked, HeapTupleHeaderGetRawXmin(tuple->t_data), number) == NULL)
 			continue;
 		CatalogTupleDelete(rel, &tuple->t_self);
 		removed = true;
@@ -181,9 +192,9 @@ unlock_records(IndexDef *def, List *locked, uint32 lacking)
 	relation_close(rel, NoLock);
 	foreach_ptr(LockedRecord, record, locked)
 	{
-		LOCKTAG		tag = record_tag(def->relid, record->xmin, record->fields);
+		LOCKTAG		tag = record_tag(def->relid, record->xmin, record->number);
 
-		if ((lacking & LACKING_BIT(record->fields)) != 0)
+		if ((lacking & LACKING_BIT(record->number)) != 0)
 			LockRelease(&tag, AccessExclusiveLock, false);
 	}
 	if (!removed)
@@ -195,11 +206,11 @@ unlock_records(IndexDef *def, List *locked, uint32 lacking)
 
 /* find_locked: returns the record in a list that a transaction has inserted, or NULL */
 static LockedRecord *
-find_locked(List *locked, TransactionId xmin, int fields)
+find_locked(List *locked, TransactionId xmin, int number)
 {
 	foreach_ptr(LockedRecord, record, locked)
 	{
-		if (record->xmin == xmin && record->fields == fields)
+		if (record->xmin == xmin && record->number == number)
 			return record;
 	}
 	return NULL;

@@ -173,7 +173,7 @@ require_no_mismatch(DefinitionRow *row)
 	BlockScan	scan;
 	TupleTableSlot *slot;
 
-	if (index_table_complete(def, NULL))
+	if (index_table_complete(def, 0, NULL))
 		return;
 	factdef = def->fact;
 	strict = *def;

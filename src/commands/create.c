@@ -498,7 +498,7 @@ fill_index_table(IndexDef *def, Relation fact, Relation index_table)
 	Tuplesortstate *sort;
 	Size		widest = 0;
 	int64		skipped = 0;
-	uint32		lacking = 0;
+	uint64		lacking = 0;
 	int64		rows = 0;
 
 	sort = bulk_load_begin_sort(def);

@@ -93,7 +93,7 @@ typedef struct Entries
 	Datum	   *values;			/* n * natts */
 	bool	   *isnull;
 	EntryPlace *places;			/* where they are, if known; else NULL */
-	uint32		lacking;		/* bit k: the row lacks an entry, though its
+	uint64		lacking;		/* bit k: the row lacks an entry, though its
 								 * first k key fields are not null */
 } Entries;
 
@@ -140,7 +140,7 @@ typedef struct OpList
 								 * has, of those to be written */
 	Size		bytes;			/* of memory, roughly */
 	int64		skipped;		/* entries left out, to be counted */
-	uint32		lacking;		/* of all rows, to be recorded; see
+	uint64		lacking;		/* of all rows, to be recorded; see
 								 * catalog/completeness.c */
 } OpList;
 
@@ -171,7 +171,7 @@ typedef struct RowDelta
 	int			natts;			/* columns of the table of totals */
 	Datum	   *values;			/* n * natts: an entry for each group */
 	bool	   *isnull;
-	uint32		lacking;		/* what is to be recorded of the row */
+	uint64		lacking;		/* what is to be recorded of the row */
 	int			skipped;		/* values left out, to be counted */
 } RowDelta;
 

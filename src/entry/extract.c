@@ -63,7 +63,8 @@ passes_filter(IndexDef *def, TupleTableSlot *row)
  * Of multi-valued fields, rows without elements have no entry in either: a column that is NULL, or an
  * empty array, has none.  Elements that agree in all of these fields have one entry together.
  *
- * Bits in entries->lacking say whether a value was skipped, whether a key has the text of an array or
+ * Bits in entries->lacking say whether a value was skipped, and of which field that was if it alone keeps
+ * the row from having an entry, whether a key has the text of an array or
  * an object, or an array is on the way to it, and whether a time has no zone of its own: see
  * completeness.c.  A row that the filter leaves out, or that is rejected, has none of them.
  */
@@ -152,7 +153,7 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 		if (report && !def->spec.skip_mismatch)
 			report_mismatch(def, row, &mismatch);
 		if (def->spec.skip_mismatch)
-			entries->lacking = SKIPPED_BIT(def);
+			entries->lacking = fault_bit(def, mismatch.field) | mismatch.values | element_mismatch.values;
 		return report && def->spec.skip_mismatch ? Max(elements.n + elements.mismatches, 1) : 0;
 	}
 	if (elements.mismatches > 0)

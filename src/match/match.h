@@ -59,6 +59,9 @@ typedef struct Condition
 	Oid			from;			/* the type of value, or of its elements */
 	bool		lossy;			/* rows that it finds have to be checked */
 	bool		implied;		/* the condition is spelled otherwise */
+	bool		castable;		/* what it follows from is not true of a row
+								 * whose text cannot be cast to the type of
+								 * the field */
 	uint32		unless;			/* VALUE_BITS: entries tell which rows satisfy
 								 * it, unless rows have such values */
 	int			together;		/* number of comparisons that are exact
@@ -208,6 +211,7 @@ extern bool is_integer_type(Oid type);
 extern bool is_number_type(Oid type);
 extern bool is_plain_type(Oid type);
 extern bool is_castable_field(Field *field);
+extern bool is_cast_alike(Field *field);
 extern Taken take_scalar(Field *field, StrategyNumber strategy, JsonbValue *scalar, Datum *result);
 extern Taken take_float(Field *field, int bits, StrategyNumber strategy, double value, Datum *result);
 extern Taken take_bound(StrategyNumber strategy, double value, Datum *result);

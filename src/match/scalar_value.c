@@ -65,6 +65,17 @@ is_castable_field(Field *field)
 }
 
 /*
+ * is_cast_alike
+ *		Returns whether the cast of a text to the type of a field, as queries have it, is an error for every
+ *		text that the writers of its entries cannot cast.  Dates and times are cast in ISO form only.
+ */
+bool
+is_cast_alike(Field *field)
+{
+	return is_castable_field(field) && !field->spec->multi && !field->cast.datetime;
+}
+
+/*
  * take_scalar
  *		Sets *result to the value that the field of a document has, if it has an entry, where the
  *		scalar is at the field's path, or an equal one.

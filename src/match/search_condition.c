@@ -36,6 +36,9 @@ static Node *seconds_of_time(Node *value, double more);
 static Condition *comparison(IndexDef *def, int position, Oid operator, Oid collation, Node *value, bool array);
 static Condition *conversion(IndexDef *def, int position, StrategyNumber strategy, Taking taking, int detail,
 							 Node *value, bool array);
+static void mark_castable(IndexDef *def, Condition *condition);
+static bool are_castable(Field *field, Condition *condition);
+static bool is_castable_value(Field *field, Condition *condition, Datum value);
 static bool convert_constant(Field *field, Condition *condition);
 static Condition *contained_json(IndexDef *def, int position, int nsteps, Node *json);
 static List *presence_conditions(IndexDef *def, Oid function, List *args, Index varno);
@@ -181,7 +184,10 @@ implied_by_operator(IndexDef *def, Oid operator, Oid collation, Node *expr, Node
 		if (condition != NULL && array && condition->strategy != BTEqualStrategyNumber)
 			return NIL;
 		if (condition != NULL)
+		{
+			mark_castable(def, condition);
 			result = list_make1(condition);
+		}
 		/* Where a time may have no zone, its entry is near it. */
 		if (condition != NULL &&
 			(condition->unless != ZONELESS_BIT || index_table_has_none(def, ZONELESS_BIT, NULL)))
@@ -213,7 +219,15 @@ implied_by_operator(IndexDef *def, Oid operator, Oid collation, Node *expr, Node
 		}
 		else if (strategy != InvalidStrategy && (!array || number_strategy(operator) == BTEqualStrategyNumber) &&
 				 is_json_cast(def, field, expr, varno))
+		{
+			/*
+			 * It is no error of numbers, and of booleans, in JSON, whose
+			 * texts can be cast.
+			 */
 			condition = comparison(def, i, operator, collation, value, array);
+			if (condition != NULL)
+				mark_castable(def, condition);
+		}
 		else if (strategy != InvalidStrategy && number_of_field(def, field, expr, varno, &bits, &lossy) &&
 				 (!array || number_strategy(operator) == BTEqualStrategyNumber))
 			condition = conversion(def, i, strategy, TAKE_NUMBER, bits, value, array);
@@ -499,7 +513,17 @@ is_searchable(IndexDef *def, Oid operator, Oid collation, Node *expr, Index varn
 Condition *
 json_comparison(IndexDef *def, int position, StrategyNumber strategy, JsonbValue *scalar)
 {
-	return conversion(def, position, strategy, TAKE_JSON, 0, (Node *) json_constant(scalar), false);
+	Condition  *condition = conversion(def, position, strategy, TAKE_JSON, 0, (Node *) json_constant(scalar),
+									   false);
+
+	/*
+	 * To jsonpath nothing but a number is greater or less than one, and each
+	 * of these can be cast.
+	 */
+	if (condition != NULL && strategy != BTEqualStrategyNumber)
+		condition->castable = scalar->type == jbvNumeric && def->spec.fields[position].type == NUMERICOID &&
+			def->spec.fields[position].typmod < 0 && !def->spec.fields[position].spec->multi;
+	return condition;
 }
 
 /* json_constant: returns a scalar in JSON as a constant, jsonb */
@@ -558,7 +582,10 @@ boolean_condition(IndexDef *def, Node *expr, bool value, Index varno)
 		return NULL;
 	condition = comparison(def, position, BooleanEqualOperator, InvalidOid, makeBoolConst(value, false), false);
 	if (condition != NULL)
+	{
 		condition->lossy = cast;
+		mark_castable(def, condition);
+	}
 	return condition;
 }
 
@@ -629,9 +656,77 @@ conversion(IndexDef *def, int position, StrategyNumber strategy, Taking taking, 
 		condition->from = get_base_element_type(condition->from);
 	condition->implied = true;
 	condition->lossy = taking == TAKE_NUMBER && field->type == NUMERICOID;
+	condition->castable = def->spec.skip_mismatch && strategy == BTEqualStrategyNumber && !field->spec->multi &&
+		are_castable(field, condition);
 	return OidIsValid(condition->operator) && OidIsValid(condition->from) && convert_constant(field, condition) ?
 		condition :
 		NULL;
+}
+
+/*
+ * mark_castable
+ *		Says of a comparison with a key field that it follows from a condition that casts the field as
+ *		entries do: where that is an error for the writers, it is one for the query, too.
+ */
+static void
+mark_castable(IndexDef *def, Condition *condition)
+{
+	condition->castable = condition->position < def->spec.nkeys &&
+		is_cast_alike(&def->spec.fields[condition->position]);
+}
+
+/*
+ * are_castable
+ *		Returns whether each of the values that a condition compares with, all constants, can be cast to
+ *		the type of a field, and so can every value that is equal to it.
+ */
+static bool
+are_castable(Field *field, Condition *condition)
+{
+	Const	   *constant = (Const *) condition->value;
+
+	if (!IsA(constant, Const) || constant->constisnull)
+		return false;
+	if (!condition->array)
+		return is_castable_value(field, condition, constant->constvalue);
+	foreach_node(Const, element, array_constants(constant))
+	{
+		if (!element->constisnull && !is_castable_value(field, condition, element->constvalue))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * is_castable_value
+ *		Returns the same of one of them, as take_scalar() tells: the text of a number that is equal to an
+ *		integer may be 1.0.
+ */
+static bool
+is_castable_value(Field *field, Condition *condition, Datum value)
+{
+	JsonbValue	scalar;
+	Datum		taken;
+
+	switch (condition->taking)
+	{
+		case TAKE_TEXT:
+			break;
+		case TAKE_JSON:
+			if (!JB_ROOT_IS_SCALAR(DatumGetJsonbP(value)) ||
+				!JsonbExtractScalar(&DatumGetJsonbP(value)->root, &scalar) ||
+				(is_integer_type(field->type) && scalar.type != jbvString))
+				return false;
+			break;
+		case TAKE_CONTAINED:
+			if (!contained_scalar(field, condition->detail, DatumGetJsonbP(value), &scalar) ||
+				(is_integer_type(field->type) && scalar.type != jbvString))
+				return false;
+			break;
+		default:
+			return false;
+	}
+	return take_value(field, condition, value, &taken) == TAKEN;
 }
 
 /*
@@ -713,7 +808,10 @@ row_comparison_start(IndexDef *def, RowCompareExpr *clause, Index varno)
 								   BTGreaterEqualStrategyNumber);
 	condition = comparison(def, position, operator, linitial_oid(clause->inputcollids), value, false);
 	if (condition != NULL)
+	{
 		condition->lossy = true;
+		mark_castable(def, condition);
+	}
 	return condition;
 }
 

@@ -558,6 +558,7 @@ any_of(List *arms, int position)
 		if (!equal(result->scope, best->scope))
 			result->scope = NIL;
 		result->lossy = result->lossy || best->lossy || list_length(arm) > 1;
+		result->castable = result->castable && best->castable;
 		result->unless |= best->unless;
 		values = add_values(values, best);
 		if (values == NIL)

@@ -241,6 +241,7 @@ add_path_of_parts(PlannerInfo *root, RelOptInfo *rel, Served *served, Node *clau
 		{
 			c->def = part->def;
 			c->varno = part->varno;
+			c->excluded = part->excluded;
 			c->partial_rows = part->partial_rows;
 			c->exprs = part->exprs;
 		}

@@ -180,6 +180,7 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	fallback = c->is_part ? NULL : fallback_query(root, rel, c, clauses, columns, targets, &parameters);
 	scan->custom_exprs = list_concat(scan->custom_exprs, parameters);
 	plan.unless = c->unless;
+	plan.excluded = c->excluded;
 	plan.has_checks = checks != NIL;
 	if (plan.has_checks)
 		scan->custom_exprs = lappend(scan->custom_exprs, checks);

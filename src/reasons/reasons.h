@@ -17,6 +17,8 @@
 #define REASON_UNKNOWN "the fields of a document that is a parameter are known only in a custom plan"
 #define REASON_INCOMPLETE "some rows may have no entry, as values were skipped or rejected: " \
 	"correct these rows, then call verify()"
+#define REASON_FAULT "some rows may have no entry, as their %s cannot be cast, and no condition keeps these out: " \
+	"correct these rows, then call verify()"
 #define REASON_COST	"another plan is estimated to cost less"
 
 /* The same, of those that nothing in the query is about; see nearest_condition(). */

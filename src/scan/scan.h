@@ -50,6 +50,7 @@ typedef struct ScanPlan
 								 * nothing that these are counted in */
 	bool		stored_rows;	/* as in Candidate, and so are these */
 	uint32		unless;
+	uint64		excluded;
 	bool		distinct;
 	bool		partial_rows;
 	bool		first;

@@ -391,7 +391,7 @@ why_not_entries(IndexTableScan *scan)
 	 * entries pending, of which the snapshot is to see nothing.
 	 */
 	scan->in_step = true;
-	scan->complete = scan->complete || index_table_complete(scan->def, snapshot);
+	scan->complete = scan->complete || index_table_complete(scan->def, scan->plan.excluded, snapshot);
 	if (!scan->complete)
 		return "some rows may have no entry";
 	if (scan->plan.unless != 0 && !index_table_has_none(scan->def, scan->plan.unless, snapshot))

@@ -37,7 +37,7 @@ static void report_group(Deltas *difference, Deltas *has, Datum *values, bool *i
  *		Calls the handler for each group of which the totals are wrong; returns what is to be
  *		recorded of the rows.
  */
-uint32
+uint64
 verify_totals(IndexDef *def, Relation fact, Relation index_table, Snapshot snapshot,
 			  discrepancy_handler handler, void *arg)
 {
@@ -45,7 +45,7 @@ verify_totals(IndexDef *def, Relation fact, Relation index_table, Snapshot snaps
 	MemoryContext old = MemoryContextSwitchTo(cxt);
 	Deltas	   *has = deltas_begin(def, cxt);
 	Deltas	   *difference = deltas_of_difference(def, fact, index_table, snapshot, false, has);
-	uint32		lacking = difference->lacking;
+	uint64		lacking = difference->lacking;
 	Datum	   *values;
 	bool	   *isnull;
 

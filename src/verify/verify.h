@@ -60,7 +60,7 @@ typedef struct Discrepancy
 	Datum	   *columns;		/* found on another node: the result of
 								 * verify() there; then there is no slot */
 	bool	   *isnull;
-	uint32		lacking;		/* what is not recorded of rows that lack
+	uint64		lacking;		/* what is not recorded of rows that lack
 								 * entries; see catalog/completeness.c */
 } Discrepancy;
 
@@ -96,9 +96,9 @@ typedef struct Sums
 	bool		any_rejected;
 	int64		misplaced;		/* entries in a partition whose bounds do not
 								 * include them */
-	uint32		lacking;		/* of rows that lack entries; see
+	uint64		lacking;		/* of rows that lack entries; see
 								 * catalog/completeness.c */
-	uint32		lacking_queued; /* the same, with those whose keys are queued */
+	uint64		lacking_queued; /* the same, with those whose keys are queued */
 	Bucket		buckets[BUCKETS];	/* none for a sample */
 } Sums;
 
@@ -195,7 +195,7 @@ extern void restore_setup(Oid index_table);
 extern void restore_primary_keys(Oid index_table);
 
 /* totals.c: compares a table of totals with its fact table, and mends it */
-extern uint32 verify_totals(IndexDef *def, Relation fact, Relation index_table, Snapshot snapshot,
+extern uint64 verify_totals(IndexDef *def, Relation fact, Relation index_table, Snapshot snapshot,
 							discrepancy_handler handler, void *arg);
 extern int64 add_missing_totals(Oid index_table, bool report);
 extern bool repair_if_totals(Oid index_table, int64 *wrong);

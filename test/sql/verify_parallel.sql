@@ -36,10 +36,10 @@ SELECT t, f FROM unnest('{norm,part,deno,tags,asyn}'::regclass[]) t, found(t) f 
 -- that rows lack entries stays recorded as long as a worker finds one
 INSERT INTO fact VALUES (3000, '{"n": 3000, "on": "never"}');
 SELECT count(*) FROM indextable.verify('part');
-SELECT count(*) FROM indextable_internal.completeness WHERE index_table = 'part'::regclass AND fields < 31;
+SELECT count(*) FROM indextable_internal.completeness WHERE index_table = 'part'::regclass AND fields <> 31;
 DELETE FROM fact WHERE id = 3000;
 SELECT count(*) FROM indextable.verify('norm');
-SELECT count(*) FROM indextable_internal.completeness WHERE index_table = 'norm'::regclass AND fields < 31;
+SELECT count(*) FROM indextable_internal.completeness WHERE index_table = 'norm'::regclass AND fields <> 31;
 SELECT indextable.drain('fact') > 0 AS drained;
 CALL damage('DELETE FROM norm WHERE id = 1', 'UPDATE norm SET k = ''other'' WHERE id = 2', 'INSERT INTO norm VALUES (''k'', 3), (''k'', -1)',
 	'DELETE FROM part WHERE id = 4', 'UPDATE part SET n = 0 WHERE id = 5', 'UPDATE part SET id = -6 WHERE id = 6',

@@ -47,7 +47,7 @@ SQL
 
 # ---- verify() removes a record of rows without entries also where it loads the library
 
-my $recorded = q(SELECT count(*) FROM indextable_internal.completeness WHERE index_table = 'shop.lacks_k'::regclass AND fields < 31);
+my $recorded = q(SELECT count(*) FROM indextable_internal.completeness WHERE index_table = 'shop.lacks_k'::regclass AND fields <> 31);
 app('app', q(CREATE TABLE shop.lacks (id int PRIMARY KEY, doc jsonb); SELECT indextable.create('lacks_k', 'shop.lacks', '{k::int}', on_mismatch => 'skip'); INSERT INTO shop.lacks VALUES (1, '{"k": "x"}'); DELETE FROM shop.lacks));
 is(super('app', $recorded), 1, 'a row without an entry is recorded');
 app('app', q(SELECT indextable.verify('shop.lacks_k')));
