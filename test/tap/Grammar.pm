@@ -258,6 +258,17 @@ sub guarded
 	return '/* guarded */ ' . pick("($guard AND $risky)", "($guard AND $risky)", "($guard AND ($risky OR $v = 1))", "($not OR $risky)", "(CASE WHEN $guard THEN $risky END)", "(CASE WHEN $guard THEN $risky ELSE $v = 2 END)", "NOT ($not OR $risky)") . ' /* till here */';
 }
 
+# behind_guard ALIAS, FIELD, CONDITION: where it casts a field that cannot be cast everywhere, often after a guard that says that it can be
+sub behind_guard
+{
+	my ($a, $field, $condition) = @_;
+	return $condition if !$FIELD{$field}{dirty} || $FIELD{$field}{text} || $condition !~ /::|CAST/ || $condition =~ /json cast/ || chance(0.1);
+	my $doc = $a eq '' ? 'doc' : "$a.doc";
+	my $pattern = { int => '^ *[0-9]{1,4} *$', numeric => '^[0-9]+(\.[0-9]+)?$', boolean => '^(true|false|1)$', date => pick('^2024-01-0[1-4]$', '^[0-9/-]+$') }->{ $FIELD{$field}{type} };
+	feature('guarded');
+	return "/* guarded */ ($doc ->> '$FIELD{$field}{path}[0]' ~ '$pattern' AND ($condition)) /* till here */";
+}
+
 # row_comparison ALIAS, FIELD, FIELD
 sub row_comparison
 {
@@ -311,12 +322,13 @@ sub aimed
 		if ($searching && chance(@where ? 0.7 : 0.9))
 		{
 			my $equal = chance(0.75);
-			push @where, compared($a, $field, $equal ? '=' : pick('range', 'range', 'in', 'other'));
+			push @where, behind_guard($a, $field, compared($a, $field, $equal ? '=' : pick('range', 'range', 'in', 'other')));
 			$searching = $equal;
 		}
 		elsif (!$FIELD{$field}{multi} && chance(0.6)) { push @where, expression($a, $field) . ' IS NOT NULL'; $searching = 0; }
 		else { $searching = 0; }
 	}
+	for my $field (grep { $FIELD{$_}{dirty} && !$FIELD{$_}{text} } @{ $i->{key} }, @{ $i->{include} }) { push @where, behind_guard($a, $field, compared($a, $field)) if chance(0.4); }
 	if (defined $i->{filter} && chance(0.8))
 	{
 		feature('filter');

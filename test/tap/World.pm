@@ -40,6 +40,8 @@ our %FIELD = (
 	city => { path => [ 'o', 'city' ], spec => 'o.city', pool => [qw(Genoa Oslo x 7)] },
 	zip => { path => [ 'o', 'zip' ], spec => 'o.zip::int', type => 'int', pool => [ 1 .. 4 ] },
 	m => { path => ['m'], spec => 'm::int', type => 'int', dirty => 1, pool => [ 1 .. 4 ] },
+	mn => { path => ['m'], spec => 'm::numeric AS mn', type => 'numeric', dirty => 1, pool => [qw(1 2 2.0 1.5 3 4)] },
+	mb => { path => ['m'], spec => 'm::boolean AS mb', type => 'boolean', dirty => 1, pool => [qw(true false)] },
 	mt => { path => ['m'], spec => 'm AS mt', pool => [ 1 .. 4, 'x', '1.5' ] },
 	dd => { path => ['dd'], spec => 'dd::date', type => 'date', dirty => 1, pool => [ map { "2024-01-0$_" } 1 .. 4 ] },
 	zero => { path => ['0'], spec => '"0" AS zero', lax => 1, pool => [qw(a b c)] },
@@ -81,7 +83,7 @@ sub member
 	if ($name eq 'ts') { return $odd ? undef : '2024-01-0' . between(1, 4) . pick(chance($w->{zoneless}) ? (' 10:00', 'T10:00:00') : (), ' 10:00:00Z', ' 10:00+02', 'T10:00:00-0530'); }
 	if ($name eq 'b') { return $odd ? pick('t', 'yes', 'off', undef) : pick(JSON::PP::true, JSON::PP::false); }
 	if ($name eq 'o') { return $odd ? pick('scalar', undef, [], 7, { city => { a => 1 } }, { city => undef, zip => undef }) : { (chance(0.9) || !$w->{sparse} ? (city => pick(qw(Genoa Oslo x), 7)) : ()), zip => pick(1, 2, '3', 4) }; }
-	if ($name eq 'm') { return chance(0.8) ? between(1, 4) : pick('x', \'1.5', '2', undef, [1], JSON::PP::true, '99999999999'); }
+	if ($name eq 'm') { return chance(0.7) ? between(1, 4) : pick('x', \'1.5', \'1.0', \'2.0', \'3.00', '2', '1', undef, [1], ['2', 3], JSON::PP::true, JSON::PP::false, '99999999999'); }
 	if ($name eq 'dd') { return chance(0.8) ? '2024-01-0' . between(1, 4) : pick('4 January 2024', '01/02/2024', 'x', undef, 'infinity'); }
 	if ($name eq '0') { return pick(qw(a b c)); }
 	if ($w->{sets} && $name =~ /^(tags|nums|items)$/)
@@ -229,6 +231,8 @@ sub index_table
 		$i->{include} = [ grep { !$used{$_}++ } map { pick(@scalars) } 1 .. between(1, 4) ];
 		@{ $i->{include} } = grep { $_ ne 'id' && $_ ne 'r' } @{ $i->{include} };
 	}
+	# What is skipped is skipped because of one field, or of several.
+	if (!@fields && chance(0.35)) { splice @{ chance(0.7) ? \@key : $i->{include} }, 0, 0, grep { !$used{$_}++ } pick(qw(m m mn mb dd)); }
 	my $dirty = grep { $FIELD{$_}{dirty} || $_ eq 'zero' } @key, @{ $i->{include} };
 	my $list = sub { return 'ARRAY[' . join(', ', map { literal($FIELD{$_}{spec}) } @_) . ']' };
 	my $hint = chance(0.3);
