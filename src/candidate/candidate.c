@@ -160,7 +160,7 @@ consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Index varn
 			!may_concern(clause_of(clause), def) || is_deeply_nested(clause_of(clause)))
 			continue;
 		implied = implied_conditions(root, def, clause_of(clause), varno, &unknown);
-		if (def->spec.nelements > 1)
+		if (def->spec.nelements > 0)
 			set_scope_of_clause(def, clause_of(clause), implied);
 		foreach_ptr(Condition, condition, implied)
 		{
@@ -411,7 +411,7 @@ choose_conditions(Candidate *c, List *found, List *used, Condition *deepest)
 				c->conditions = lappend(c->conditions, lower);
 			/* One element may be above the one, and another below the other. */
 			if (upper != NULL && (lower == NULL || deepest != NULL || c->by_element ||
-								  !is_element_position(def, position)))
+								  !is_element_position(def, position) || is_same_element(def, upper, lower)))
 				c->conditions = lappend(c->conditions, upper);
 			break;
 		}

@@ -201,6 +201,36 @@ CALL pg_temp.no_rows('compare_all()');
 SELECT indextable.drop('sparse'), indextable.create('all_sparse', 'f', '{lines[*].sku}', include => '{lines[*].qty::int}', sparse => true) \gset
 CALL pg_temp.no_rows('compare_all()');
 
+-- ---- bounds: those of one element are searched together, and of two that may be true of different elements, one is
+CREATE TABLE survey (id int PRIMARY KEY, item text, scores int[], doc jsonb NOT NULL);
+INSERT INTO survey (id, doc) VALUES
+	(1, '{"item": "ABC", "ratings": [2, 9], "votes": [{"score": 2, "by": "mn"}, {"score": 9, "by": "anon"}]}'),
+	(2, '{"item": "XYZ", "ratings": [4, 3], "votes": [{"score": 5, "by": "anon"}, {"score": 7, "by": "wv"}]}'),
+	(3, '{"item": "XYZ", "ratings": [9, 1], "votes": [{"score": 9, "by": "anon"}, {"score": 4, "by": "mn"}]}'),
+	(4, '{"item": "XYZ", "ratings": []}'), (5, '{"item": "PQR"}');
+UPDATE survey SET item = doc ->> 'item', scores = ARRAY(SELECT r::int FROM jsonb_array_elements(doc -> 'ratings') r);
+SELECT indextable.create('by_rating', 'survey', '{item, ratings[*]::int}') \gset
+SELECT indextable.create('by_vote', 'survey', '{votes[*].by, votes[*].score::int}') \gset
+SELECT indextable.create('by_score', 'survey', '{@scores[*]}') \gset
+SELECT a.*, q FROM unnest(ARRAY[
+	$$SELECT id FROM survey WHERE doc ->> 'item' = 'XYZ' AND doc @? '$.ratings[*] ? (@ >= 3)'$$,
+	$$SELECT id FROM survey WHERE doc ->> 'item' = 'XYZ' AND doc @? '$.ratings[*] ? (@ >= 3 && @ <= 6)'$$,
+	$$SELECT id FROM survey WHERE doc ->> 'item' = 'XYZ' AND doc @? 'strict $.ratings[*] ? (@ > 3 && @ < 6)'$$,
+	$$SELECT id FROM survey WHERE doc ->> 'item' = 'XYZ' AND doc @? '$.ratings ? (@ >= 3 && @ <= 6)'$$,
+	$$SELECT id FROM survey WHERE doc ->> 'item' = 'XYZ' AND doc @? '$.ratings[*] ? (@ >= 3) ? (@ <= 6)'$$,
+	$$SELECT id FROM survey WHERE doc ->> 'item' = 'XYZ' AND doc @? '$ ? (@.ratings[*] >= 3 && @.ratings[*] <= 6)'$$,
+	$$SELECT id FROM survey WHERE doc ->> 'item' = 'XYZ' AND doc @@ '$.ratings[*] >= 3 && $.ratings[*] <= 6'$$,
+	$$SELECT id FROM survey WHERE doc ->> 'item' = 'XYZ' AND doc @? '$.ratings[*] ? (@ >= 3)' AND doc @? '$.ratings[*] ? (@ <= 6)'$$,
+	$$SELECT id FROM survey WHERE doc ->> 'item' = 'XYZ' AND EXISTS (SELECT FROM jsonb_array_elements(doc -> 'ratings') r WHERE r::int BETWEEN 3 AND 6)$$,
+	$$SELECT id FROM survey WHERE doc ->> 'item' = 'XYZ' AND EXISTS (SELECT FROM jsonb_array_elements(doc -> 'ratings') a, jsonb_array_elements(doc -> 'ratings') b WHERE a::int >= 3 AND b::int <= 6)$$,
+	$$SELECT DISTINCT id FROM survey, jsonb_array_elements(doc -> 'ratings') r WHERE doc ->> 'item' = 'XYZ' AND r::int BETWEEN 3 AND 6$$,
+	$$SELECT id FROM survey WHERE doc @? '$.votes[*] ? (@.by == "anon" && @.score <= 5)'$$,
+	$$SELECT id FROM survey WHERE doc @? '$.votes[*] ? (@.by == "anon" && @.score >= 5 && @.score <= 8)'$$,
+	$$SELECT id FROM survey WHERE doc @@ '$.votes[*].by == "anon" && $.votes[*].score <= 5'$$,
+	$$SELECT id FROM survey WHERE doc @? '$.votes[*].by ? (@ == "anon")' AND doc @? '$.votes[*].score ? (@ <= 5)'$$,
+	$$SELECT id FROM survey WHERE EXISTS (SELECT FROM unnest(scores) s WHERE s BETWEEN 3 AND 6)$$,
+	$$SELECT id FROM survey WHERE 3 <= ANY (scores) AND 6 >= ANY (scores)$$]) WITH ORDINALITY q (q, n), asked(q) a ORDER BY n;
+
 SET client_min_messages = warning;
 DROP SCHEMA scopes CASCADE;
 CALL pg_temp.no_rows('pg_temp.leftovers()');

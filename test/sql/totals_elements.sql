@@ -78,7 +78,7 @@ DECLARE
 	without text;
 BEGIN
 	EXECUTE 'EXPLAIN (COSTS OFF, FORMAT JSON) ' || query INTO plan;
-	served := coalesce(substring(plan::text FROM '"Totals": "([^"]*)"'), substring(plan::text FROM '"Index Table": "([^"]*)"'), 'not served');
+	served := CASE WHEN plan::text LIKE '%"Totals":%' THEN 'totals' WHEN plan::text LIKE '%"Index Table%' THEN 'index table' ELSE 'not served' END;
 	EXECUTE format('SELECT string_agg(q::text, E''\n'' ORDER BY q::text) FROM (%s) q', query) INTO with_totals;
 	SET LOCAL indextable.planner = off;
 	EXECUTE format('SELECT string_agg(q::text, E''\n'' ORDER BY q::text) FROM (%s) q', query) INTO without;
