@@ -189,7 +189,7 @@ lock_with_retries(IndexDef *def)
  *		Locks an index table against all other sessions until the transaction, which is about to
  *		commit, has ended; returns false if others use it.
  *
- * The owner of another table may commit, and is not to keep it locked by not reading what he is sent.
+ * The owner of another table may commit, and is not to keep it locked by not reading what the server sends.
  */
 static bool
 lock_before_commit(Oid relid)

@@ -63,9 +63,9 @@
  * the record any more was taken later than that of verify().  Suppose that it sees a row that
  * the record is about.  Then that of verify() did not see it, as it would have been found, so
  * its writer ended later.  So the writer cannot have kept the record before it was locked.
- * While it was locked, he could not, and afterwards it was gone.  So he has recorded it
- * himself, and the snapshot sees that.  An older snapshot sees the record.  A writer waits
- * for nobody: where records are locked, he inserts his own, which the next writers keep.
+ * While it was locked, it could not, and afterwards the record was gone.  So it has inserted
+ * a record of its own, and the snapshot sees that.  An older snapshot sees the removed one.  A
+ * writer waits for nobody: where records are locked, it inserts its own, which the next keep.
  *
  * A row that lacked an entry before an update that leaves its key alone need not be
  * looked at.  If the snapshot of verify() saw neither version, it saw none that came after the
@@ -207,8 +207,8 @@ fault_bit(IndexDef *def, Field *field)
  * Where elements are a key, the caller makes sure that the rows in question have elements.  There is no
  * error, and nobody is waited for: where it cannot be told, the result is false.
  *
- * A SERIALIZABLE transaction does not rely on a record, here and below.  Someone else's row that has no
- * entry would be no conflict with what it has read, as he may have found the record there.
+ * A SERIALIZABLE transaction does not rely on a record, here and below.  A row of another transaction that
+ * has no entry would be no conflict with what it has read, as the other may have found the record there.
  */
 bool
 index_table_complete(IndexDef *def, uint64 excluded, Snapshot snapshot)

@@ -241,8 +241,8 @@ drain_round(const char *fact, int limit)
  *
  * The definition is written as a restore would write it, and adopt_restored.c does the rest.
  *
- * A definition is carried out with the rights of our workers, and everybody can create triggers
- * on tables of his own.  So only superusers, as whom create() makes them, can
+ * A definition is carried out with the rights of our workers, and any role can create triggers
+ * on tables of its own.  So only superusers, as whom create() makes them, can
  * create triggers that would be believed here (refuse_forged_trigger()).  And they are believed only if both
  * tables have the same owner, and the queue is not known as that of another table: no table can be
  * made to follow, or to consume the changes of, one of another user.

@@ -270,7 +270,7 @@ shard_guard_init(void)
  *		Refuses INSERT, UPDATE, DELETE and COPY.
  *
  * A drain writes to shards on other nodes as the owner of the tables.  So the owner could pretend to be one, and
- * change his own index table.
+ * change an index table.
  */
 static bool
 check_writes(RIGHTS_PARAMETERS)

@@ -101,7 +101,7 @@ indextable_drain(PG_FUNCTION_ARGS)
 /*
  * drain_of_another
  *		Drains or folds a table of another owner, in a subtransaction, and warns if that fails: also if it
- *		would have to wait for a lock, which a tenant may hold for as long as he likes.
+ *		would have to wait for a lock, which a tenant may hold for as long as it likes.
  */
 static void
 drain_of_another(Turn *turn, Oid fact_table)

@@ -255,7 +255,7 @@ find_document(IndexDef *def, Relation fact, DefinitionRow *row, const char **col
  * Its expressions were parsed and checked as those that create() is given.  What does not fit the
  * columns of the index table is found by definition_complete().
  *
- * Of tables that are not adopted, everybody can make triggers of ours on his own.  So both must have
+ * Of tables that are not adopted, any role can make triggers of ours on its own.  So both must have
  * the same owner then: what the owner of one has written is not put into the table of another.
  */
 static void

@@ -126,7 +126,7 @@ is_element_of_any(char *text, List *others)
 
 		while (n > 0 && !spec->steps[n - 1].wildcard)
 			n--;
-		if (other == text || !spec->multi || n != whole->nsteps ||
+		if (other == text ||!spec->multi || n != whole->nsteps ||
 			(spec->column == NULL) != (whole->column == NULL) ||
 			(spec->column != NULL && strcmp(spec->column, whole->column) != 0))
 			continue;

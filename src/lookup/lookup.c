@@ -342,9 +342,9 @@ require_active(IndexDef *def)
  *		Returns whether what is asked for tells the current user no more than queries of the fact table
  *		could, so that it takes no right on the index table.
  *
- * He has to be allowed to read the whole fact table, and to call the functions that entries are
- * computed by.  Where entries are shown, no policy may hide rows from him, and they must be those of
- * rows that he can read.
+ * The user has to be allowed to read the whole fact table, and to call the functions that entries are
+ * computed by.  Where entries are shown, no policy may hide rows from that user, and they must be those
+ * of rows that a query of the fact table would return.
  */
 static bool
 may_compute_entries(Lookup *lookup)

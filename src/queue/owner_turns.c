@@ -22,9 +22,9 @@
 typedef struct OwnerTurn
 {
 	Oid			owner;			/* hash key */
-	uint64		found;			/* when he was last found to have tables */
-	uint64		round;			/* the last one that was begun by him */
-	int64		used;			/* the time that he has used in that, in ms */
+	uint64		found;			/* when it was last found to have tables */
+	uint64		round;			/* number of the last one that it has begun */
+	int64		used;			/* ms that it has used in that */
 	TimestampTz rests_until;	/* others have their turn until then */
 } OwnerTurn;
 

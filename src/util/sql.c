@@ -60,7 +60,7 @@ static int	compare_names(const ListCell *a, const ListCell *b);
  * As a role, it is a part of what the user has run, as commands are that the server runs within others:
  * it fires no event triggers.  These would run as that role, under a search_path that does not find what
  * they name; and they are about DDL of users.  As the current user, it fires them as natively, and so it
- * runs under his search_path.
+ * runs under the search_path of that user.
  */
 void
 run_command(Oid role, const char *sql)

@@ -4,8 +4,8 @@
  *	  Has parallel workers help to sum up the entries of an index table.
  *
  * The leader and its workers share one reading of the fact table, and one of the index
- * table: each block is read by one of them.  Everyone adds the hashes of entries to
- * buckets of his own, and in the end the leader adds these up.  An entry that should be
+ * table: each block is read by one of them.  Each adds the hashes of entries to
+ * buckets of its own, and in the end the leader adds these up.  An entry that should be
  * there and the one that is there need not be seen by the same process, because sums do
  * not depend on which process has added what.
  *
