@@ -279,8 +279,21 @@ END
 $$;
 SQL
 
-# name => [arguments of create(), the recompute]
+# name => [arguments of create(), the recompute, and what the index table holds, unless that is its entries as they are]
 my %index = (
+	t_items => [
+		q('t_items', 'fact', '{v,items[*].name}', totals => '{count(items[*]), sum(items[*].z::int), count(k)}'),
+		q(SELECT v, e, count(DISTINCT pk), count(*), coalesce(sum(z), 0), count(z), count(DISTINCT with_k) FROM
+			(SELECT doc #>> '{v}' AS v, e #>> '{name}' AS e, pk, (e #>> '{z}')::int AS z, CASE WHEN doc #>> '{k}' IS NOT NULL THEN pk END AS with_k
+			FROM fact, elements(doc #> '{items}') e) x GROUP BY 1, 2),
+		q(SELECT v, name, sum(rows)::bigint, sum(elements)::bigint, sum(sum_z)::bigint, sum(count_z)::bigint, sum(count_k)::bigint FROM t_items GROUP BY 1, 2 HAVING sum(rows) > 0)
+	],
+	t_none => [
+		q('t_none', 'fact', '{}', totals => '{sum(items[*].z::int)}'),
+		# an object in place of an array is no element, as it has none of the fields
+		q(SELECT count(*), (SELECT count(*) FROM fact, elements(doc #> '{items}') WHERE jsonb_typeof(doc #> '{items}') = 'array'), (SELECT coalesce(sum((e #>> '{z}')::int), 0) FROM fact, elements(doc #> '{items}') e) FROM fact),
+		q(SELECT coalesce(sum(rows), 0)::bigint, coalesce(sum(elements), 0)::bigint, coalesce(sum(sum_z), 0)::bigint FROM t_none)
+	],
 	i_norm => [ q('i_norm', 'fact', '{k}'), q(SELECT doc #>> '{k}' AS k, pk FROM fact) ],
 	i_c => [ q('i_c', 'fact', '{"k COLLATE \"C\" AS kc"}'), q(SELECT doc #>> '{k}' AS k, pk FROM fact) ],
 	i_part => [
@@ -339,13 +352,14 @@ my %index = (
 	i_uniq => [ q('i_uniq', 'uniq', '{k}', is_unique => true, include => '{v}'), q(SELECT doc #>> '{k}' AS k, pk, doc #>> '{v}' FROM uniq) ],
 );
 my @names = sort keys %index;
-my %sparse = map { $_ => /^i_uniq$/ || chance(0.3) } @names;
+my %sparse = map { $_ => /^i_uniq$/ || (!/^t_none$/ && chance(0.3)) } @names;
 
 # The arguments of create(), of which some, by the seed, make an index table that is partitioned, or sparse.
 sub arguments_of
 {
 	my $args = $index{ $_[0] }[0] . ($sparse{ $_[0] } && $_[0] ne 'i_uniq' ? ', sparse => true' : '');
 	my ($key) = $args =~ /'\{(.*?)\}'/;
+	return $args if $args =~ /totals =>/;
 	return $args . Oracle::partitions('n', -5, 2, 4) if $key =~ /\bn::int$/;
 	return $args . Oracle::partitions('k', '1', 'a', 'b', 'z') if $key =~ /(^|,)k(,|$)/;
 	return $args . pick('', ', partitions => 1', ', partitions => 3');
@@ -355,11 +369,12 @@ sub arguments_of
 my @drift;
 for my $name (@names)
 {
-	my ($args, $recompute) = @{ $index{$name} };
+	my ($args, $recompute, $held) = @{ $index{$name} };
+	my $entries = 'SELECT entry::text FROM ' . ($held ? "($held)" : $name) . ' entry';
 	$setup .= 'SELECT indextable.create(' . arguments_of($name) . ");\n";
 	my $expected = "SELECT x::text FROM ($recompute) x" . ($sparse{$name} ? ' WHERE ' . not_null($recompute) : '');
-	push @drift, "(SELECT '$name missing ' || r FROM ($expected EXCEPT ALL SELECT entry::text FROM $name entry) d(r))",
-	  "(SELECT '$name extra ' || r FROM (SELECT entry::text FROM $name entry EXCEPT ALL $expected) d(r))";
+	push @drift, "(SELECT '$name missing ' || r FROM ($expected EXCEPT ALL $entries) d(r))",
+	  "(SELECT '$name extra ' || r FROM ($entries EXCEPT ALL $expected) d(r))";
 }
 push @drift, q[(SELECT 'twin ' || t::text FROM (TABLE twin EXCEPT ALL TABLE uniq) t)],
   q[(SELECT 'lookup ' || x::text FROM (SELECT k, pk, doc FROM (SELECT DISTINCT doc #>> '{k}' AS k FROM fact) k,
