@@ -574,7 +574,8 @@ TRUNCATE m.log;
 SQL
 		for my $role ('eve_maintained', 'all_maintained')
 		{
-			for my $command ('REINDEX TABLE m.f_k', 'REINDEX TABLE CONCURRENTLY m.f_k', 'REINDEX INDEX m.f_k_code', 'ANALYZE m.f_k', 'CLUSTER m.f_k USING f_k_code', 'VACUUM FULL m.f_k')
+			for my $command ('REINDEX TABLE m.f_k', 'REINDEX TABLE CONCURRENTLY m.f_k', 'REINDEX INDEX m.f_k_code', 'ANALYZE m.f_k', 'CLUSTER m.f_k USING f_k_code', 'VACUUM FULL m.f_k',
+				$node->pg_version < 19 ? () : ('REPACK m.f_k', 'REPACK m.f_k USING INDEX f_k_code'))
 			{
 				is(sql($role, $command), '', "$command of $role");
 				runs_as_owner('index', $command) if $command !~ /ANALYZE|CONCURRENTLY/;
