@@ -170,11 +170,8 @@ find_users_indexes(IndexDef *def, UsersIndexes *found)
 	int			n = 0;
 	bool		locked = true;
 
-	/*
-	 * The definition is as old as its lock, and ours is newer: news that has
-	 * come in between may be of an index.
-	 */
-	if (!def->layout.has_users_indexes && !def->fact->run.stale)
+	/* The definition was looked up after the table was locked. */
+	if (!def->layout.has_users_indexes)
 		return false;
 	index_table = relation_open(def->relid, NoLock);
 	indexes = RelationGetIndexList(index_table);
