@@ -62,6 +62,7 @@ static bool filter_is_implied(IndexDef *def, List *clauses, Index varno, List **
 static Field *key_maybe_null(Candidate *c);
 static bool is_key_present(Candidate *c, int i);
 static void note_castable(Candidate *c, List *found);
+static void add_castable(Candidate *c, Condition *condition);
 static uint64 excluded_faults(Candidate *c);
 static bool finds_null(Candidate *c, int position);
 static void skip_to_order(RelOptInfo *rel, Candidate *c, List *pathkeys);
@@ -682,9 +683,19 @@ note_castable(Candidate *c, List *found)
 {
 	foreach_ptr(Condition, condition, found)
 	{
-		if (condition->castable && condition->unless == 0)
-			c->castable = bms_add_member(c->castable, condition->position);
+		if (condition->unless == 0)
+			add_castable(c, condition);
 	}
+}
+
+/* add_castable: notes that a field can be cast in rows for which a condition holds, if so */
+static void
+add_castable(Candidate *c, Condition *condition)
+{
+	if (condition->castable && condition->of_numbers)
+		c->of_numbers = bms_add_member(c->of_numbers, condition->position);
+	else if (condition->castable)
+		c->castable = bms_add_member(c->castable, condition->position);
 }
 
 /*
@@ -696,26 +707,27 @@ static uint64
 excluded_faults(Candidate *c)
 {
 	IndexDef   *def = c->def;
-	Bitmapset  *castable = bms_copy(c->castable);
-	uint64		result = 0;
+	uint64		result = NUMBER_FAULT_BIT;
 
 	if (!def->spec.skip_mismatch)
 		return 0;
 	foreach_ptr(Condition, condition, c->conditions)
-	{
-		if (condition->castable)
-			castable = bms_add_member(castable, condition->position);
-	}
+		add_castable(c, condition);
 	for (int i = 0; i < def->spec.nkeys + def->spec.nincludes; i++)
 	{
 		TestedColumn column = {.def = def,.field = &def->spec.fields[i],.varno = c->varno,.cast = true};
-		bool		excluded = i < def->spec.nkeys && bms_is_member(i, castable);
+		bool		excluded = i < def->spec.nkeys && bms_is_member(i, c->castable);
 
 		foreach_ptr(Node, clause, is_cast_alike(column.field) ? c->known : NIL)
 			excluded = excluded || (!depends_on_json_path(clause_of(clause), NULL) &&
 									rejects_null(clause_of(clause), &column));
+		if (!excluded && i < def->spec.nkeys && bms_is_member(i, c->of_numbers))
+		{
+			excluded = true;
+			result &= ~NUMBER_FAULT_BIT;
+		}
 		if (excluded)
-			result |= fault_bit(def, column.field) & FAULT_BITS;
+			result |= fault_bits(def, column.field, false) & FAULT_BITS;
 	}
 	return result;
 }

@@ -61,7 +61,9 @@ typedef struct Candidate
 								 * from this one on */
 	uint32		unless;			/* VALUE_BITS: it serves unless rows have such */
 	Bitmapset  *castable;		/* positions of fields whose text can be cast
-								 * in rows that are asked for */
+								 * in rows that are asked for ... */
+	Bitmapset  *of_numbers;		/* ... if it is that of no number in JSON, or
+								 * can be cast */
 	uint64		excluded;		/* FAULT_BITS of rows that are not asked for;
 								 * see is_complete_enough() */
 	bool		distinct;		/* several entries of a row may be found */

@@ -37,7 +37,7 @@ extern char *told_remaking(List *undefined);
 /*
  * The bit of a record, and those of entries that were skipped, and of totals that lack a value
  * or a row of a group.  From 32 on there is a bit for each field: entries were skipped because its text
- * cannot be cast.
+ * cannot be cast.  The last one says that one of these texts is that of a number in JSON.
  */
 #define RECORDS				64
 #define LACKING_BIT(record)	((uint64) 1 << (record))
@@ -45,7 +45,9 @@ extern char *told_remaking(List *undefined);
 #define SUM_LACKS_BIT(def)	SKIPPED_BIT(def)
 #define GROUP_LACKS_BIT(def)	LACKING_BIT(Min((def)->spec.nkeys + 1, 24))
 #define FIRST_FAULT			32
+#define NUMBER_FAULT		63
 #define FAULT_BITS			(~(uint64) 0 << FIRST_FAULT)
+#define NUMBER_FAULT_BIT	LACKING_BIT(NUMBER_FAULT)
 /*
  * The bits of rows that have another value than an array where the elements of one are looked for,
  * of rows that have an element that is no string, of rows whose elements are not one
@@ -68,7 +70,7 @@ extern char *told_remaking(List *undefined);
 #define VALUE_BITS			(PASSED_ARRAY_BIT | NO_ARRAY_BIT | NO_STRING_BIT | UNEVEN_BIT | ZONELESS_BIT | CONTAINER_BIT)
 #define VALUES_RECORDED		((uint64) 1 << 31)
 
-extern uint64 fault_bit(IndexDef *def, Field *field);
+extern uint64 fault_bits(IndexDef *def, Field *field, bool number);
 extern bool index_table_complete(IndexDef *def, uint64 excluded, Snapshot snapshot);
 extern Field *fault_not_excluded(IndexDef *def, uint64 excluded);
 extern bool totals_complete(IndexDef *def, bool sums, Snapshot snapshot);

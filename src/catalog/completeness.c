@@ -9,7 +9,8 @@
  * asks for.  What no condition says is recorded in the table completeness of the catalog.  A row
  * (index table, number of key fields) says that some fact row lacks an entry because a value in it was
  * skipped, under on_mismatch => 'skip'.  If that is the text of a field that cannot be cast to its type, the
- * row of the record says so of this field instead: 32 times the number of the field, from 1, is added.  One
+ * row of the record says so of this field instead: 32 times the number of the field, from 1, is added; and
+ * if it is the text of a number in JSON, which conditions on JSON may ask for, 32 times 32 in another row.  One
  * such field is enough: a row that lacks entries because of it is in no result of a query whose conditions
  * cannot be true of it, as they cast the text, too, or compare it with what can be cast.  Of totals the row says
  * that a sum lacks a value, and a row with a number greater by one that a group lacks a row.  Rows with lower
@@ -184,17 +185,18 @@ read_records(Relation rel, Oid index_table, Snapshot snapshot, Records *records)
 }
 
 /*
- * fault_bit
- *		Returns the bit of rows that are skipped because the text of a field cannot be cast: that of all
- *		skipped rows, where there are too many fields to tell them apart.
+ * fault_bits
+ *		Returns the bits of rows that are skipped because the text of a field cannot be cast, which may be that
+ *		of a number: the bit of all skipped rows, where there are too many fields to tell them apart.
  */
 uint64
-fault_bit(IndexDef *def, Field *field)
+fault_bits(IndexDef *def, Field *field, bool number)
 {
-	int			number = field - def->spec.fields;
+	int			fault = FIRST_FAULT + (field - def->spec.fields);
 
-	return records_values(def) && number < RECORDS - FIRST_FAULT ? LACKING_BIT(FIRST_FAULT + number) :
-		SKIPPED_BIT(def);
+	if (!records_values(def) || fault >= NUMBER_FAULT)
+		return SKIPPED_BIT(def);
+	return LACKING_BIT(fault) | (number ? NUMBER_FAULT_BIT : 0);
 }
 
 /*
@@ -241,9 +243,9 @@ fault_not_excluded(IndexDef *def, uint64 excluded)
 		return NULL;
 	for (int i = 0; i < def->spec.nkeys + def->spec.nincludes; i++)
 	{
-		uint64		fault = fault_bit(def, &def->spec.fields[i]);
+		uint64		fault = fault_bits(def, &def->spec.fields[i], false);
 
-		if ((recorded & ~excluded & fault) != 0)
+		if ((recorded & fault) != 0 && (recorded & ~excluded & (fault | NUMBER_FAULT_BIT)) != 0)
 			return &def->spec.fields[i];
 	}
 	return NULL;

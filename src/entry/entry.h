@@ -186,6 +186,7 @@ typedef struct RowMismatch
 {
 	Field	   *field;			/* NULL: there is none */
 	char	   *value;			/* as text */
+	bool		number;			/* it is a number in JSON */
 	Mismatch	why;
 	uint32		values;			/* VALUE_BITS: kinds of values that there were */
 } RowMismatch;

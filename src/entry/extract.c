@@ -153,7 +153,8 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 		if (report && !def->spec.skip_mismatch)
 			report_mismatch(def, row, &mismatch);
 		if (def->spec.skip_mismatch)
-			entries->lacking = fault_bit(def, mismatch.field) | mismatch.values | element_mismatch.values;
+			entries->lacking = fault_bits(def, mismatch.field, mismatch.number) | mismatch.values |
+				element_mismatch.values;
 		return report && def->spec.skip_mismatch ? Max(elements.n + elements.mismatches, 1) : 0;
 	}
 	if (elements.mismatches > 0)

@@ -97,6 +97,7 @@ cast_json(Field *field, JsonbValue *value, bool is_key, Datum *result, RowMismat
 	{
 		mismatch->field = field;
 		mismatch->value = pnstrdup(str, len);
+		mismatch->number = value->type == jbvNumeric;
 		mismatch->why = why;
 	}
 	return VALUE_MISMATCH;

@@ -61,7 +61,8 @@ typedef struct Condition
 	bool		implied;		/* the condition is spelled otherwise */
 	bool		castable;		/* what it follows from is not true of a row
 								 * whose text cannot be cast to the type of
-								 * the field */
+								 * the field ... */
+	bool		of_numbers;		/* ... unless that is a number in JSON */
 	uint32		unless;			/* VALUE_BITS: entries tell which rows satisfy
 								 * it, unless rows have such values */
 	int			together;		/* number of comparisons that are exact

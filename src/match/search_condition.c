@@ -39,6 +39,7 @@ static Condition *conversion(IndexDef *def, int position, StrategyNumber strateg
 static void mark_castable(IndexDef *def, Condition *condition);
 static bool are_castable(Field *field, Condition *condition);
 static bool is_castable_value(Field *field, Condition *condition, Datum value);
+static bool is_castable_scalar(Field *field, Condition *condition, JsonbValue *scalar);
 static bool convert_constant(Field *field, Condition *condition);
 static Condition *contained_json(IndexDef *def, int position, int nsteps, Node *json);
 static List *presence_conditions(IndexDef *def, Oid function, List *args, Index varno);
@@ -516,13 +517,14 @@ json_comparison(IndexDef *def, int position, StrategyNumber strategy, JsonbValue
 	Condition  *condition = conversion(def, position, strategy, TAKE_JSON, 0, (Node *) json_constant(scalar),
 									   false);
 
-	/*
-	 * To jsonpath nothing but a number is greater or less than one, and each
-	 * of these can be cast.
-	 */
+	/* To jsonpath nothing but a number is greater or less than one. */
 	if (condition != NULL && strategy != BTEqualStrategyNumber)
-		condition->castable = scalar->type == jbvNumeric && def->spec.fields[position].type == NUMERICOID &&
-			def->spec.fields[position].typmod < 0 && !def->spec.fields[position].spec->multi;
+	{
+		Field	   *field = &def->spec.fields[position];
+
+		condition->castable = def->spec.skip_mismatch && scalar->type == jbvNumeric && !field->spec->multi;
+		condition->of_numbers = field->type != NUMERICOID || field->typmod >= 0;
+	}
 	return condition;
 }
 
@@ -699,8 +701,7 @@ are_castable(Field *field, Condition *condition)
 
 /*
  * is_castable_value
- *		Returns the same of one of them, as take_scalar() tells: the text of a number that is equal to an
- *		integer may be 1.0.
+ *		Returns the same of one of them, as take_scalar() tells.
  */
 static bool
 is_castable_value(Field *field, Condition *condition, Datum value)
@@ -715,18 +716,32 @@ is_castable_value(Field *field, Condition *condition, Datum value)
 		case TAKE_JSON:
 			if (!JB_ROOT_IS_SCALAR(DatumGetJsonbP(value)) ||
 				!JsonbExtractScalar(&DatumGetJsonbP(value)->root, &scalar) ||
-				(is_integer_type(field->type) && scalar.type != jbvString))
+				!is_castable_scalar(field, condition, &scalar))
 				return false;
 			break;
 		case TAKE_CONTAINED:
 			if (!contained_scalar(field, condition->detail, DatumGetJsonbP(value), &scalar) ||
-				(is_integer_type(field->type) && scalar.type != jbvString))
+				!is_castable_scalar(field, condition, &scalar))
 				return false;
 			break;
 		default:
 			return false;
 	}
 	return take_value(field, condition, value, &taken) == TAKEN;
+}
+
+/*
+ * is_castable_scalar
+ *		Returns the same of a scalar in JSON.  That 1.0 is equal to an integer is noted in the condition: nothing
+ *		but numbers is.
+ */
+static bool
+is_castable_scalar(Field *field, Condition *condition, JsonbValue *scalar)
+{
+	if (!is_integer_type(field->type) || scalar->type == jbvString)
+		return true;
+	condition->of_numbers = true;
+	return scalar->type == jbvNumeric;
 }
 
 /*

@@ -559,6 +559,7 @@ any_of(List *arms, int position)
 			result->scope = NIL;
 		result->lossy = result->lossy || best->lossy || list_length(arm) > 1;
 		result->castable = result->castable && best->castable;
+		result->of_numbers = result->of_numbers || best->of_numbers;
 		result->unless |= best->unless;
 		values = add_values(values, best);
 		if (values == NIL)

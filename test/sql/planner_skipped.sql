@@ -225,4 +225,31 @@ RESET indextable.stale_reads;
 -- the entries that rows should have, and those that there are
 SELECT * FROM ((SELECT k, n, id FROM p_n EXCEPT ALL SELECT doc ->> 'k', (doc ->> 'n')::int, id FROM p WHERE (doc ->> 'n' ~ '^[0-9]+$') IS NOT FALSE) UNION ALL
 	(SELECT doc ->> 'k', (doc ->> 'n')::int, id FROM p WHERE (doc ->> 'n' ~ '^[0-9]+$') IS NOT FALSE EXCEPT ALL SELECT k, n, id FROM p_n)) d;
+
+-- ---- misfits that are no numbers: comparisons with numbers in JSON cannot be true of them
+\pset format unaligned
+TRUNCATE f;
+SELECT indextable.drop(i) FROM unnest(ARRAY(SELECT index_table FROM indextable.index_tables WHERE fact_table = 'f'::regclass)) i;
+SELECT indextable.create('n_int', 'f', '{n::int}', on_mismatch => 'skip') \gset
+INSERT INTO f SELECT i, jsonb_build_object('n', i) FROM generate_series(1, 100) i;
+INSERT INTO f VALUES (201, '{"n": "unknown"}'), (202, '{"n": true}'), (203, '{"n": ""}');
+SELECT * FROM records;
+CREATE FUNCTION of_numbers() RETURNS TABLE (condition text, rows bigint, found_by text, verdict text) LANGUAGE sql AS $$
+	SELECT * FROM asked($q$doc @> '{"n": 23}'$q$, $q$doc -> 'n' = '23'$q$, $q$doc -> 'n' IN ('23', '24', '"25"')$q$, $q$doc @? '$.n ? (@ > 98)'$q$, $q$doc @? '$.n ? (@ == 23)'$q$,
+		$q$doc @@ '$.n >= 98 && $.n < 100'$q$, $q$doc @? '$.n ? (@ > 98 || @ == "unknown")'$q$, $q$doc -> 'n' > '98'$q$, $q$doc -> 'n' = 'true'$q$, $q$doc @? '$.n ? (@ <> 23)'$q$)
+$$;
+SELECT * FROM of_numbers();
+-- to jsonpath, what is in an array stands there itself
+INSERT INTO f VALUES (205, '{"n": [99]}');
+SELECT * FROM of_numbers();
+DELETE FROM f WHERE id = 205;
+SELECT count(*) FROM indextable.verify('f');
+INSERT INTO f VALUES (206, '{"n": 98.5}'), (207, '{"n": 23.0}');
+SELECT * FROM records;
+SELECT * FROM of_numbers();
+DELETE FROM f WHERE id > 205;
+SELECT count(*) FROM indextable.verify('f');
+SELECT * FROM records;
+SELECT * FROM of_numbers();
+\pset format aligned
 DROP SCHEMA skipped_rows CASCADE;
