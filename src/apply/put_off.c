@@ -170,11 +170,10 @@ put_off_try_again(void)
  *		Applies all that was put off, before the transaction commits; raises an error if that
  *		is not possible.
  *
- * An index table of another role than the one that commits is locked for that until the transaction has
- * ended, and only code of its owner may run meanwhile.  So those of the role that commits come
- * first, and all others have one owner.  An error is sent to the client before the server releases locks,
- * and the client may not read it.  So those others are in a subtransaction, which releases their locks
- * before the error is raised.
+ * Applying locks an index table until the transaction ends, and meanwhile only code of its owner may run.
+ * So tables of the committing role come first.  Those of another role follow in a subtransaction; if they
+ * have two owners, that is an error.  An error there is raised only after the subtransaction has
+ * released its locks: the server sends an error before it releases locks, and a client may never read it.
  */
 void
 put_off_apply_all(void)

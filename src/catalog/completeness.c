@@ -28,6 +28,7 @@
  * says so of an element that is no string, in a field of type text.  A row (index table, 28) says so
  * of a value in place of an array, which cannot be unnested, and where entries do not count elements, as
  * those of version 1.1, of an array that has an element twice, or one that is no key.  A row
+ * (index table, 26) says so of such a value that is not null either.  A row
  * (index table, 24) says so of an element that is no object, although members of it are looked for; and a
  * row (index table, 23) of elements that are equal and not the same, such as 1 and 1.0; of totals, of
  * elements that are in one group.

@@ -117,9 +117,10 @@ forget_fact(FactTableRow *row)
 
 /*
  * lock_records
- *		Locks what is recorded of an index table and nobody keeps, so that unlock_records() can
- *		remove it, and lists it.  Called before the snapshot is taken that is to show whether
- *		there are such rows.
+ *		Locks the completeness records of an index table that no writer has locked, and returns them.
+ *
+ * The caller then takes its snapshot, looks for rows that the records are about, and calls
+ * unlock_records().
  */
 List *
 lock_records(IndexDef *def)

@@ -237,7 +237,7 @@ is_our_copied_trigger(const char *name)
  *
  * A role that has the right TRIGGER on a table can replace one of its triggers by one of the
  * same name that fires for fewer events, or never.  This is refused
- * (refuse_replaced_trigger()), but not where event triggers do not fire.
+ * (refuse_other_trigger()), but not where event triggers do not fire.
  */
 bool
 trigger_is_as_made(Relation rel, const char *name, char enabled, bool with_arguments)

@@ -421,7 +421,7 @@ begin_citus_settings(void)
 	return nestlevel;
 }
 
-/* run_with_citus_settings: runs such a command as the owner of the extension */
+/* run_with_citus_settings: runs SQL under begin_citus_settings(), as the extension's owner */
 void
 run_with_citus_settings(const char *sql)
 {

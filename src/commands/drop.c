@@ -88,8 +88,8 @@ lock_for_drop(Oid fact, Oid index_table)
 
 /*
  * fact_lock
- *		Returns how an index table's fact table is locked to drop it: with the last one its
- *		triggers are dropped.
+ *		Returns the lock on a fact table that dropping an index table takes.  With its last index table
+ *		the triggers of the fact table are dropped, too.
  */
 static LOCKMODE
 fact_lock(Oid fact)

@@ -452,9 +452,8 @@ refuse_misused_function(Oid relid, CreateTrigStmt *stmt, Oid function)
 
 /*
  * refuse_other_trigger
- *		Raises an error if a trigger that has just been created on a fact table or an index
- *		table, or a partition of one, with the name of one of ours, is none that we or a restore
- *		would make.
+ *		Refuses a trigger with the name of one of ours on a fact table, an index table, or a partition
+ *		of one.  It is accepted only if it is just as we or a restore make it.
  *
  * The right TRIGGER on the table is enough to replace one, and the index tables would be wrong
  * with one that fires for less.

@@ -309,8 +309,8 @@ add_groups(IndexDef *def, FactRow *row, bool report, RowDelta *delta, Elements *
 
 /*
  * put_elements
- *		Puts the key of n elements of a group, from a position in their order, and what they add together, into
- *		the values of an entry.
+ *		Fills an entry of totals with a group of n elements, which begin at a position of their order: sets
+ *		their key, their number, and the count and the sum of each field of elements.
  */
 static void
 put_elements(IndexDef *def, Elements *elements, int first, int n, Datum *values, bool *isnull)

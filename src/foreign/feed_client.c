@@ -9,9 +9,9 @@
  * own, so that a server that is down holds up no other.
  *
  * No change is lost and the newest state wins, because of the order of four steps.  A drain
- * takes changes under the drain lock.  Then it reads their rows, with a snapshot over there
- * that is younger: feed_take_unlocked() sees that this transaction has not used the server
- * before.  It writes the entries, and commits.  Only when it is known that it has
+ * takes changes, which consumes nothing.  Then it gets the drain lock, and reads their rows, with a
+ * snapshot over there that is younger: feed_take_unlocked() sees that this transaction has not used
+ * the server before.  It writes the entries, and commits.  Only when it is known that it has
  * committed, and that no crash undoes it, the changes are acknowledged, in another
  * transaction.  A crash in between has the changes taken again.  The session that drains
  * next has waited for the lock, and so reads the rows as they are or were later.

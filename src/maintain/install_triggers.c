@@ -411,7 +411,7 @@ has_queue_in_parts(Oid fact)
 
 /*
  * kind_of
- *		Returns which kind of table in the terms of validity.h a fact table or a partition of
+ *		Returns which kind of table in the terms of catalog.h a fact table or a partition of
  *		it is.
  */
 static int

@@ -370,8 +370,8 @@ replace(Node *node, void *context)
 
 /*
  * set_number
- *		Gives the call that stands for an element, which an expression is or goes on from, a
- *		number.
+ *		Writes a number into the function call that stands for an element, as its location.  The call is
+ *		node, or the innermost first argument of it.
  */
 static void
 set_number(Node *node, int number)

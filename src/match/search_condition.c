@@ -134,7 +134,7 @@ compared_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Index varno,
  * 1.  The expression is the field.  The comparison is the condition itself.
  *
  * 2.  It is a number that the field is, too: see scalar_value.c.  A comparison with the number
- * is one with the field, by a value that take_number() makes.  If the cast is one of JSON, to the
+ * is one with the field, by a value that take_value() makes.  If the cast is one of JSON, to the
  * type of the field or another, the row is checked for the error that this cast may raise.
  *
  * 3.  It is the text at the path of the field, and equal to a text.  The entry of the row was

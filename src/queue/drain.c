@@ -350,7 +350,7 @@ try_to_write(Reconciliation *r)
 /*
  * write_entries
  *		Makes the entries of rows what they should be, and notes which rows are rejected and
- *		which are not any more; for run_catching_row_errors().
+ *		which are not any more; for run_catching_errors().
  */
 static void
 write_entries(void *arg)

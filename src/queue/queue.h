@@ -89,7 +89,7 @@ typedef struct WorkerSlot
 	TimestampTz attempted_at;	/* ... since then; 0: nothing */
 } WorkerSlot;
 
-/* What keeps a worker from its work at a table; see activity.c. */
+/* What keeps a worker from its work at a table; see trouble.c. */
 typedef struct Trouble
 {
 	TimestampTz since;			/* when the first attempt failed; 0: the last

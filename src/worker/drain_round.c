@@ -4,7 +4,7 @@
  *	  Drains one batch of each queue of a database, as a worker does again and again, and
  *	  decides what becomes of a queue whose batch has failed.
  *
- * Such a queue is left alone for a while: see activity.c.  That is half a second at most if
+ * Such a queue is left alone for a while: see trouble.c.  That is half a second at most if
  * the batch has waited in vain for a lock that another session has, such as that of a drain.  If
  * there was an error, it may be mended by DDL: then the server tells this process what has
  * changed, and the queue is tried again at once.
