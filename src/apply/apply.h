@@ -146,14 +146,14 @@ extern struct Tuplesortstate *bulk_load_begin_sort(IndexDef *def);
  */
 extern bool make_room_for_ops(IndexDef *def, OpList *list);
 extern void uncover_key_for_ops(IndexDef *def, OpList *list);
-extern void uncover_keys_at_commit(void);
+extern void uncover_keys_at_commit(bool own, Oid owner);
 
 /* put_off.c: keeps operations that cannot be applied yet */
 extern bool applying_put_off;
 
 extern bool put_off_ops(IndexDef *def, OpList *list);
 extern void put_off_try_again(void);
-extern void put_off_apply_all(void);
+extern Oid	put_off_apply_all(void);
 extern void refuse_to_prepare_put_off(void);
 extern bool was_put_off(Oid fact);
 extern void refuse_put_off(Oid index_table);

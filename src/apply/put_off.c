@@ -168,26 +168,28 @@ put_off_try_again(void)
 /*
  * put_off_apply_all
  *		Applies all that was put off, before the transaction commits; raises an error if that
- *		is not possible.
+ *		is not possible.  Returns the other owner whose index tables are locked, or InvalidOid.
  *
  * Applying locks an index table until the transaction ends, and meanwhile only code of its owner may run.
  * So tables of the committing role come first.  Those of another role follow in a subtransaction; if they
  * have two owners, that is an error.  An error there is raised only after the subtransaction has
  * released its locks: the server sends an error before it releases locks, and a client may never read it.
  */
-void
+Oid
 put_off_apply_all(void)
 {
 	ErrorData  *error = NULL;
+	Oid			locked = InvalidOid;
 
 	while (all != NIL && error == NULL)
 	{
 		apply_those(true);
 		if (all != NIL)
-			error = run_catching_errors_at_commit(apply_those_of_others, NULL);
+			error = run_catching_errors_at_commit(apply_those_of_others, &locked);
 	}
 	if (error != NULL)
 		ReThrowError(error);
+	return locked;
 }
 
 /* apply_those: applies what was put off for tables of the role that commits, or for the others */
@@ -227,6 +229,7 @@ apply_those_of_others(void *arg)
 
 	if (first == NULL)
 		return;
+	*(Oid *) arg = table_owner(first->def->relid);
 	foreach_ptr(PutOff, p, all)
 	{
 		Oid			owner = table_owner(p->def->relid);

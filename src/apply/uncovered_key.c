@@ -55,6 +55,7 @@
 #include "commands/trigger.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/guc.h"
@@ -95,6 +96,7 @@ static List *wide_tables = NIL; /* OIDs of those to which a wide entry was
 static List *warned_of = NIL;	/* OIDs of the index tables that this session
 								 * has warned of */
 
+static Oid	next_wide_table(bool own, Oid *owner);
 static void uncover_key_now(IndexDef *def, OpList *list);
 static bool lock_with_retries(IndexDef *def);
 static bool lock_before_commit(Oid relid);
@@ -131,17 +133,41 @@ uncover_key_for_ops(IndexDef *def, OpList *list)
 		uncover_primary_key(def);
 }
 
-/* uncover_keys_at_commit: tries to rebuild the keys of the index tables that were noted */
+/*
+ * uncover_keys_at_commit
+ *		Tries to rebuild the keys of the index tables that were noted: of those of the committing role, or,
+ *		unless own is true, of those of another owner, or of the first one if that is InvalidOid.
+ *
+ * Those of others stay locked until the transaction has ended, and no code of a third may run meanwhile, as it
+ * does where a definition is loaded.  This is only an occasion, and there will be others.
+ */
 void
-uncover_keys_at_commit(void)
+uncover_keys_at_commit(bool own, Oid owner)
 {
-	while (wide_tables != NIL)
-	{
-		Oid			relid = linitial_oid(wide_tables);
+	Oid			relid;
 
-		wide_tables = list_delete_first(wide_tables);
+	while (OidIsValid(relid = next_wide_table(own, &owner)))
+	{
+		wide_tables = list_delete_oid(wide_tables, relid);
 		try_uncover_key(relid);
 	}
+}
+
+/* next_wide_table: returns the first of these that is left, or InvalidOid */
+static Oid
+next_wide_table(bool own, Oid *owner)
+{
+	foreach_oid(relid, wide_tables)
+	{
+		Oid			its_owner = table_owner(relid);
+
+		if (own != (!OidIsValid(its_owner) || has_privs_of_role(GetOuterUserId(), its_owner)) ||
+			(!own && OidIsValid(*owner) && *owner != its_owner))
+			continue;
+		*owner = its_owner;
+		return relid;
+	}
+	return InvalidOid;
 }
 
 /*

@@ -62,6 +62,8 @@ at_commit_init(void)
 static void
 at_xact_event(XactEvent event, void *arg)
 {
+	Oid			locked;			/* owner of index tables that are locked */
+
 	switch (event)
 	{
 		case XACT_EVENT_PRE_COMMIT:
@@ -73,7 +75,7 @@ at_xact_event(XactEvent event, void *arg)
 				refuse_to_prepare_put_off();
 			queue_before_commit();
 			elsewhere->snapshots->release();
-			put_off_apply_all();
+			refuse_to_stay();
 
 			/*
 			 * Making a primary key anew locks the index table against
@@ -81,7 +83,10 @@ at_xact_event(XactEvent event, void *arg)
 			 * it is committed.
 			 */
 			if (event == XACT_EVENT_PRE_COMMIT)
-				uncover_keys_at_commit();
+				uncover_keys_at_commit(true, InvalidOid);
+			locked = put_off_apply_all();
+			if (event == XACT_EVENT_PRE_COMMIT)
+				uncover_keys_at_commit(false, locked);
 			elsewhere->snapshots->release();
 			refuse_to_stay();
 
