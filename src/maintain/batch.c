@@ -215,6 +215,7 @@ batch_discard(Oid fact)
 {
 	Batch	   *batch = get_batch(fact);
 
+	refuse_reentry(batch);
 	clear_set(batch, &batch->pending);
 	clear_set(batch, &batch->now);
 	put_off_discard(fact);

@@ -191,4 +191,20 @@ INSERT INTO loops VALUES (1, '{"k": "a"}');
 CALL will(0, '');
 INSERT INTO loops VALUES (1, '{"k": "a"}');
 SELECT * FROM indextable.verify('loops_k');
+
+-- ---- while entries are written at the commit, the table is not emptied by the code of an index
+CREATE TABLE emptied (id int PRIMARY KEY DEFERRABLE INITIALLY DEFERRED, doc jsonb);
+SELECT indextable.create('own.emptied_k', 'own.emptied', '{k}');
+CREATE FUNCTION do_it() RETURNS void LANGUAGE plpgsql AS $$ BEGIN EXECUTE current_setting('own.what'); END $$;
+CREATE FUNCTION empties(k text) RETURNS text IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN PERFORM own.do_it(); RETURN k; END $$;
+SET own.what = 'SELECT 1';
+CREATE INDEX ON emptied_k (empties(k));
+BEGIN;
+INSERT INTO emptied VALUES (1, '{"k": "a"}');
+INSERT INTO emptied VALUES (1, '{"k": "b"}');
+DELETE FROM emptied WHERE doc ->> 'k' = 'a';
+SET own.what = 'TRUNCATE own.emptied';
+COMMIT;
+SELECT * FROM emptied;
+SELECT * FROM indextable.verify('emptied_k');
 DROP SCHEMA own CASCADE;
