@@ -218,8 +218,8 @@ typedef struct Elements
 #define ELEMENT_VALUES(e, i)	((e)->values + (Size) (i) * (e)->nfields)
 #define ELEMENT_NULLS(e, i)		((e)->isnull + (Size) (i) * (e)->nfields)
 
-extern bool entries_fit(IndexDef *def, FactRow *row, Datum *values, bool *isnull, Elements *elements, bool report,
-						int *skipped);
+extern bool entries_fit(IndexDef *def, FactRow *row, Datum *values, bool *isnull, Elements *elements, int n,
+						bool report, int *skipped);
 extern bool key_fits(IndexDef *def, FactRow *row, Datum *values, bool report, int *skipped);
 
 /*

@@ -170,7 +170,7 @@ extract_entries(IndexDef *def, FactRow *row, bool report, Entries *entries)
 			element_mismatch.values |= UNEVEN_BIT;
 		if (elements.unlike && def->spec.nkeys < 23)
 			element_mismatch.values |= UNLIKE_BIT;
-		if (!entries_fit(def, row, values, isnull, &elements, report, &skipped))
+		if (!entries_fit(def, row, values, isnull, &elements, elements.n, report, &skipped))
 			elements.n = 0;
 		for (i = 0; i < elements.n; i++)
 		{
@@ -281,6 +281,9 @@ add_groups(IndexDef *def, FactRow *row, bool report, RowDelta *delta, Elements *
 	bool	   *isnull = delta->isnull;
 	int			first = 0;
 
+	if (def->spec.nelements > 0 &&
+		!entries_fit(def, row, values, isnull, elements, ngroups, report, skipped))
+		return;
 	if (ngroups > 1)
 	{
 		delta->values = palloc_extended(sizeof(Datum) * delta->natts * ngroups, MCXT_ALLOC_HUGE);
@@ -334,6 +337,7 @@ put_elements(IndexDef *def, Elements *elements, int first, int n, Datum *values,
 		{
 			Datum		value = ELEMENT_VALUES(elements, elements->order[k])[e];
 
+			CHECK_FOR_INTERRUPTS();
 			if (ELEMENT_NULLS(elements, elements->order[k])[e])
 				continue;
 			count++;

@@ -197,32 +197,32 @@ value_bytes(IndexDef *def, AttrNumber attno, Datum value)
 
 /*
  * entries_fit
- *		Returns whether the entries of a row, each with one of the elements and the other values, are
- *		not too large together.  Otherwise, with report, raises or notes the error, or counts in
- *		*skipped what is left out, as key_fits() does.
+ *		Returns whether n entries of a row, each with one of the elements and the other values, are
+ *		not too large together; of totals, each with the key of one of the elements.  Otherwise, with
+ *		report, raises or notes the error, or counts in *skipped what is left out, as key_fits() does.
  *
  * Each of them has a copy of the primary key, of the included fields, and of the document.  A
  * long array in a large document would be written as often as it is long: a role that may insert
  * one row could make all other writers wait.
  */
 bool
-entries_fit(IndexDef *def, FactRow *row, Datum *values, bool *isnull, Elements *elements, bool report,
+entries_fit(IndexDef *def, FactRow *row, Datum *values, bool *isnull, Elements *elements, int n, bool report,
 			int *skipped)
 {
-	int			n = elements->n;
+	int			nfields = is_totals(def) ? def->spec.nkey_elements : elements->nfields;
 	Size		bytes = 0;
 
 	if (n < 2)
 		return true;
 	/* What the elements have is not among the values yet. */
-	for (int e = 0; e < elements->nfields; e++)
+	for (int e = 0; e < nfields; e++)
 		isnull[def->spec.fields[def->spec.elements[e]].attno - 1] = true;
 	for (int i = 1; i <= def->layout.desc->natts; i++)
 		if (!isnull[i - 1])
 			bytes += value_bytes(def, i, values[i - 1]);
 	bytes *= n;
-	for (int i = 0; i < n; i++)
-		for (int e = 0; e < elements->nfields; e++)
+	for (int i = 0; i < elements->n; i++)
+		for (int e = 0; e < nfields; e++)
 			bytes += value_bytes(def, def->spec.fields[def->spec.elements[e]].attno,
 								 ELEMENT_VALUES(elements, elements->order[i])[e]);
 	if (bytes <= (Size) MAX_ENTRIES_MB * 1024 * 1024)

@@ -437,6 +437,7 @@ unite_equal_elements(IndexDef *def, Elements *elements)
 	elements->counts[0] = 1;
 	for (int i = 1; i < elements->n; i++)
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (compare_elements(&order, elements->order[n], elements->order[i]) == 0)
 		{
 			elements->counts[n]++;
@@ -484,6 +485,7 @@ group_elements(IndexDef *def, Elements *elements)
 	sort_elements(def, elements, def->spec.nkey_elements, &order);
 	for (int i = 0; i < elements->n; i++)
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (def->spec.nkey_elements > 0 &&
 			(i == 0 || compare_elements(&order, elements->order[i - 1], elements->order[i]) != 0))
 			ngroups++;

@@ -181,6 +181,13 @@ SELECT * FROM skipped ORDER BY sku, sum_qty;
 SELECT compare($q$SELECT l ->> 'sku', count(*) FROM skipping, jsonb_array_elements(doc -> 'lines') l GROUP BY 1$q$);
 SELECT skipped FROM indextable.index_table_stats WHERE index_table = 'skipped'::regclass;
 
+-- a row does not write a long key for each of many elements
+CREATE TABLE many (id int PRIMARY KEY, doc jsonb NOT NULL);
+SELECT indextable.create('of_many', 'many', '{customer, items[*]::int}', totals => '{count(*)}');
+INSERT INTO many SELECT 1, jsonb_build_object('customer', repeat('c', 2400), 'items', jsonb_agg(i)) FROM generate_series(1, 40000) i;
+INSERT INTO many SELECT 1, jsonb_build_object('customer', repeat('c', 2400), 'items', jsonb_agg(i % 10)) FROM generate_series(1, 40000) i;
+SELECT count(*), sum(rows), sum(elements) FROM of_many;
+
 -- ---- array columns, nested arrays, partitions, filters
 CREATE TABLE post (id int PRIMARY KEY, tags text[], nums int[]);
 INSERT INTO post SELECT i, CASE WHEN i % 4 > 0 THEN ARRAY['a', NULL, 'a', 't' || i % 2] END, ARRAY[i, i, NULL] FROM generate_series(1, 20) i;
