@@ -259,18 +259,9 @@ same_fields(IndexDef *a, IndexDef *b, int an, int bn, int first_a, int first_b)
 static bool
 same_field(Field *a, Field *b, const char *b_name)
 {
-	if (a->fact_attno != b->fact_attno || a->is_hint != b->is_hint || a->spec->nsteps != b->spec->nsteps ||
-		a->type != b->type || a->typmod != b->typmod || a->collation != b->collation ||
-		strcmp(a->spec->name, b_name) != 0 ||
-		(a->fact_attno == EXPRESSION_ATTNO && !equal(expression_node(a->convert), expression_node(b->convert))))
-		return false;
-	for (int i = 0; i < a->spec->nsteps; i++)
-	{
-		PathStep   *x = &a->spec->steps[i];
-		PathStep   *y = &b->spec->steps[i];
-
-		if (x->wildcard != y->wildcard || !same_or_null(x->name, y->name))
-			return false;
-	}
-	return true;
+	return a->fact_attno == b->fact_attno && a->is_hint == b->is_hint && a->spec->nsteps == b->spec->nsteps &&
+		a->type == b->type && a->typmod == b->typmod && a->collation == b->collation &&
+		strcmp(a->spec->name, b_name) == 0 &&
+		(a->fact_attno != EXPRESSION_ATTNO || equal(expression_node(a->convert), expression_node(b->convert))) &&
+		same_steps(a->spec, b->spec, a->spec->nsteps);
 }

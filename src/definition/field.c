@@ -101,18 +101,8 @@ add_element(IndexDef *def, int i)
 bool
 are_of_same_array(Field *a, Field *b)
 {
-	if (a->fact_attno != b->fact_attno)
-		return false;
-	for (int i = 0; i < a->element_steps && i < b->element_steps; i++)
-	{
-		PathStep   *x = &a->spec->steps[i];
-		PathStep   *y = &b->spec->steps[i];
-
-		if (x->wildcard != y->wildcard ||
-			(!x->wildcard && (x->len != y->len || memcmp(x->name, y->name, x->len) != 0)))
-			return false;
-	}
-	return true;
+	return a->fact_attno == b->fact_attno &&
+		same_steps(a->spec, b->spec, Min(a->element_steps, b->element_steps));
 }
 
 /*

@@ -32,7 +32,7 @@
 #include "definition.h"
 
 static List *without_counts_of_elements(List *key, List *fields, List **summed);
-static bool is_element_of_any(char *text, List *others);
+static bool is_element_of_any(char *field, List *others);
 static List *whole_aggregates(List *pieces);
 static char *trimmed(const char *text, int len);
 
@@ -113,11 +113,11 @@ without_counts_of_elements(List *key, List *fields, List **summed)
 
 /* is_element_of_any: returns whether a field is the whole element that another field is of */
 static bool
-is_element_of_any(char *text, List *others)
+is_element_of_any(char *field, List *others)
 {
-	FieldSpec  *whole = parse_field_spec(text, false);
+	FieldSpec  *whole = parse_field_spec(field, false);
 
-	if (!whole->multi || text[whole->tail] != '\0')
+	if (!whole->multi || field[whole->tail] != '\0')
 		return false;
 	foreach_ptr(char, other, others)
 	{
@@ -126,14 +126,9 @@ is_element_of_any(char *text, List *others)
 
 		while (n > 0 && !spec->steps[n - 1].wildcard)
 			n--;
-		if (other == text ||!spec->multi || n != whole->nsteps ||
-			(spec->column == NULL) != (whole->column == NULL) ||
-			(spec->column != NULL && strcmp(spec->column, whole->column) != 0))
-			continue;
-		while (n > 0 && spec->steps[n - 1].wildcard == whole->steps[n - 1].wildcard &&
-			   (spec->steps[n - 1].wildcard || strcmp(spec->steps[n - 1].name, whole->steps[n - 1].name) == 0))
-			n--;
-		if (n == 0)
+		if (other != field && spec->multi && n == whole->nsteps &&
+			(spec->column == NULL) == (whole->column == NULL) &&
+			(spec->column == NULL || strcmp(spec->column, whole->column) == 0) && same_steps(spec, whole, n))
 			return true;
 	}
 	return false;

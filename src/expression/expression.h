@@ -66,6 +66,7 @@ extern bool is_hint_column(FieldSpec *spec);
 extern char *name_field(const char *text, const char *name);
 extern char *field_of_type(const char *text, const char *type, bool elements);
 extern FieldSpec *parse_field_spec(const char *text, bool with_type);
+extern bool same_steps(FieldSpec *a, FieldSpec *b, int n);
 
 #define USUAL_TYPES		"Use text, jsonb, or a type such as integer, numeric, boolean, uuid, date or timestamptz."
 

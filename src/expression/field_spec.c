@@ -364,6 +364,21 @@ parse_subscript(FieldSpec *spec, const char *p)
 	return p + 1;
 }
 
+/* same_steps: returns whether the paths of two fields agree in the first n steps */
+bool
+same_steps(FieldSpec *a, FieldSpec *b, int n)
+{
+	for (int i = 0; i < n; i++)
+	{
+		PathStep   *x = &a->steps[i];
+		PathStep   *y = &b->steps[i];
+
+		if (x->wildcard != y->wildcard || (!x->wildcard && strcmp(x->name, y->name) != 0))
+			return false;
+	}
+	return true;
+}
+
 /* add_step: adds a member, a subscript or a wildcard to the path of a field */
 static void
 add_step(FieldSpec *spec, char *name, bool wildcard)
