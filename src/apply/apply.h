@@ -147,6 +147,7 @@ extern struct Tuplesortstate *bulk_load_begin_sort(IndexDef *def);
 extern bool make_room_for_ops(IndexDef *def, OpList *list);
 extern void uncover_key_for_ops(IndexDef *def, OpList *list);
 extern void uncover_keys_at_commit(bool own, Oid owner);
+extern bool is_of_session(Oid index_table);
 
 /* put_off.c: keeps operations that cannot be applied yet */
 extern bool applying_put_off;

@@ -19,9 +19,7 @@
 
 #include "access/htup_details.h"
 #include "catalog/partition.h"
-#include "miscadmin.h"
 #include "nodes/parsenodes.h"
-#include "utils/acl.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
@@ -212,10 +210,7 @@ first_put_off(bool own)
 {
 	foreach_ptr(PutOff, p, all)
 	{
-		Oid			owner = table_owner(p->def->relid);
-
-		if (p->written_in == InvalidSubTransactionId &&
-			own == (!OidIsValid(owner) || has_privs_of_role(GetOuterUserId(), owner)))
+		if (p->written_in == InvalidSubTransactionId && is_of_session(p->def->relid) == own)
 			return p;
 	}
 	return NULL;

@@ -161,8 +161,7 @@ next_wide_table(bool own, Oid *owner)
 	{
 		Oid			its_owner = table_owner(relid);
 
-		if (own != (!OidIsValid(its_owner) || has_privs_of_role(GetOuterUserId(), its_owner)) ||
-			(!own && OidIsValid(*owner) && *owner != its_owner))
+		if (is_of_session(relid) != own || (!own && OidIsValid(*owner) && *owner != its_owner))
 			continue;
 		*owner = its_owner;
 		return relid;
@@ -211,6 +210,20 @@ lock_with_retries(IndexDef *def)
 }
 
 /*
+ * is_of_session
+ *		Returns whether an index table belongs to the role of the session, or has been dropped.
+ *
+ * A SECURITY DEFINER function of its owner does not count: its caller is to hold no locks of that owner.
+ */
+bool
+is_of_session(Oid index_table)
+{
+	Oid			owner = table_owner(index_table);
+
+	return !OidIsValid(owner) || has_privs_of_role(GetOuterUserId(), owner);
+}
+
+/*
  * lock_before_commit
  *		Locks an index table against all other sessions until the transaction, which is about to
  *		commit, has ended; returns false if others use it.
@@ -220,7 +233,7 @@ lock_with_retries(IndexDef *def)
 static bool
 lock_before_commit(Oid relid)
 {
-	if (!owns_relation(relid, GetOuterUserId()))
+	if (!is_of_session(relid))
 		(void) set_config_option("client_min_messages", "error", PGC_USERSET, PGC_S_SESSION,
 								 GUC_ACTION_LOCAL, true, 0, false);
 	return lock_tree_now(relid, AccessExclusiveLock);
@@ -240,7 +253,7 @@ make_room_for_ops(IndexDef *def, OpList *list)
 {
 	if (!def->layout.covering || list->widest <= MAX_INDEX_DATA || covering_constraint(def) == NULL)
 		return true;
-	if (!owns_relation(def->relid, GetOuterUserId()) || used_by_us(def->relid) ||
+	if (!is_of_session(def->relid) || used_by_us(def->relid) ||
 		!lock_tree_now(def->fact->relid, ExclusiveLock))
 		return false;
 	if (!lock_tree_now(def->relid, AccessExclusiveLock))
