@@ -20,7 +20,7 @@
  * replaced.  Folders, and repair(), keep each other out by a lock that no writer and no reader
  * takes; else both could replace, or mend, the same.
  *
- * Values are the same if their bytes are: totals.c refuses keys of other types.
+ * Values are the same if their bytes are: definition/totals_columns.c refuses keys of other types.
  *
  *-------------------------------------------------------------------------
  */

@@ -108,7 +108,7 @@ typedef struct Candidate
 	List	   *sources;		/* and with parts whose: 0 for its own, or the
 								 * number of the part, from 1 */
 
-	/* In place of a search; see entry_query.c. */
+	/* In place of a search; see users_index_path.c. */
 	PlannedStmt *query;			/* plan of a query of the entries, or NULL */
 	Oid			users_index;	/* the index that it uses */
 	List	   *told;			/* clauses that are its conditions */

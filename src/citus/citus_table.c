@@ -13,7 +13,7 @@
  * empty, and ddl/before_alter.c refuses to have one made the shard of a new table.  Commands
  * that run without event triggers pass by both.  So whenever a definition is loaded, what
  * its tables are to Citus is looked up (make_index_def()).  Asynchronous index tables over tables that
- * Citus distributes are right: each node drains its shards (queue/shard_drain.c).  Citus invalidates the tables
+ * Citus distributes are right: each node drains its shards (citus/shard_drain.c).  Citus invalidates the tables
  * that it takes in the relcache, and has the definitions in all sessions loaded anew by that.
  * An index table that must not be used is not active from then on; lookup(), verify(), the
  * planner and all others give the reason.

@@ -174,7 +174,7 @@ extern bool index_calls_users_code(IndexDef *def);
 extern List *definition_code(IndexDef *def);
 extern TupleDesc queue_columns(FactDef *def, Relation fact);
 
-/* totals.c: what tables of totals are like: which aggregates they keep, and their columns */
+/* totals_columns.c: what tables of totals are like: which aggregates they keep, and their columns */
 extern List *summed_fields(List *key, List *totals, List **summed);
 extern List *totals_of_fields(DefinitionRow *row);
 extern void make_summed_fields(IndexDef *def, List *texts, Relation fact, const char **column_names);

@@ -5,7 +5,7 @@
  *
  * The columns of an index table are the key fields, the primary key of the fact row, and
  * then the included fields or the document; and with multi-valued fields the number of
- * elements.  Its indexes are made by primary_key.c.  A table of totals has others: see totals.c.
+ * elements.  Its indexes are made by primary_key.c.  A table of totals has others: see totals_columns.c.
  *
  *-------------------------------------------------------------------------
  */

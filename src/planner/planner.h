@@ -57,7 +57,7 @@ extern RangeTblEntry *relation_of_index_table(IndexDef *def);
 extern void add_or_paths(PlannerInfo *root, RelOptInfo *rel, Served *served);
 extern double estimate_or_entries(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses);
 
-/* entry_query.c: which find entries by indexes that users have put on an index table */
+/* users_index_path.c: which find entries by indexes that users have put on an index table */
 extern void add_entry_query_paths(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def);
 extern double estimate_entry_queries(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses);
 

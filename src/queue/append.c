@@ -326,7 +326,7 @@ queue_append(FactDef *def, Oid queue, HeapTuple *rows, int n)
  *		Inserts rows into a queue table, into its last block or new ones only.
  *
  * A session that reads the queue skips blocks that it has found to be closed, to which
- * nothing may be added any more; see scan.c.
+ * nothing may be added any more; see queue_scan.c.
  */
 static void
 append(FactDef *def, Relation queue, HeapTuple *tuples, int n)

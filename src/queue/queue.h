@@ -427,7 +427,7 @@ extern List *rejections_due(FactDef *def);
 extern void rejections_retry_now(Oid index_table, bool values);
 extern char *rejection_of(FactDef *def, Oid index_table, Datum *key);
 
-/* scan.c: reads queue tables, and skips what cannot hold anything any more */
+/* queue_scan.c: reads queue tables, and skips what cannot hold anything any more */
 
 /* Is called for a row of a queue table; returns false to stop the scan. */
 typedef bool (*queue_visitor) (HeapTuple tuple, void *arg);

@@ -195,7 +195,7 @@ extern bool share_scan(IndexTableScan *scan, struct SharedScan *shared);
 extern void join_scan(IndexTableScan *scan, struct SharedScan *shared);
 extern void stop_sharing(IndexTableScan *scan);
 
-/* entry_search.c: finds entries by the server's plan of a query of them */
+/* users_index_search.c: finds entries by the server's plan of a query of them */
 extern void begin_entry_query(IndexTableScan *scan);
 extern TupleTableSlot *next_of_entry_query(IndexTableScan *scan);
 extern void explain_entry_query(IndexTableScan *scan, ExplainState *es);

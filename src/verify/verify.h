@@ -194,7 +194,7 @@ extern Oid	lacks_primary_key(Oid index_table);
 extern void restore_setup(Oid index_table);
 extern void restore_primary_keys(Oid index_table);
 
-/* totals.c: compares a table of totals with its fact table, and mends it */
+/* compare_totals.c: compares a table of totals with its fact table, and mends it */
 extern uint64 verify_totals(IndexDef *def, Relation fact, Relation index_table, Snapshot snapshot,
 							discrepancy_handler handler, void *arg);
 extern int64 add_missing_totals(Oid index_table, bool report);

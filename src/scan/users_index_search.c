@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
- * entry_search.c
+ * users_index_search.c
  *	  Finds the entries of a scan by a plan that the server has made of a query of them, which uses an index
- *	  that users have put on the index table: see ../planner/entry_query.c.
+ *	  that users have put on the index table: see ../planner/users_index_path.c.
  *
  * The query has the snapshot of the scan.  It is started only after the scan has found out that entries
  * may stand for rows in it.

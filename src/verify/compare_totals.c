@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * totals.c
+ * compare_totals.c
  *	  Compares a table of totals with its fact table, and mends it.
  *
  * A snapshot sees both tables as they are at one moment, and so what the totals lack.  A session

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * drain.c
+ * drain_queues.c
  *	  Implements indextable.drain(), which applies all that is queued for the tables of a user, and folds
  *	  their tables of totals.
  *

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * totals.c
+ * totals_columns.c
  *	  Knows what tables of totals are like: which aggregates they keep, and their columns.
  *
  * The columns are the key fields, which may be NULL, the number of rows, the number of elements if

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * scan.c
+ * queue_scan.c
  *	  Reads a queue table, and skips the blocks that cannot hold anything any more.
  *
  * Rows are added to a queue table at its end and deleted from its beginning.  While an

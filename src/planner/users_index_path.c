@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * entry_query.c
+ * users_index_path.c
  *	  Gives the planner paths that find entries by indexes that users have put on an index table.
  *
  * Our own scan searches the one index that is ours.  Where an index table has others, the server plans a
  * query of its entries, with those conditions on the fact table that entries can tell, and perhaps in the
  * order that is wanted.  If that plan uses one of the users' indexes, the scan executes it in place of its
- * own search, with the query's snapshot: see ../scan/entry_search.c.  All else is as for any scan: whether
+ * own search, with the query's snapshot: see ../scan/users_index_search.c.  All else is as for any scan: whether
  * entries may stand for rows is decided by the same tests, and what entries do not tell is checked for
  * fetched rows.
  *
