@@ -1,9 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * drain_all.c
- *	  Applies all that is queued here for a fact table and in the feeds of other servers, and folds a
- *	  table of totals: has a group have one entry again, where many statements have each added one.
- *	  Why nobody notices is told in apply/deltas.c.
+ *	  Applies all that is queued here for a fact table and in the feeds of other servers.
  *
  *-------------------------------------------------------------------------
  */
@@ -127,49 +125,4 @@ drain_local_queue(Oid fact_table, DrainCall *call)
 	}
 	drain_end(&position);
 	UnregisterSnapshot(position.start);
-}
-
-/* tables_of_totals: returns the OIDs of the active tables of totals of a fact table, or of all */
-List *
-tables_of_totals(Oid fact_table)
-{
-	List	   *result = NIL;
-
-	foreach_ptr(DefinitionRow, row,
-				OidIsValid(fact_table) ? catalog_read_definitions(fact_table, InvalidOid) :
-				catalog_definitions())
-	{
-		if (keeps_totals(row) && row->state == STATE_ACTIVE)
-			result = lappend_oid(result, row->index_table);
-	}
-	return result;
-}
-
-/*
- * fold_if_free
- *		Folds a table of totals, unless another session does; returns how many entries were replaced,
- *		of which there may be limit.
- *
- * A transaction that keeps its snapshot does not: it would then see the entries that it has
- * written, of changes that it does not see.
- */
-int64
-fold_if_free(Oid index_table, int64 limit)
-{
-	Relation	fact;
-	Relation	rel;
-	IndexDef   *def;
-	int64		n = 0;
-
-	if (IsolationUsesXactSnapshot())
-		return 0;
-	def = definition_open(index_table, &fact, &rel);
-	if (def == NULL)
-		return 0;
-	lock_once(index_table, RowExclusiveLock, &def->run.locked);
-	if (is_totals(def) && lock_folding(index_table, false))
-		n = fold_totals(def, rel, limit);
-	relation_close(rel, NoLock);
-	relation_close(fact, NoLock);
-	return n;
 }

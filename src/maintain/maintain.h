@@ -56,12 +56,11 @@ extern bool batch_is_pending(Oid fact);
 extern void batch_note_version(Oid fact, CommandId cid);
 extern bool batch_written_since(Oid fact, CommandId cid);
 
-/*
- * drain_all.c: applies all that is queued here and in the feeds of other servers, and folds
- * tables of totals.
- */
+/* drain_all.c: applies all that is queued here and in the feeds of other servers */
 extern void drain_local_queue(Oid fact_table, DrainCall *call);
 extern void warn_not_drained(Oid fact_table, ErrorData *error);
+
+/* folding.c: replaces the entries of each group of a table of totals by their sum */
 extern List *tables_of_totals(Oid fact_table);
 extern int64 fold_if_free(Oid index_table, int64 limit);
 

@@ -125,7 +125,7 @@ add_paths_of_table(PlannerInfo *root, RelOptInfo *rel, Served *served, bool one_
 		if (one_row && def->spec.fields[0].fact_attno == 0)
 			continue;
 		found |= add_path_of(root, rel, served, def, NULL, &searches);
-		add_entry_query_paths(root, rel, served, def);
+		add_users_index_paths(root, rel, served, def);
 		foreach_ptr(Bitmapset, outer, outer_sets(root, rel, def))
 			found |= add_path_of(root, rel, served, def, outer, &searches);
 	}

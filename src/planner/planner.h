@@ -58,8 +58,8 @@ extern void add_or_paths(PlannerInfo *root, RelOptInfo *rel, Served *served);
 extern double estimate_or_entries(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses);
 
 /* users_index_path.c: which find entries by indexes that users have put on an index table */
-extern void add_entry_query_paths(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def);
-extern double estimate_entry_queries(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses);
+extern void add_users_index_paths(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def);
+extern double estimate_users_indexes(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses);
 
 /* element_join.c: for joins of tables with elements of a fact table */
 extern void element_join_init(void);

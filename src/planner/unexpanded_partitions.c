@@ -157,7 +157,7 @@ finds_few_rows(PlannerInfo *root, RelOptInfo *rel, Relation fact)
 	}
 	if (!result && (found = estimate_or_entries(root, rel, &served, clauses)) >= 0)
 		result = setting_planner != PLANNER_ON || found <= (double) ROWS_PER_PARTITION * rel->nparts;
-	if (!result && (found = estimate_entry_queries(root, rel, &served, clauses)) >= 0)
+	if (!result && (found = estimate_users_indexes(root, rel, &served, clauses)) >= 0)
 		result = setting_planner != PLANNER_ON || found <= (double) ROWS_PER_PARTITION * rel->nparts;
 	return result;
 }

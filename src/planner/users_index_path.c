@@ -67,14 +67,14 @@ static Oid	users_index_of(Plan *plan, UsersIndexes *indexes);
 static Oid	users_index_of_any(List *plans, UsersIndexes *indexes);
 
 /*
- * add_entry_query_paths
+ * add_users_index_paths
  *		Adds the paths of an index table by indexes that users have put on it: the cheapest one, and one in
  *		the order that the query wants.
  *
  * With multi-valued fields a row has several entries, and may have none.
  */
 void
-add_entry_query_paths(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def)
+add_users_index_paths(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def)
 {
 	List	   *clauses = rel->baserestrictinfo;
 	List	   *quals = NIL;
@@ -103,12 +103,12 @@ add_entry_query_paths(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexD
 }
 
 /*
- * estimate_entry_queries
+ * estimate_users_indexes
  *		Returns how many entries an index of a user finds by conditions on a table, which are no
  *		RestrictInfos yet: the fewest of all index tables; -1 if there is no such index.
  */
 double
-estimate_entry_queries(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses)
+estimate_users_indexes(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses)
 {
 	double		result = -1;
 

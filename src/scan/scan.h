@@ -196,9 +196,9 @@ extern void join_scan(IndexTableScan *scan, struct SharedScan *shared);
 extern void stop_sharing(IndexTableScan *scan);
 
 /* users_index_search.c: finds entries by the server's plan of a query of them */
-extern void begin_entry_query(IndexTableScan *scan);
-extern TupleTableSlot *next_of_entry_query(IndexTableScan *scan);
-extern void explain_entry_query(IndexTableScan *scan, ExplainState *es);
+extern void begin_users_index_search(IndexTableScan *scan);
+extern TupleTableSlot *next_of_users_index_search(IndexTableScan *scan);
+extern void explain_users_index_search(IndexTableScan *scan, ExplainState *es);
 
 /* scan_fallback.c: answers for a scan of an index table by a native plan */
 extern void begin_fallback(IndexTableScan *scan);

@@ -59,7 +59,7 @@ explain_scan(CustomScanState *node, List *ancestors, ExplainState *es)
 	if (es->analyze && OidIsValid(scan->plan.index_table))
 		explain_reading(scan, es);
 	if (scan->plan.query != NULL)
-		explain_entry_query(scan, es);
+		explain_users_index_search(scan, es);
 }
 
 /* explain_reading: shows what EXPLAIN ANALYZE knows of a scan that has ended */

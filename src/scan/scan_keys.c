@@ -460,7 +460,7 @@ start_search(IndexTableScan *scan)
 	}
 	if (scan->plan.query != NULL)
 	{
-		begin_entry_query(scan);
+		begin_users_index_search(scan);
 		return;
 	}
 	if (scan->plan.groups != NIL)
@@ -496,7 +496,7 @@ next_entry(IndexTableScan *scan)
 		return NULL;
 	for (;;)
 	{
-		entry = scan->query != NULL ? next_of_entry_query(scan) : scan->loose != NULL ? loose_next(scan) :
+		entry = scan->query != NULL ? next_of_users_index_search(scan) : scan->loose != NULL ? loose_next(scan) :
 			entry_scan_next(&scan->entries);
 		if (entry == NULL && (scan->array_key < 0 || scan->shared != NULL || !next_search(scan)))
 		{

@@ -13,9 +13,9 @@
 
 #include "scan.h"
 
-/* begin_entry_query: starts to find entries, by the values that parameters have now */
+/* begin_users_index_search: starts to find entries, by the values that parameters have now */
 void
-begin_entry_query(IndexTableScan *scan)
+begin_users_index_search(IndexTableScan *scan)
 {
 	end_query_of_scan(&scan->query);
 	/* Of conditions on hidden rows nothing is counted. */
@@ -23,9 +23,9 @@ begin_entry_query(IndexTableScan *scan)
 									  scan->plan.secured ? 0 : scan->css.ss.ps.state->es_instrument);
 }
 
-/* next_of_entry_query: returns the next entry, or NULL */
+/* next_of_users_index_search: returns the next entry, or NULL */
 TupleTableSlot *
-next_of_entry_query(IndexTableScan *scan)
+next_of_users_index_search(IndexTableScan *scan)
 {
 	TupleTableSlot *entry = next_of_inner_query(scan->query);
 
@@ -36,12 +36,12 @@ next_of_entry_query(IndexTableScan *scan)
 }
 
 /*
- * explain_entry_query
+ * explain_users_index_search
  *		Shows the plan by which entries are found, below the scan.  What EXPLAIN knows of the plan around
  *		it stays as it is.
  */
 void
-explain_entry_query(IndexTableScan *scan, ExplainState *es)
+explain_users_index_search(IndexTableScan *scan, ExplainState *es)
 {
 	ExplainState inner = *es;
 	EState	   *estate = scan->css.ss.ps.state;
