@@ -80,14 +80,9 @@ extern bool lacking_is_news(IndexDef *def, uint64 lacking);
 extern void record_lacking(IndexDef *def, uint64 lacking);
 extern void completeness_begin(Oid index_table);
 extern void completeness_move(Oid from, Oid to);
-
-/* For orphaned_rows.c. */
-extern Oid	completeness_relid(void);
-extern SysScanDesc scan_completeness(Relation rel, const char *index, Oid index_table, Snapshot snapshot);
-extern int	record_of_row(HeapTuple tuple, Relation rel);
-extern void forget_records(IndexDef *def);
 extern LOCKTAG record_tag(Oid index_table, TransactionId xmin, int record);
-extern bool lock_record(Oid index_table, TransactionId xmin, int record, LOCKMODE mode);
+extern List *lock_records(IndexDef *def);
+extern void remove_unneeded_records(IndexDef *def, List *locked, uint64 lacking);
 
 /*
  * definition_rows.c: reads and writes the catalog's definitions of index tables, and deletes
@@ -177,10 +172,8 @@ extern char *told_select(const char *function, Oid relid, const char *arguments)
 extern void hint_at_damage(Oid index_table);
 extern void damaged_index_table(void *arg);
 
-/* orphaned_rows.c: deletes rows of the catalog that are about nothing any more */
+/* orphaned_rows.c: deletes rows of the catalog that are about tables which no longer exist */
 extern void forget_orphaned_rows(Oid named);
-extern List *lock_records(IndexDef *def);
-extern void unlock_records(IndexDef *def, List *locked, uint64 lacking);
 
 /* owner.c: tells which role owns the extension, and keeps others away */
 

@@ -85,6 +85,7 @@
 #include "access/relation.h"
 #include "access/transam.h"
 #include "access/xact.h"
+#include "catalog/indexing.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
@@ -105,15 +106,28 @@ typedef struct Records
 	uint64		lacking;
 } Records;
 
+/* A record that verify() has locked. */
+typedef struct LockedRecord
+{
+	TransactionId xmin;			/* has inserted it */
+	int			number;			/* of its bit */
+} LockedRecord;
+
+static Oid	completeness_relid(void);
+static SysScanDesc scan_completeness(Relation rel, const char *index, Oid index_table, Snapshot snapshot);
+static int	record_of_row(HeapTuple tuple, Relation rel);
 static void read_records(Relation rel, Oid index_table, Snapshot snapshot, Records *records);
 static bool all_records(Relation rel, Oid index_table, Snapshot snapshot, uint64 *lacking);
 static bool has_rejections(Oid index_table, Snapshot snapshot);
 static bool read_if_free(IndexDef *def, Snapshot snapshot, uint64 *recorded);
 static bool may_lack_json_null(IndexDef *def);
 static bool records_values(IndexDef *def);
+static void forget_records(IndexDef *def);
+static bool lock_record(Oid index_table, TransactionId xmin, int record, LOCKMODE mode);
 static void insert_record(Oid index_table, int number);
 static uint64 keep_remembered(IndexDef *def, uint64 lacking);
 static uint64 keep_committed(IndexDef *def, Relation rel, uint64 lacking);
+static LockedRecord *find_locked(List *locked, TransactionId xmin, int number);
 
 /*
  * completeness_relid
@@ -123,7 +137,7 @@ static uint64 keep_committed(IndexDef *def, Relation rel, uint64 lacking);
  * That the table is a member of the extension is looked up once: a table that others
  * make by this name has another OID.
  */
-Oid
+static Oid
 completeness_relid(void)
 {
 	static Oid	known = InvalidOid;
@@ -140,7 +154,7 @@ completeness_relid(void)
  *
  * The index only makes it faster.
  */
-SysScanDesc
+static SysScanDesc
 scan_completeness(Relation rel, const char *index, Oid index_table, Snapshot snapshot)
 {
 	Oid			relid = get_relname_relid(index, RelationGetNamespace(rel));
@@ -151,7 +165,7 @@ scan_completeness(Relation rel, const char *index, Oid index_table, Snapshot sna
 }
 
 /* record_of_row: returns the number of the bit that a row is the record of; -1: it has NULL */
-int
+static int
 record_of_row(HeapTuple tuple, Relation rel)
 {
 	bool		isnull;
@@ -402,7 +416,7 @@ lacking_unrecorded(IndexDef *def, uint64 lacking, Snapshot snapshot)
 }
 
 /* forget_records: forgets what this session knows of what is recorded */
-void
+static void
 forget_records(IndexDef *def)
 {
 	memset(def->run.lacking_by, 0, sizeof(def->run.lacking_by));
@@ -472,7 +486,7 @@ record_tag(Oid index_table, TransactionId xmin, int record)
 }
 
 /* lock_record: locks a record, unless it is locked in a mode that conflicts */
-bool
+static bool
 lock_record(Oid index_table, TransactionId xmin, int record, LOCKMODE mode)
 {
 	LOCKTAG		tag = record_tag(index_table, xmin, record);
@@ -544,6 +558,108 @@ keep_committed(IndexDef *def, Relation rel, uint64 lacking)
 		systable_endscan(scan);
 	} while (again);
 	return kept;
+}
+
+/*
+ * lock_records
+ *		Locks the completeness records of an index table that no writer has locked, and returns them.
+ *
+ * The caller then takes its snapshot, looks for rows that the records are about, and calls
+ * remove_unneeded_records().
+ */
+List *
+lock_records(IndexDef *def)
+{
+	Oid			relid = completeness_relid();
+	List	   *locked = NIL;
+	Relation	rel;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	if (!OidIsValid(relid))
+		return NIL;
+	rel = relation_open(relid, RowExclusiveLock);
+	scan = scan_completeness(rel, "completeness_index_table", def->relid, NULL);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		LockedRecord *record = palloc(sizeof(LockedRecord));
+
+		record->xmin = HeapTupleHeaderGetRawXmin(tuple->t_data);
+		record->number = record_of_row(tuple, rel);
+		if (record->number >= 0 && LACKING_BIT(record->number) != VALUES_RECORDED &&
+			!TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple->t_data)) &&
+			lock_record(def->relid, record->xmin, record->number, AccessExclusiveLock))
+			locked = lappend(locked, record);
+	}
+	systable_endscan(scan);
+	relation_close(rel, NoLock);
+	return locked;
+}
+
+/*
+ * remove_unneeded_records
+ *		Removes those of the locked records that are about no row, and unlocks the others.  lacking are the
+ *		bits of all rows that the caller's snapshot sees.
+ */
+void
+remove_unneeded_records(IndexDef *def, List *locked, uint64 lacking)
+{
+	bool		removed = false;
+	Relation	rel;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	if (locked == NIL)
+		return;
+
+	/*
+	 * Rows may rely on a record that tells no field: from now on they rely on
+	 * those that do.
+	 */
+	foreach_ptr(LockedRecord, record, locked)
+	{
+		if (LACKING_BIT(record->number) == SKIPPED_BIT(def) && (lacking & SKIPPED_BIT(def)) == 0 &&
+			(lacking & FAULT_BITS) != 0)
+			record_lacking(def, lacking);
+	}
+	rel = relation_open(completeness_relid(), RowExclusiveLock);
+	scan = scan_completeness(rel, "completeness_index_table", def->relid, NULL);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		int			number = record_of_row(tuple, rel);
+
+		if (number < 0 || (lacking & LACKING_BIT(number)) != 0 ||
+			find_locked(locked, HeapTupleHeaderGetRawXmin(tuple->t_data), number) == NULL)
+			continue;
+		CatalogTupleDelete(rel, &tuple->t_self);
+		removed = true;
+	}
+	systable_endscan(scan);
+	relation_close(rel, NoLock);
+	foreach_ptr(LockedRecord, record, locked)
+	{
+		LOCKTAG		tag = record_tag(def->relid, record->xmin, record->number);
+
+		if ((lacking & LACKING_BIT(record->number)) != 0)
+			LockRelease(&tag, AccessExclusiveLock, false);
+	}
+	if (!removed)
+		return;
+	forget_records(def);
+	CacheInvalidateRelcacheByRelid(def->fact->relid);
+	CommandCounterIncrement();
+}
+
+/* find_locked: returns the record in a list that a transaction has inserted, or NULL */
+static LockedRecord *
+find_locked(List *locked, TransactionId xmin, int number)
+{
+	foreach_ptr(LockedRecord, record, locked)
+	{
+		if (record->xmin == xmin && record->number == number)
+			return record;
+	}
+	return NULL;
 }
 
 /* insert_record: inserts a row of an index table; number < 0: NULL */

@@ -1,38 +1,23 @@
 /*-------------------------------------------------------------------------
  *
  * orphaned_rows.c
- *	  Deletes rows of the catalog that are about nothing any more: those of tables that no
- *	  longer exist, and records of fact rows without entries that are about no fact row.
- *
- * completeness.c tells why no record is missed.
+ *	  Deletes rows of the catalog that are about tables which no longer exist, and drops their queue tables.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
-#include "access/relation.h"
 #include "access/xact.h"
 #include "access/xlog.h"
-#include "catalog/indexing.h"
 #include "storage/lmgr.h"
 #include "storage/lockdefs.h"
-#include "utils/inval.h"
 #include "utils/lsyscache.h"
 
 #include "../indextable.h"
 #include "catalog.h"
 
-/* A record that verify() has locked. */
-typedef struct LockedRecord
-{
-	TransactionId xmin;			/* has inserted it */
-	int			number;			/* of its bit */
-} LockedRecord;
-
 static bool forget_definition(DefinitionRow *stored, Oid named);
 static bool forget_fact(FactTableRow *row);
-static LockedRecord *find_locked(List *locked, TransactionId xmin, int number);
 
 /*
  * forget_orphaned_rows
@@ -113,106 +98,4 @@ forget_fact(FactTableRow *row)
 	queue_table_drop(row->queue);
 	queue_table_drop(row->spare);
 	return true;
-}
-
-/*
- * lock_records
- *		Locks the completeness records of an index table that no writer has locked, and returns them.
- *
- * The caller then takes its snapshot, looks for rows that the records are about, and calls
- * unlock_records().
- */
-List *
-lock_records(IndexDef *def)
-{
-	Oid			relid = completeness_relid();
-	List	   *locked = NIL;
-	Relation	rel;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-
-	if (!OidIsValid(relid))
-		return NIL;
-	rel = relation_open(relid, RowExclusiveLock);
-	scan = scan_completeness(rel, "completeness_index_table", def->relid, NULL);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		LockedRecord *record = palloc(sizeof(LockedRecord));
-
-		record->xmin = HeapTupleHeaderGetRawXmin(tuple->t_data);
-		record->number = record_of_row(tuple, rel);
-		if (record->number >= 0 && LACKING_BIT(record->number) != VALUES_RECORDED &&
-			!TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple->t_data)) &&
-			lock_record(def->relid, record->xmin, record->number, AccessExclusiveLock))
-			locked = lappend(locked, record);
-	}
-	systable_endscan(scan);
-	relation_close(rel, NoLock);
-	return locked;
-}
-
-/*
- * unlock_records
- *		Removes those of the records that are not about rows with these bits, all that there
- *		are, and unlocks the others.
- */
-void
-unlock_records(IndexDef *def, List *locked, uint64 lacking)
-{
-	bool		removed = false;
-	Relation	rel;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-
-	if (locked == NIL)
-		return;
-
-	/*
-	 * Rows may rely on a record that tells no field: from now on they rely on
-	 * those that do.
-	 */
-	foreach_ptr(LockedRecord, record, locked)
-	{
-		if (LACKING_BIT(record->number) == SKIPPED_BIT(def) && (lacking & SKIPPED_BIT(def)) == 0 &&
-			(lacking & FAULT_BITS) != 0)
-			record_lacking(def, lacking);
-	}
-	rel = relation_open(completeness_relid(), RowExclusiveLock);
-	scan = scan_completeness(rel, "completeness_index_table", def->relid, NULL);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		int			number = record_of_row(tuple, rel);
-
-		if (number < 0 || (lacking & LACKING_BIT(number)) != 0 ||
-			find_locked(locked, HeapTupleHeaderGetRawXmin(tuple->t_data), number) == NULL)
-			continue;
-		CatalogTupleDelete(rel, &tuple->t_self);
-		removed = true;
-	}
-	systable_endscan(scan);
-	relation_close(rel, NoLock);
-	foreach_ptr(LockedRecord, record, locked)
-	{
-		LOCKTAG		tag = record_tag(def->relid, record->xmin, record->number);
-
-		if ((lacking & LACKING_BIT(record->number)) != 0)
-			LockRelease(&tag, AccessExclusiveLock, false);
-	}
-	if (!removed)
-		return;
-	forget_records(def);
-	CacheInvalidateRelcacheByRelid(def->fact->relid);
-	CommandCounterIncrement();
-}
-
-/* find_locked: returns the record in a list that a transaction has inserted, or NULL */
-static LockedRecord *
-find_locked(List *locked, TransactionId xmin, int number)
-{
-	foreach_ptr(LockedRecord, record, locked)
-	{
-		if (record->xmin == xmin && record->number == number)
-			return record;
-	}
-	return NULL;
 }

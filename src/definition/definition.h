@@ -79,8 +79,8 @@ extern TupleDesc layout_desc(IndexDef *def, Relation fact);
 extern char *layout_columns(IndexDef *def, Relation fact);
 extern char *layout_type(Oid type, int32 typmod, Oid collation);
 extern char *layout_column(Form_pg_attribute att);
-extern bool *find_kept_columns(TupleDesc desc, int nkept, int first_own);
-extern char *layout_like(IndexDef *def, Relation fact, Relation old, int nkept, int first_own,
+extern bool *find_kept_columns(TupleDesc desc, int nkept_columns, int first_own);
+extern char *layout_like(IndexDef *def, Relation fact, Relation old, int nkept_columns, int first_own,
 						 bool adds_elements, List **dropped);
 pg_noreturn extern void report_altered_index_table(Oid index_table, Relation fact, const char *why);
 
@@ -163,11 +163,11 @@ extern void primary_key_prepare_sorts(IndexDef *def);
 extern void note_feeds(FactDef *factdef, DefinitionRow *row);
 extern void note_feed(FactDef *factdef, Relation fact, bool feed);
 extern FactDef *make_fact_def(Relation fact, List *key, const char **names, MemoryContext cxt);
-extern IndexDef *make_index_def(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel, int nkept,
+extern IndexDef *make_index_def(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel, int nkept_fields,
 								const char **column_names);
 extern void require_kept(IndexDef *def);
 extern bool definition_complete_primary_key(IndexDef *def, Relation rel);
-extern IndexDef *definition_resolve(DefinitionRow *row, Relation fact, Relation replaced, int nkept);
+extern IndexDef *definition_resolve(DefinitionRow *row, Relation fact, Relation replaced, int nkept_fields);
 extern bool definition_complete(IndexDef *def, Relation fact, Relation rel);
 extern bool definition_complete_columns(IndexDef *def, Relation fact, TupleDesc desc);
 extern bool index_calls_users_code(IndexDef *def);

@@ -307,11 +307,11 @@ layout_type(Oid type, int32 typmod, Oid collation)
 /*
  * find_kept_columns
  *		Returns, by column number, which columns of an index table stay when it gets other
- *		contents: the first nkept, and those that its owner has added, from first_own on.
+ *		contents: the first nkept_columns, and those that its owner has added, from first_own on.
  *		Dropped columns are not counted.
  */
 bool *
-find_kept_columns(TupleDesc desc, int nkept, int first_own)
+find_kept_columns(TupleDesc desc, int nkept_columns, int first_own)
 {
 	bool	   *stays = palloc0(sizeof(bool) * Max(desc->natts, 1));
 	int			live = 0;
@@ -320,7 +320,7 @@ find_kept_columns(TupleDesc desc, int nkept, int first_own)
 	{
 		if (TupleDescAttr(desc, i)->attisdropped)
 			continue;
-		stays[i] = live < nkept || live >= first_own;
+		stays[i] = live < nkept_columns || live >= first_own;
 		live++;
 	}
 	return stays;
@@ -338,12 +338,12 @@ find_kept_columns(TupleDesc desc, int nkept, int first_own)
  * Their names are added to *dropped.  If all columns of old stay, def and fact may be NULL.
  */
 char *
-layout_like(IndexDef *def, Relation fact, Relation old, int nkept, int first_own, bool adds_elements,
+layout_like(IndexDef *def, Relation fact, Relation old, int nkept_columns, int first_own, bool adds_elements,
 			List **dropped)
 {
 	TupleDesc	desc = RelationGetDescr(old);
 	List	   *columns = NIL;
-	bool	   *stays = find_kept_columns(desc, nkept, first_own);
+	bool	   *stays = find_kept_columns(desc, nkept_columns, first_own);
 	int			live = 0;
 
 	for (int i = 0; i < desc->natts; i++)
@@ -362,9 +362,9 @@ layout_like(IndexDef *def, Relation fact, Relation old, int nkept, int first_own
 			*dropped = lappend(*dropped, name);
 		}
 	}
-	for (int i = nkept; def != NULL && i < def->layout.nleading + def->spec.nincludes; i++)
+	for (int i = nkept_columns; def != NULL && i < def->layout.nleading + def->spec.nincludes; i++)
 		add_field(&columns, def, def->spec.nkeys + i - def->layout.nleading, false);
-	if (def != NULL && def->layout.doc_attno != 0 && nkept == def->layout.nleading)
+	if (def != NULL && def->layout.doc_attno != 0 && nkept_columns == def->layout.nleading)
 		add_document(&columns, def);
 	if (adds_elements)
 		add_elements(&columns, def);

@@ -42,15 +42,15 @@ static void definition_complete_row_index(IndexDef *def, Relation rel);
  * definition_resolve
  *		Returns the definition of an index table that does not exist yet, with one of its fact
  *		table, both in the current memory context.  If it is to take the place of
- *		another index table, replaced, it has the first nkept of its fields in common with
+ *		another index table, replaced, it has the first nkept_fields of its fields in common with
  *		that one.
  */
 IndexDef *
-definition_resolve(DefinitionRow *row, Relation fact, Relation replaced, int nkept)
+definition_resolve(DefinitionRow *row, Relation fact, Relation replaced, int nkept_fields)
 {
 	List	   *key = row->primary_key != NIL ? row->primary_key : stored_key(RelationGetRelid(fact));
 
-	return make_index_def(make_fact_def(fact, key, NULL, CurrentMemoryContext), fact, row, replaced, nkept, NULL);
+	return make_index_def(make_fact_def(fact, key, NULL, CurrentMemoryContext), fact, row, replaced, nkept_fields, NULL);
 }
 
 /*
@@ -111,11 +111,11 @@ make_fact_def(Relation fact, List *key, const char **names, MemoryContext cxt)
  * make_index_def
  *		Parses and resolves the definition of an index table, and adds to the fact table's
  *		definition which columns it needs.  The index table, rel, may be NULL; the types of the
- *		first nkept fields are taken from its columns, and apart from that it is not looked at.
- *		Columns are numbered as layout.c makes them.
+ *		first nkept_fields are taken from its columns, and apart from that it is not looked at.  Columns
+ *		are numbered as layout.c makes them.
  */
 IndexDef *
-make_index_def(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel, int nkept,
+make_index_def(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel, int nkept_fields,
 			   const char **column_names)
 {
 	IndexDef   *def = palloc0(sizeof(IndexDef));
@@ -149,12 +149,12 @@ make_index_def(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel
 	def->spec.fields = palloc0(sizeof(Field) * (def->spec.nkeys + def->spec.nincludes));
 	def->spec.multi_field = -1;
 #define COLUMN(i, attno) \
-	((i) < nkept && (attno) <= nlive ? TupleDescAttr(RelationGetDescr(rel), live[(attno) - 1] - 1) : NULL)
+	((i) < nkept_fields && (attno) <= nlive ? TupleDescAttr(RelationGetDescr(rel), live[(attno) - 1] - 1) : NULL)
 	i = 0;
 	foreach_ptr(char, field, row->key)
 	{
 		attno++;
-		make_field(def, i, field, attno, fact, COLUMN(i, attno), i >= nkept, column_names);
+		make_field(def, i, field, attno, fact, COLUMN(i, attno), i >= nkept_fields, column_names);
 		i++;
 	}
 
@@ -183,7 +183,7 @@ make_index_def(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel
 	foreach_ptr(char, field, is_totals(def) ? NIL : row->include)
 	{
 		attno++;
-		make_field(def, i, field, attno, fact, COLUMN(i, attno), i >= nkept, column_names);
+		make_field(def, i, field, attno, fact, COLUMN(i, attno), i >= nkept_fields, column_names);
 		if (def->spec.fields[i].spec->multi)
 			def->layout.ident[def->layout.nident++] = attno;
 		i++;

@@ -131,7 +131,7 @@ verify_index_table(Oid index_table, double sample, discrepancy_handler handler, 
 		compare_rows(&v);
 	PopActiveSnapshot();
 	UnregisterSnapshot(v.snapshot);
-	unlock_records(v.def, v.locked_records, v.sums->any_rejected ? ~(uint64) 0 : v.sums->lacking_queued);
+	remove_unneeded_records(v.def, v.locked_records, v.sums->any_rejected ? ~(uint64) 0 : v.sums->lacking_queued);
 	relation_close(v.index_table, NoLock);
 	relation_close(v.fact, NoLock);
 	MemoryContextDelete(v.cxt);
