@@ -111,7 +111,7 @@ extern void replace_index_table(DefinitionRow *replacement);
 /* Which columns of an index table stay when it gets another definition. */
 typedef struct Columns
 {
-	int			nkept_columns;	/* number of columns that stay, from the first
+	int			nkept;			/* number of columns that stay, from the first
 								 * one on */
 	int			first_own;		/* and all from this one on, which the owner
 								 * has added */

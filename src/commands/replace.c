@@ -76,7 +76,7 @@ make_replacement(DefinitionRow *row, Oid index_table)
 	char	   *list;
 
 	def = definition_resolve(row, fact, old,
-							 columns.nkept_columns - old_def->layout.nleading + old_def->spec.nkeys);
+							 columns.nkept - old_def->layout.nleading + old_def->spec.nkeys);
 
 	/*
 	 * An earlier one is dropped only now, because its expressions may not
@@ -99,7 +99,7 @@ make_replacement(DefinitionRow *row, Oid index_table)
 	AS_OWNER(fact->rd_rel->relowner);
 	{
 		name = ChooseRelationName("rebuild", NULL, psprintf("%u", index_table), schema, false);
-		list = layout_like(def, fact, old, columns.nkept_columns, columns.first_own, columns.adds_elements, &dropped);
+		list = layout_like(def, fact, old, columns.nkept, columns.first_own, columns.adds_elements, &dropped);
 		if (row->partitioning == NULL)
 			row->partitioning = partitioning_of(old);
 		row->index_table = create_bare_index_table(get_extension_owner(), schema, name, list, row->partitioning,

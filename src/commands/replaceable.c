@@ -76,17 +76,17 @@ compare_columns(DefinitionRow *row, IndexDef *old_def)
 	ListCell   *a;
 	ListCell   *b;
 
-	columns.nkept_columns = old_def->layout.nleading;
+	columns.nkept = old_def->layout.nleading;
 	forboth(a, stored->include, b, row->include)
 	{
 		if (strcmp(lfirst(a), lfirst(b)) != 0)
 			break;
-		columns.nkept_columns++;
+		columns.nkept++;
 	}
 	if (had_doc && has_doc)
-		columns.nkept_columns++;
+		columns.nkept++;
 	columns.first_own = first_own_column(old_def);
-	columns.adds = old_def->layout.nleading + list_length(row->include) + (has_doc ? 1 : 0) > columns.nkept_columns;
+	columns.adds = old_def->layout.nleading + list_length(row->include) + (has_doc ? 1 : 0) > columns.nkept;
 	columns.adds_elements = false;
 	if (old_def->layout.elements_attno != 0 && !columns.adds)
 		columns.first_own--;	/* it stays, too */
@@ -155,7 +155,7 @@ replacement_fits(DefinitionRow *replacement)
 	Relation	new = open_existing(replacement->index_table, AccessShareLock);
 	TupleDesc	a = RelationGetDescr(old);
 	TupleDesc	b = RelationGetDescr(new);
-	bool	   *stays = find_kept_columns(a, columns.nkept_columns, columns.first_own);
+	bool	   *stays = find_kept_columns(a, columns.nkept, columns.first_own);
 	bool		fits = a->natts <= b->natts;
 
 	for (int i = 0; fits && i < a->natts; i++)
@@ -192,7 +192,7 @@ check_replaceable(DefinitionRow *row, Oid index_table)
 
 	columns = compare_columns(row, def);
 	old = open_existing(index_table, AccessShareLock);
-	stays = find_kept_columns(RelationGetDescr(old), columns.nkept_columns, columns.first_own);
+	stays = find_kept_columns(RelationGetDescr(old), columns.nkept, columns.first_own);
 	refuse_invalid_indexes(old);
 	if (row->is_unique != def->spec.is_unique)
 		refuse_needed(index_table, PRIMARY_KEY_ALONE,
@@ -280,7 +280,7 @@ report_lost_indexes(DefinitionRow *row, Oid index_table)
 	IndexDef   *def = get_definition(index_table);
 	Columns		columns = compare_columns(row, def);
 	Relation	old = open_existing(index_table, AccessShareLock);
-	bool	   *stays = find_kept_columns(RelationGetDescr(old), columns.nkept_columns, columns.first_own);
+	bool	   *stays = find_kept_columns(RelationGetDescr(old), columns.nkept, columns.first_own);
 	Bitmapset  *dropped = NULL;
 
 	AS_OWNER(old->rd_rel->relowner);

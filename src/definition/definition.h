@@ -163,8 +163,8 @@ extern void primary_key_prepare_sorts(IndexDef *def);
 extern void note_feeds(FactDef *factdef, DefinitionRow *row);
 extern void note_feed(FactDef *factdef, Relation fact, bool feed);
 extern FactDef *make_fact_def(Relation fact, List *key, const char **names, MemoryContext cxt);
-extern IndexDef *make_index_def(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel, int nkept_fields,
-								const char **column_names);
+extern IndexDef *make_index_def(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel,
+								int nkept_fields, const char **column_names);
 extern void require_kept(IndexDef *def);
 extern bool definition_complete_primary_key(IndexDef *def, Relation rel);
 extern IndexDef *definition_resolve(DefinitionRow *row, Relation fact, Relation replaced, int nkept_fields);

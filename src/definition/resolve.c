@@ -50,7 +50,8 @@ definition_resolve(DefinitionRow *row, Relation fact, Relation replaced, int nke
 {
 	List	   *key = row->primary_key != NIL ? row->primary_key : stored_key(RelationGetRelid(fact));
 
-	return make_index_def(make_fact_def(fact, key, NULL, CurrentMemoryContext), fact, row, replaced, nkept_fields, NULL);
+	return make_index_def(make_fact_def(fact, key, NULL, CurrentMemoryContext), fact, row, replaced, nkept_fields,
+						  NULL);
 }
 
 /*

@@ -84,6 +84,13 @@ extern List *other_values(Oid equal, OpExpr *clause, Node **tested);
 extern NullTest *null_test(Node *expr, NullTestType type);
 
 /* search_condition.c: the comparisons that an index table can be searched by */
+extern List *null_conditions(IndexDef *def, NullTest *test, Index varno);
+extern List *compared_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Index varno, bool *unknown);
+extern bool is_searchable(IndexDef *def, Oid operator, Oid collation, Node *expr, Index varno);
+extern List *operands(Node *clause);
+extern Condition *boolean_condition(IndexDef *def, Node *expr, bool value, Index varno);
+
+/* comparison.c: makes comparisons, of a value as it is or of what becomes of it */
 
 /* mark_lossy: marks a comparison as one whose rows are checked, whatever others find */
 static inline void
@@ -111,19 +118,34 @@ mark_unwrapped(Condition *condition)
 	condition->unless |= CONTAINER_BIT | PASSED_ARRAY_BIT;
 }
 
-extern List *null_conditions(IndexDef *def, NullTest *test, Index varno);
+extern Condition *make_comparison(IndexDef *def, int position, Oid operator, Oid collation, Node *value,
+								  bool array);
+extern Condition *make_conversion(IndexDef *def, int position, StrategyNumber strategy, Taking taking, int detail,
+								  Node *value, bool array);
 extern Condition *null_comparison(IndexDef *def, int position);
-extern List *absence_conditions(IndexDef *def, Node *clause, Index varno);
-extern List *compared_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Index varno, bool *unknown);
-extern bool is_searchable(IndexDef *def, Oid operator, Oid collation, Node *expr, Index varno);
-extern Expr *json_constant(JsonbValue *scalar);
 extern Condition *json_comparison(IndexDef *def, int position, StrategyNumber strategy, JsonbValue *scalar);
 extern Condition *json_value_comparison(IndexDef *def, int position, StrategyNumber strategy, Node *json,
 										Index varno);
+extern Expr *json_constant(JsonbValue *scalar);
+extern void mark_castable(IndexDef *def, Condition *condition);
+extern bool is_value(Node *expr, Index varno);
+
+/* pattern.c: LIKE, regular expressions and prefixes as ranges of texts */
+extern List *pattern_range(IndexDef *def, Node *clause, Oid function, List *args, Index varno);
 extern Condition *prefix_comparison(IndexDef *def, int position, StrategyNumber strategy, Node *json, Index varno);
-extern List *operands(Node *clause);
 extern List *bounds_of_pattern(Node *clause, Oid function, Oid collation);
-extern Condition *boolean_condition(IndexDef *def, Node *expr, bool value, Index varno);
+
+/* contained.c: what jsonb contains: @>, ?, ?| and ?& */
+
+/* The largest number of elements of an array that are each searched for. */
+#define MAX_SEARCHED	4
+
+extern List *contained_values(PlannerInfo *root, IndexDef *def, Node *whole, Node *json, bool array, Index varno,
+							  bool *unknown);
+extern List *element_exists(IndexDef *def, Oid function, List *args, Index varno);
+extern List *presence_conditions(IndexDef *def, Oid function, List *args, Index varno);
+extern List *absence_conditions(IndexDef *def, Node *clause, Index varno);
+extern List *exact_if_text(IndexDef *def, List *conditions, Node *value);
 
 /* elements.c: conditions on elements of arrays as conditions on documents */
 extern List *subplan_clauses(PlannerInfo *root, SubPlan *subplan, Node *compared);
