@@ -144,7 +144,7 @@ extern struct Tuplesortstate *bulk_load_begin_sort(IndexDef *def);
  * uncovered_key.c: takes the included fields out of an index table's primary key, where
  * entries are too wide for them.
  */
-extern bool make_room_for_ops(IndexDef *def, OpList *list);
+extern bool make_room_for_ops(IndexDef *def, OpList *list, bool is_new);
 extern void uncover_key_for_ops(IndexDef *def, OpList *list);
 extern void uncover_keys_at_commit(bool own, Oid owner);
 extern bool is_of_session(Oid index_table);

@@ -71,7 +71,7 @@ put_off_ops(IndexDef *def, OpList *list)
 
 	if (all != NIL)
 		put_off_try_again();
-	if (!lags(def->relid) && make_room_for_ops(def, list))
+	if (!lags(def->relid) && make_room_for_ops(def, list, true))
 		return false;
 	cxt = AllocSetContextCreate(TopMemoryContext, "indextable put off", ALLOCSET_SMALL_SIZES);
 	old = MemoryContextSwitchTo(cxt);
@@ -132,7 +132,7 @@ apply(PutOff *p, bool at_commit)
 static bool
 write_ops(PutOff *p, bool at_commit, bool keep)
 {
-	if (!at_commit && !make_room_for_ops(p->def, &p->list))
+	if (!at_commit && !make_room_for_ops(p->def, &p->list, false))
 		return false;
 	(void) apply_ops(p->def, &p->list, keep);
 	return true;

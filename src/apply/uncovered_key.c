@@ -97,6 +97,7 @@ static List *warned_of = NIL;	/* OIDs of the index tables that this session
 								 * has warned of */
 
 static Oid	next_wide_table(bool own, Oid *owner);
+static bool acts_as(Oid role, Oid owner);
 static void uncover_key_now(IndexDef *def, OpList *list);
 static bool lock_with_retries(IndexDef *def);
 static bool lock_before_commit(Oid relid);
@@ -211,16 +212,30 @@ lock_with_retries(IndexDef *def)
 
 /*
  * is_of_session
- *		Returns whether an index table belongs to the role of the session, or has been dropped.
+ *		Returns whether the session's role acts for the owner of an index table, or the table has been
+ *		dropped.
  *
- * A SECURITY DEFINER function of its owner does not count: its caller is to hold no locks of that owner.
+ * A SECURITY DEFINER function of the owner does not count: its caller is to hold no locks of that owner.
+ * Neither does an expression of another owner, which is evaluated as that one, also by a superuser, a worker
+ * or autovacuum.
  */
 bool
 is_of_session(Oid index_table)
 {
 	Oid			owner = table_owner(index_table);
 
-	return !OidIsValid(owner) || has_privs_of_role(GetOuterUserId(), owner);
+	return !OidIsValid(owner) || (acts_as(GetOuterUserId(), owner) && acts_as(GetUserId(), owner));
+}
+
+/*
+ * acts_as
+ *		Returns whether a role is an owner, or has the owner's rights as a member.  That a superuser has all
+ *		rights does not count.
+ */
+static bool
+acts_as(Oid role, Oid owner)
+{
+	return has_privs_of_role(role, owner) && (!superuser_arg(role) || is_member_of_role_nosuper(role, owner));
 }
 
 /*
@@ -241,19 +256,22 @@ lock_before_commit(Oid relid)
 
 /*
  * make_room_for_ops
- *		Rebuilds the key before operations are applied that write entries which do not fit;
- *		returns false if that cannot be done at once.
+ *		Rebuilds the key before operations are applied that write entries which do not fit, which are new
+ *		or were put off; returns false if that cannot be done at once.
  *
  * It is left for the end of the transaction if the owner of the table is not the writer: a role that may only
  * write the table, or call a SECURITY DEFINER function of the owner, is not to keep others from it for as
- * long as it likes.
+ * long as it likes.  But a superuser is one who writes it, as what is put off takes memory, and much may be
+ * loaded; what code of others has put off in a session of a superuser is not written by that one.
  */
 bool
-make_room_for_ops(IndexDef *def, OpList *list)
+make_room_for_ops(IndexDef *def, OpList *list, bool is_new)
 {
+	bool		by_superuser = is_new && GetUserId() == GetOuterUserId() && superuser();
+
 	if (!def->layout.covering || list->widest <= MAX_INDEX_DATA || covering_constraint(def) == NULL)
 		return true;
-	if (!is_of_session(def->relid) || used_by_us(def->relid) ||
+	if ((!by_superuser && !is_of_session(def->relid)) || used_by_us(def->relid) ||
 		!lock_tree_now(def->fact->relid, ExclusiveLock))
 		return false;
 	if (!lock_tree_now(def->relid, AccessExclusiveLock))

@@ -86,7 +86,10 @@ at_xact_event(XactEvent event, void *arg)
 				uncover_keys_at_commit(true, InvalidOid);
 			locked = put_off_apply_all();
 			if (event == XACT_EVENT_PRE_COMMIT)
+			{
 				uncover_keys_at_commit(false, locked);
+				(void) put_off_apply_all();
+			}
 			elsewhere->snapshots->release();
 			refuse_to_stay();
 
