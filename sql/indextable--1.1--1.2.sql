@@ -122,7 +122,7 @@ COMMENT ON VIEW indextable.missed IS 'Conditions on fields of documents for whic
 COMMENT ON COLUMN indextable.missed.fact_table IS 'the table';
 COMMENT ON COLUMN indextable.missed.document   IS 'its column with the documents';
 COMMENT ON COLUMN indextable.missed.field      IS 'the field, as a key of create()';
-COMMENT ON COLUMN indextable.missed.condition  IS 'equal: compared by = with a value, or by IN with several; range: by <, <=, > or >=; contained: a text that the documents, or an array, contain; join: compared by = with columns of other tables';
+COMMENT ON COLUMN indextable.missed.condition  IS 'equal: compared by = with a value, or by IN with several; range: by <, <=, > or >=; contained: a text or a number that the documents, or an array, contain; join: compared by = with columns of other tables';
 COMMENT ON COLUMN indextable.missed.planned    IS 'how often such a query was planned; a plan that is kept, as of a prepared statement, counts once';
 COMMENT ON COLUMN indextable.missed.since      IS 'when it was planned first';
 
@@ -437,6 +437,8 @@ BEGIN ATOMIC
                     format('A look-up finds %s documents, in one table, and goes on to read them.', to_char(c.rows, 'FM99999999990.0')),
                     format('A native index goes straight to the row, and is smaller (%s against %s); an insert into an index table costs 2.3 times as much.',
                            indextable_internal.in_bytes(s.native), indextable_internal.in_bytes(s.normalized))]
+                WHEN p.multi AND (SELECT count(*) FROM unnest(p.key) f WHERE strpos(f, '[*]') > 0) > 1 THEN ARRAY[
+                    'Conditions on these fields of one element are searched together; GIN finds the documents that have the values in any elements.']
                 WHEN p.multi THEN ARRAY['Documents that have an element come in the order of the key, a page at a time; GIN has no order.']
                 WHEN NOT p.shows_fields THEN ARRAY[
                     format('A look-up finds about %s of %s documents; queries that count, or show only the key, read entries alone.',
@@ -614,9 +616,9 @@ BEGIN ATOMIC
 END;
 COMMENT ON FUNCTION indextable_internal.profile_columns(indextable_internal.key_profile) IS 'What profile() returns of a key';
 
-CREATE FUNCTION indextable_internal.judge_field(fact_table regclass, fact_name text, field text, document name, sample_rows integer) RETURNS indextable_internal.key_profile
-LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'indextable_judge_field';
-COMMENT ON FUNCTION indextable_internal.judge_field(regclass, text, text, name, integer) IS 'The numbers of a key of one field';
+CREATE FUNCTION indextable_internal.judge_key(fact_table regclass, fact_name text, key text[], document name, sample_rows integer) RETURNS indextable_internal.key_profile
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'indextable_judge_key';
+COMMENT ON FUNCTION indextable_internal.judge_key(regclass, text, text[], name, integer) IS 'The numbers of a key';
 
 CREATE FUNCTION indextable_internal.field_parts(field text, with_type boolean, OUT path text, OUT name text, OUT type regtype, OUT spelled text)
 LANGUAGE C STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'indextable_field_parts';
@@ -651,15 +653,15 @@ COMMENT ON FUNCTION indextable_internal.served_by(regclass, name, text, boolean)
 
 -- A column cannot have every name that a member has: none, one that is too long, that of a system column, or of one of the primary key.
 -- Then it is named after what the member is in, too.
-CREATE FUNCTION indextable_internal.field_at(document name, primary_key name[], field text, OUT path text, OUT field_as text, OUT text_as text)
+CREATE FUNCTION indextable_internal.field_at(document name, primary_key name[], field text, OUT path text, OUT field_as text, OUT text_as text, OUT name text)
 LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
-    SELECT f.path, f.path || CASE f.spelled WHEN 'text' THEN '' ELSE '::' || f.spelled END || n.as, f.path || n.as
+    SELECT f.path, f.path || CASE f.spelled WHEN 'text' THEN '' ELSE '::' || f.spelled END || coalesce(' AS ' || quote_ident(n.as), ''), f.path || coalesce(' AS ' || quote_ident(n.as), ''), coalesce(n.as, f.name)
     FROM indextable_internal.field_parts(field, true) f
          CROSS JOIN LATERAL indextable_internal.field_parts(substring(f.path FROM '^(.+)\.[^."]+$'), false) above
          CROSS JOIN LATERAL (SELECT CASE WHEN f.name <> '' AND octet_length(f.name) <= current_setting('max_identifier_length')::integer AND f.name <> ALL (primary_key)
-                                   AND NOT EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = 'pg_class'::regclass AND a.attnum < 0 AND a.attname = f.name) THEN ''
-                         ELSE (SELECT ' AS ' || quote_ident(o.name::name)
+                                   AND NOT EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = 'pg_class'::regclass AND a.attnum < 0 AND a.attname = f.name) THEN NULL
+                         ELSE (SELECT o.name::name
                                FROM generate_series(0, cardinality(primary_key)) i, LATERAL (SELECT repeat('field_', i) || coalesce(nullif(above.name, ''), document) || '_' || coalesce(nullif(f.name, ''), 'value')) o(name)
                                WHERE o.name <> ALL (primary_key) ORDER BY i LIMIT 1) END) n("as");
 END;
@@ -693,13 +695,13 @@ BEGIN ATOMIC
         SELECT *, indextable_internal.too_few(documents, document_bytes) AS few FROM place WHERE ordinality = 1),
     missed AS MATERIALIZED (SELECT m.* FROM indextable.missed m, sample WHERE m.fact_table = advise_fields.fact_table AND few IS NULL),
     spelled AS MATERIALIZED (
-        SELECT m.field, p.path, sum(m.planned) AS planned, bool_and(m.condition <> 'range') AS equal,
+        SELECT m.field, p.path, sum(m.planned) AS planned, bool_and(m.condition <> 'range') AS equal, coalesce(sum(m.planned) FILTER (WHERE m.condition = 'range'), 0) AS ranges,
                coalesce(array_position('{smallint,integer,bigint,numeric,double precision,real}', p.type), CASE p.type WHEN 'text'::regtype THEN 8 WHEN 'jsonb'::regtype THEN 9 ELSE 7 END) AS place
         FROM missed m, LATERAL indextable_internal.field_parts(m.field, true) p
         WHERE m.document = coalesce(advise_fields.document, m.document) GROUP BY 1, 2, p.type),
     asked AS MATERIALIZED (
-        SELECT m.n, m.planned, f.*
-        FROM (SELECT by.field, sum(x.planned) AS planned, row_number() OVER (ORDER BY by.field) - 10000 AS n
+        SELECT m.n, m.planned, m.ranges > m.planned / 2 AS range, f.*
+        FROM (SELECT by.field, sum(x.planned) AS planned, sum(x.ranges) AS ranges, row_number() OVER (ORDER BY by.field) - 10000 AS n
               FROM spelled x, LATERAL (
                   SELECT y.field FROM spelled y
                   WHERE y.field = x.field OR (y.path = x.path AND y.place < x.place AND (
@@ -707,26 +709,35 @@ BEGIN ATOMIC
                   ORDER BY y.place, y.field LIMIT 1) by
               GROUP BY 1) m, sample s,
              LATERAL indextable_internal.field_at(s.document_column, s.primary_key, m.field) f WHERE f.path IS NOT NULL),
+    -- what queries ask of the elements of one array goes into one key: at most three fields, those of ranges last
+    wanted AS MATERIALIZED (
+        SELECT n, planned, path, ARRAY[field_as] AS key, ARRAY[text_as] AS text_key FROM asked WHERE strpos(path, '[*]') = 0
+        UNION ALL
+        SELECT (array_agg(n ORDER BY place))[1], max(planned), (array_agg(path ORDER BY place))[1], array_agg(field_as ORDER BY place), array_agg(text_as ORDER BY place)
+        FROM (SELECT *, row_number() OVER (PARTITION BY elements ORDER BY range, planned DESC, n) AS place
+              FROM (SELECT DISTINCT ON (elements, name) * FROM (SELECT *, substring(path FROM '^.*\[\*\]') AS elements FROM asked) a WHERE elements IS NOT NULL
+                    ORDER BY elements, name, range, planned DESC, n) d) e
+        WHERE place <= 3 GROUP BY elements),
     candidate AS MATERIALIZED (
-        SELECT a.*, indextable_internal.served_by(fact_table, sample.document_column, a.field_as, a.planned > 0) AS served,
+        SELECT a.*, indextable_internal.served_by(fact_table, sample.document_column, a.key[1], a.planned > 0) AS served,
                CASE WHEN p.differing < 1.5 OR p.bytes > 100 * p.scalars THEN 0
                     ELSE p.rows::float8 / p.sampled * CASE WHEN p.differing < 10 THEN 0.3 ELSE 1 END
                          * CASE WHEN p.differing > 0.9 * p.scalars AND coalesce(p.partitions, 1) = 1 AND NOT p.multi THEN 0.2 ELSE 1 END END AS score
-        FROM (SELECT * FROM asked
+        FROM (SELECT * FROM wanted
               UNION ALL
-              SELECT p.ordinality, 0, f.*
+              SELECT p.ordinality, 0, f.path, ARRAY[f.field_as], ARRAY[f.text_as]
               FROM place p, sample, LATERAL indextable_internal.field_at(sample.document_column, sample.primary_key, p.path || CASE p.type WHEN 'text' THEN '' ELSE '::' || p.type END) f
               -- the elements of an array have a scalar for an array of one
               WHERE few IS NULL AND p.rows >= 10 AND p.element_rows < p.rows AND p.path NOT IN (SELECT path FROM asked)) a
              CROSS JOIN sample LEFT JOIN place p ON p.path = a.path AND p.scalars > 0),
     chosen AS MATERIALIZED (
-        SELECT c.*, indextable_internal.judge_field(fact_table, fact_name, c.field_as, document, sample_rows) AS profile
+        SELECT c.*, indextable_internal.judge_key(fact_table, fact_name, c.key, document, sample_rows) AS profile
         FROM (SELECT * FROM candidate WHERE served IS NULL AND (planned > 0 OR score > 0) ORDER BY planned DESC, score DESC NULLS LAST, n LIMIT 15) c),
     -- a type is only proposed if all values fit it
     fitting AS MATERIALIZED (
-        SELECT c.n, c.planned, c.score, CASE WHEN f.wrong THEN c.text_as ELSE c.field_as END AS field,
-               CASE WHEN f.wrong THEN indextable_internal.judge_field(fact_table, fact_name, c.text_as, document, sample_rows) ELSE c.profile END AS profile
-        FROM chosen c, LATERAL (SELECT c.planned = 0 AND c.field_as <> c.text_as AND (c.profile).mismatching > 0) f(wrong)),
+        SELECT c.n, c.planned, c.score, array_to_string(CASE WHEN f.wrong THEN c.text_key ELSE c.key END, ', ') AS field,
+               CASE WHEN f.wrong THEN indextable_internal.judge_key(fact_table, fact_name, c.text_key, document, sample_rows) ELSE c.profile END AS profile
+        FROM chosen c, LATERAL (SELECT c.planned = 0 AND c.key <> c.text_key AND (c.profile).mismatching > 0) f(wrong)),
     judged AS MATERIALIZED (
         SELECT f.*, v.*, v.kind = 'native_index' AND f.planned = 0 AS native,
                row_number() OVER (ORDER BY f.planned DESC, array_position('{index_table,filter,native_index,none}', v.kind), f.score DESC NULLS LAST, f.n) AS place
@@ -760,7 +771,7 @@ BEGIN ATOMIC
         UNION ALL SELECT 7, place, 1, 'without', field || ': ' || reasons[1] FROM judged WHERE kind = 'none' AND planned > 0
         UNION ALL SELECT 7, r.place, l.n, l.topic, l.advice FROM recommended r, LATERAL (
             VALUES (1, r.number::text, r.field || ': ' || indextable_internal.kind_text(r.kind, ', ', r.strategy, r.maintenance, r.is_unique)),
-                   (2, '', CASE WHEN r.planned > 0 THEN 'queries filter by it: planned ' || indextable_internal.in_count(r.planned) || CASE r.planned WHEN 1 THEN ' time' ELSE ' times' END END),
+                   (2, '', CASE WHEN r.planned > 0 THEN 'queries filter by ' || CASE WHEN cardinality((r.profile).key) > 1 THEN 'them' ELSE 'it' END || ': planned ' || indextable_internal.in_count(r.planned) || CASE r.planned WHEN 1 THEN ' time' ELSE ' times' END END),
                    -- the first reason says why; the others, what to consider before it is done
                    (3, '', r.reasons[1]),
                    (5, 'size', indextable_internal.sizes_text(r.profile, r.entries)),

@@ -45,7 +45,7 @@
 
 PG_FUNCTION_INFO_V1(indextable_advise);
 PG_FUNCTION_INFO_V1(indextable_profile);
-PG_FUNCTION_INFO_V1(indextable_judge_field);
+PG_FUNCTION_INFO_V1(indextable_judge_key);
 PG_FUNCTION_INFO_V1(indextable_field_parts);
 PG_FUNCTION_INFO_V1(indextable_index_serves);
 
@@ -164,17 +164,17 @@ indextable_profile(PG_FUNCTION_ARGS)
 }
 
 /*
- * indextable_judge_field
- *		judge_field(fact_table regclass, fact_name text, field text, document name,
- *		sample_rows integer): returns the numbers by which advise() without a key judges a field.
+ * indextable_judge_key
+ *		judge_key(fact_table regclass, fact_name text, key text[], document name, sample_rows
+ *		integer): returns the numbers by which advise() without a key judges the key that it proposes.
  */
 Datum
-indextable_judge_field(PG_FUNCTION_ARGS)
+indextable_judge_key(PG_FUNCTION_ARGS)
 {
 	Profile    *p = palloc0(sizeof(Profile));
 	Relation	fact;
 
-	p->row = new_request(list_make1(text_arg(fcinfo, 2, "")), NIL, NULL);
+	p->row = new_request(field_list(fcinfo, 2, "key"), NIL, NULL);
 	p->fact_name = text_arg(fcinfo, 1, NULL);
 	p->document = PG_ARGISNULL(3) ? NULL : NameStr(*PG_GETARG_NAME(3));
 	fact = open_judged(PG_GETARG_OID(0), p->row, p->document);

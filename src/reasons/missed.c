@@ -38,6 +38,7 @@
 /* A table in a query. */
 typedef struct MissedQuery
 {
+	PlannerInfo *root;
 	Oid			relid;
 	Index		varno;
 	FactDef    *fact;			/* NULL: it has no index tables */
@@ -71,13 +72,14 @@ static bool is_pattern(Node *clause);
 static char *trigram_index(IndexDef *def, Oid collation);
 static bool find_nearest(Node *node, void *nearest);
 static char *spell_path(FieldSpec *spec, bool plain);
-static void count_clause(MissedQuery *query, RestrictInfo *rinfo);
+static void count_clause(MissedQuery *query, Node *clause);
 static bool count_joined(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, EquivalenceMember *em,
 						 void *arg);
 static void count_contained(MissedQuery *query, MissedValue *value, JsonbContainer *container, int depth);
 static void count_value(MissedQuery *query, MissedKind kind, MissedValue *value);
 static bool is_served(MissedQuery *query, MissedValue *value);
 static bool may_have_index_table(MissedQuery *query);
+static bool read_compared(MissedQuery *query, Node *expr, Node *other, MissedValue *value);
 static bool read_field(Node *expr, Index varno, MissedValue *value);
 static bool read_value(Node *expr, Index varno, MissedValue *value);
 static bool append_step(void *arg, StepKind kind, const char *name, int len);
@@ -91,28 +93,47 @@ static bool is_key_type(Oid type);
 void
 count_missed_fields(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 {
-	MissedQuery query = {.relid = rte->relid,.varno = rel->relid};
+	MissedQuery query = {.root = root,.relid = rte->relid,.varno = rel->relid};
+	List	   *of_elements = lateral_clauses(root, rel->relid);
 
-	if (rel->baserestrictinfo == NIL && !rel->has_eclass_joins)
+	if (rel->baserestrictinfo == NIL && of_elements == NIL && !rel->has_eclass_joins)
 		return;
 	query.fact = soft_definition(rte->relid);
 	foreach_ptr(RestrictInfo, rinfo, rel->baserestrictinfo)
-		count_clause(&query, rinfo);
+		count_clause(&query, (Node *) rinfo->clause);
+	foreach_ptr(Node, clause, of_elements)
+		count_clause(&query, clause);
 	if (rel->has_eclass_joins)
 		(void) generate_implied_equalities_for_column(root, rel, count_joined, &query, NULL);
 }
 
-/* count_clause: counts the field in a condition, if it has one */
+/*
+ * count_clause
+ *		Counts the field in a condition, if it has one, or those of the elements of an array in a
+ *		subquery.
+ */
 static void
-count_clause(MissedQuery *query, RestrictInfo *rinfo)
+count_clause(MissedQuery *query, Node *clause)
 {
-	Node	   *clause = (Node *) rinfo->clause;
 	bool		several = IsA(clause, ScalarArrayOpExpr);
 	MissedValue value;
 	Oid			operator;
 	char	   *name;
 	List	   *args;
 
+	if (IsA(clause, AlternativeSubPlan))
+		clause = linitial(((AlternativeSubPlan *) clause)->subplans);
+	if (IsA(clause, SubPlan))
+	{
+		SubPlan    *subplan = (SubPlan *) clause;
+
+		if (subplan->subLinkType == EXISTS_SUBLINK || subplan->subLinkType == ANY_SUBLINK)
+		{
+			foreach_ptr(Node, of_element, subplan_clauses(query->root, subplan, subplan->testexpr))
+				count_clause(query, of_element);
+		}
+		return;
+	}
 	if (several ? !((ScalarArrayOpExpr *) clause)->useOr : !IsA(clause, OpExpr))
 		return;
 	operator = several ? ((ScalarArrayOpExpr *) clause)->opno : ((OpExpr *) clause)->opno;
@@ -140,8 +161,8 @@ count_clause(MissedQuery *query, RestrictInfo *rinfo)
 		return;
 	}
 	if (several ? contain_var_clause(lsecond(args)) || !read_field(linitial(args), query->varno, &value) :
-		!(!bms_is_member(query->varno, rinfo->right_relids) && read_field(linitial(args), query->varno, &value)) &&
-		!(!bms_is_member(query->varno, rinfo->left_relids) && read_field(lsecond(args), query->varno, &value)))
+		!read_compared(query, linitial(args), lsecond(args), &value) &&
+		!read_compared(query, lsecond(args), linitial(args), &value))
 		return;
 	name = get_opname(operator);
 	if (name == NULL)
@@ -170,8 +191,8 @@ count_joined(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, Equivalen
 
 /*
  * count_contained
- *		Counts the fields that documents must have below a path to contain another; only texts
- *		are searched for so.
+ *		Counts the fields that documents must have below a path to contain another: texts and
+ *		numbers.
  */
 static void
 count_contained(MissedQuery *query, MissedValue *value, JsonbContainer *container, int depth)
@@ -188,8 +209,8 @@ count_contained(MissedQuery *query, MissedValue *value, JsonbContainer *containe
 		appendStringInfoString(&below.path, value->path.data);
 		append_path_step(&below.path, members.name, false);
 		below.multi = value->multi || members.name == NULL;
-		below.type = TEXTOID;
-		if (members.value.type == jbvString)
+		below.type = members.value.type == jbvNumeric ? NUMERICOID : TEXTOID;
+		if (members.value.type == jbvString || members.value.type == jbvNumeric)
 			count_value(query, MISSED_CONTAINED, &below);
 		else if (members.value.type == jbvBinary && depth < MAX_CONTAINED)
 			count_contained(query, &below, members.value.val.binary.data, depth + 1);
@@ -357,6 +378,18 @@ may_have_index_table(MissedQuery *query)
 }
 
 /*
+ * read_compared
+ *		Returns whether an expression is a field of a document, which is compared with something
+ *		else than its table, and sets *value to the field.
+ */
+static bool
+read_compared(MissedQuery *query, Node *expr, Node *other, MissedValue *value)
+{
+	return read_field(expr, query->varno, value) &&
+		!bms_is_member(query->varno, pull_varnos(query->root, other));
+}
+
+/*
  * read_field
  *		Returns whether an expression is a field of a document, perhaps cast to another type,
  *		and sets *value to it.
@@ -384,7 +417,7 @@ read_value(Node *expr, Index varno, MissedValue *value)
 	Var		   *var;
 
 	memset(value, 0, sizeof(MissedValue));
-	var = follow_path(expr, append_step, &value->path);
+	var = follow_path(expr, append_step, value);
 	if (var == NULL || var->varno != (int) varno || var->varlevelsup != 0 || var->varattno <= 0 ||
 		var->vartype != JSONBOID || !is_scanned_value(var))
 		return false;
@@ -399,15 +432,19 @@ read_value(Node *expr, Index varno, MissedValue *value)
 static bool
 append_step(void *arg, StepKind kind, const char *name, int len)
 {
-	StringInfo	path = arg;
-	char	   *step = name == NULL ? NULL : pnstrdup(name, len);
+	MissedValue *value = arg;
+	char	   *step = kind == STEP_ELEMENTS ? NULL : pnstrdup(name, len);
 
 	/* #> would take such a name for a subscript if it met an array. */
-	if (kind == STEP_ELEMENTS || (kind == STEP_MEMBER && is_subscript(step)))
+	if (kind == STEP_MEMBER && is_subscript(step))
 		return false;
-	if (path->data == NULL)
-		initStringInfo(path);
-	append_path_step(path, step, is_subscript(step));
+	/* Arrays within arrays are not counted. */
+	if (kind == STEP_ELEMENTS && value->multi)
+		return false;
+	value->multi |= kind == STEP_ELEMENTS;
+	if (value->path.data == NULL)
+		initStringInfo(&value->path);
+	append_path_step(&value->path, step, step != NULL && is_subscript(step));
 	return true;
 }
 

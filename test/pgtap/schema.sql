@@ -125,7 +125,7 @@ SELECT bag_eq($$SELECT * FROM pg_temp.functions('indextable_internal')$$, $want$
 		'fact_table regclass, as_of pg_snapshot DEFAULT NULL::pg_snapshot, max_lag interval DEFAULT NULL::interval, '
 		'OUT backlog bigint, OUT lag interval, OUT pending boolean, OUT now pg_snapshot',
 		'record', 'c', 'v', false, 'u'),
-	('field_at', 'document name, primary_key name[], field text, OUT path text, OUT field_as text, OUT text_as text', 'record', 'sql', 's', false, 's'),
+	('field_at', 'document name, primary_key name[], field text, OUT path text, OUT field_as text, OUT text_as text, OUT name text', 'record', 'sql', 's', false, 's'),
 	('field_parts', 'field text, with_type boolean, OUT path text, OUT name text, OUT type regtype, OUT spelled text', 'record', 'c', 's', true, 's'),
 	('field_sql', 'p indextable_internal.key_profile, n integer, as_text boolean', 'text', 'sql', 's', false, 's'),
 	('found', 'p indextable_internal.key_profile, without integer', 'double precision', 'sql', 's', false, 's'),
@@ -135,7 +135,7 @@ SELECT bag_eq($$SELECT * FROM pg_temp.functions('indextable_internal')$$, $want$
 	('in_count', 'n double precision', 'text', 'sql', 's', false, 's'),
 	('in_percent', 'share double precision', 'text', 'sql', 's', false, 's'),
 	('index_columns', 'p indextable_internal.key_profile', 'text', 'sql', 's', false, 's'),
-	('judge_field', 'fact_table regclass, fact_name text, field text, document name, sample_rows integer', 'indextable_internal.key_profile', 'c', 'v', false, 'u'),
+	('judge_key', 'fact_table regclass, fact_name text, key text[], document name, sample_rows integer', 'indextable_internal.key_profile', 'c', 'v', false, 'u'),
 	('keep_report', 'report indextable_internal.checked', 'void', 'sql', 'v', false, 'u'),
 	('index_serves', 'index regclass, document smallint, field text, of_type regtype', 'boolean', 'c', 's', false, 'u'),
 	('kind_text', 'kind text, separator text, strategy text, maintenance text, is_unique boolean', 'text', 'sql', 'i', false, 's'),
@@ -334,7 +334,7 @@ SELECT bag_eq($$
 	-- another server that takes from a feed, or another node of Citus: the owner of the table only
 	UNION ALL SELECT 'indextable_internal', unnest('{ack,feed_status,lock_shards,take,verify_shard}'::text[])
 	-- advise() and profile(): they read documents where the caller may, and the server's catalogs
-	UNION ALL SELECT 'indextable_internal', unnest('{advise_fields,advise_key,field_at,index_serves,judge_field,profile_columns,reason_against,served_by,survey,table_counts,verdict}'::text[])
+	UNION ALL SELECT 'indextable_internal', unnest('{advise_fields,advise_key,field_at,index_serves,judge_key,profile_columns,reason_against,served_by,survey,table_counts,verdict}'::text[])
 	-- and they make texts and numbers of their arguments
 	UNION ALL SELECT 'indextable_internal', unnest('{bar,common_keys,common_sql,documents_text,field_parts,field_sql,found,free_name,in_bytes,in_count,in_percent,index_columns,kind_text,literal,names_text,path_sql,sizes,sizes_text,too_few,tuple_pages}'::text[])
 	-- the planner; its argument keeps SQL from calling it

@@ -50,9 +50,14 @@ is(missed(query(q(doc -> 'a' ->> 'b' BETWEEN '5' AND '6'))), 'a.b range 2', 'two
 is(missed(query(q((doc #>> ARRAY['a', 'b'])::bigint = ANY ('{1,2}')))), 'a.b::bigint equal', 'an array of names');
 is(missed(query(q(doc['a']['b'] = '5'))), 'a.b::jsonb equal', 'subscripts');
 is(missed(query(q(jsonb_extract_path_text(doc, 'a', 'b')::varchar = '5'))), 'a.b equal', 'a function');
-is(missed(query(q(doc @> '{"town": "x", "a": {"b": 5}, "tags": ["y"]}'))), 'tags[*] contained, town contained', 'containment, by texts');
+is(missed(query(q(doc @> '{"town": "x", "a": {"b": 5}, "tags": ["y"]}'))), 'a.b::numeric contained, tags[*] contained, town contained', 'containment, by texts and numbers');
 is(missed(query(q(doc -> 'tags' @> '["y"]'))), 'tags[*] contained', '... in an array');
 is(missed(query(q(doc -> 'tags' ? 'y'))), 'tags[*] contained', 'an element');
+is(missed(query(q(EXISTS (SELECT FROM jsonb_array_elements(doc -> 'lines') l WHERE l ->> 'sku' = 'x' AND (l ->> 'qty')::int > 5)))),
+	'lines[*].qty::int range, lines[*].sku equal', 'elements in EXISTS');
+is(missed(q(SELECT FROM "Order", jsonb_array_elements(doc -> 'lines') l WHERE l ->> 'sku' IN ('x', 'y')),
+	q(SELECT FROM "Order", jsonb_to_recordset(doc -> 'lines') l(sku text, qty int) WHERE sku = 'x' AND qty < 5), query(q('x' IN (SELECT jsonb_array_elements_text(doc -> 'tags'))))),
+	'lines[*].qty::int range, lines[*].sku equal 2, tags[*] equal', '... in FROM, and in IN');
 is(missed(q(SELECT FROM "Order" o JOIN other c ON o.doc ->> 'kind' = c.name WHERE o.doc ->> 'town' = 'x')), 'kind join, town equal', 'a join');
 is(missed(q(WITH x AS (SELECT * FROM "Order" WHERE doc ->> 'town' = 'x') SELECT * FROM x WHERE EXISTS (SELECT FROM "Order" WHERE "Order".doc ->> 'kind' = 'y'))), 'kind equal, town equal', 'WITH and a subquery');
 is(missed(q(UPDATE "Order" SET id = id WHERE doc ->> 'town' = 'x'), q(SELECT FROM "Order" WHERE doc ->> 'kind' = 'x' FOR UPDATE)), 'kind equal, town equal', 'what writes and locks');
@@ -67,6 +72,8 @@ is(missed(query(q(doc ->> 'town' = 'secret'), q(doc ->> 'town' > 'secret'), q(do
 
 is(missed(query(q(doc ->> 'town' = 'x' OR id = 5), q(NOT doc ->> 'town' = 'x'), q(doc ->> 'town' IS NULL), q(doc ->> 'town' <> 'x'), q(doc -> 'tags' ->> 0 = 'x'),
 	q(doc ->> '0' = 'x'), q(doc ->> 'town' = doc ->> 'kind'), q((doc ->> 'gone')::time = now()::time), q(label = 'x'))), '', 'what an index table could not be searched by');
+is(missed(q(SELECT FROM "Order" LEFT JOIN jsonb_array_elements(doc -> 'lines') l ON l ->> 'sku' = 'x'), query(q(NOT EXISTS (SELECT FROM jsonb_array_elements(doc -> 'lines') l WHERE l ->> 'sku' = 'x')),
+	q(EXISTS (SELECT FROM jsonb_array_elements(doc -> 'lines') l, jsonb_array_elements(l -> 'parts') p WHERE p ->> 'no' = 'x')))), '', 'elements that may be missing, and arrays within arrays');
 is(missed(q(SELECT doc ->> 'town' FROM "Order"), q(SELECT count(*) FROM (SELECT id, '{}'::jsonb AS doc FROM "Order") x WHERE doc ->> 'town' = 'x')), '', 'queries without conditions on fields');
 is(missed(query(q(id = 7 AND doc ->> 'town' = 'x'))), '', 'the primary key finds the row');
 is(missed(q(SELECT count(*) FROM indextable.explain($$SELECT FROM "Order" WHERE doc ->> 'town' = 'x'$$))), '', 'explain()');
@@ -93,6 +100,20 @@ like(advice(q(true)), qr/^2\|n::int: .*\n\|queries filter by it: planned 1 time\
 like(advice(q(true)), qr/^without\|Town: /m, 'a field that no document has');
 sql(q(CREATE INDEX native ON "Order" ((doc ->> 'kind'))));
 like(advice(q(true)), qr/^served\|kind: by the index shop.native/m, 'a native index serves it');
+
+# ---- fields of one element go into one key
+
+sql(q(CREATE TABLE "Basket" (id int PRIMARY KEY, doc jsonb NOT NULL);
+	INSERT INTO "Basket" SELECT i, jsonb_build_object('customer', i % 300, 'lines', (SELECT jsonb_agg(jsonb_build_object('sku', 's' || i * k % 700, 'qty', (i + k) % 10, 'id', i + k, 'tax', jsonb_build_object('sku', 't' || i % 50))) FROM generate_series(1, 5) k))
+		FROM generate_series(1, 2000) i));
+my $basket = q(SELECT string_agg(topic || '|' || advice, chr(10)) FROM indextable.advise('"Basket"', sample_rows => 1000000) WHERE topic IN ('1', '', 'do'));
+sql(qq(SELECT FROM "Basket" WHERE EXISTS (SELECT FROM jsonb_array_elements(doc -> 'lines') l WHERE $_))) for q((l ->> 'qty')::int > 5), q((l ->> 'qty')::int > 5 AND l ->> 'sku' = 's5'), q(l ->> 'sku' = 's5');
+like(sql($basket), qr/^1\|lines\[\*\]\.sku, lines\[\*\]\.qty::int: an index table.*\n\|queries filter by them: planned 2 times\n\|Conditions on these fields of one element are searched together;/, 'equal ones before ranges');
+my ($do) = sql($basket) =~ /^do\|(.*?;)$/ms;
+like($do, qr/'\{lines\[\*\]\.sku,lines\[\*\]\.qty::int\}'/, '... in one key');
+sql(qq(EXPLAIN SELECT FROM "Basket" WHERE doc \@> '{"lines": [{"sku": "s5", "tax": {"sku": "t5"}, "id": 7}]}'));
+like(sql($basket), qr/^1\|lines\[\*\]\.sku, lines\[\*\]\.id::numeric AS lines_id, lines\[\*\]\.qty::int: /, 'at most three, and each with a name of its own');
+is(sql($do =~ s/^SELECT (.*);$/SELECT indextable.drop($1)/sr), '', 'what it says can be run');
 
 # ---- tables that are gone, other databases, many fields
 
