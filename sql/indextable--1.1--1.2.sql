@@ -15,6 +15,17 @@ COMMENT ON COLUMN indextable_internal.definition.sparse       IS 'whether a row 
 COMMENT ON COLUMN indextable_internal.definition.document     IS 'the JSONB column, by its name in fact_columns; NULL: the fact table has none, or several of which none is used';
 COMMENT ON COLUMN indextable.index_tables.document     IS 'the JSONB column; NULL: the fact table has none, or several of which none is used';
 
+CREATE TABLE indextable_internal.hidden (
+    index_table regclass NOT NULL
+);
+CREATE INDEX hidden_index_table ON indextable_internal.hidden (index_table);
+ALTER TABLE indextable_internal.hidden REPLICA IDENTITY FULL;  -- as skipped
+COMMENT ON TABLE indextable_internal.hidden IS
+'Index tables that plain SQL does not use, by alter(); beside their definition, of which older snapshots ask whether the entries have changed';
+COMMENT ON COLUMN indextable_internal.hidden.index_table IS 'the index table; two transactions may both add it';
+SELECT pg_catalog.pg_extension_config_dump('indextable_internal.hidden', '');
+REVOKE ALL ON indextable_internal.hidden FROM PUBLIC;
+
 COMMENT ON COLUMN indextable.queues.backlog       IS 'number of changes that are not applied yet; NULL, as lag, if it is not known: while somebody has a queue table locked (size is NULL, too), a node of Citus cannot be reached, or a server with feeds does not answer or is not asked by any worker. Of a distributed fact table the backlog is that of all nodes, and workers and errors are those of this one';
 COMMENT ON COLUMN indextable.queues.last_error_at IS 'since when; or, if there is no error, since when the server with the feeds was not asked';
 
@@ -878,7 +889,7 @@ DO $$
 DECLARE
     name text;
 BEGIN
-    FOREACH name IN ARRAY '{fact,definition,skipped,rejection,build,checked,counted,completeness}'::text[] LOOP
+    FOREACH name IN ARRAY '{fact,definition,skipped,rejection,build,checked,counted,completeness,hidden}'::text[] LOOP
         EXECUTE format('CREATE TRIGGER guard BEFORE INSERT OR UPDATE OR DELETE ON indextable_internal.%1$I FOR EACH ROW EXECUTE FUNCTION indextable_internal.guard();
                         CREATE TRIGGER guard_truncate BEFORE TRUNCATE ON indextable_internal.%1$I FOR EACH STATEMENT EXECUTE FUNCTION indextable_internal.guard();
                         ALTER TABLE indextable_internal.%1$I ENABLE ALWAYS TRIGGER guard, ENABLE ALWAYS TRIGGER guard_truncate;
@@ -987,11 +998,11 @@ $$;
 DROP FUNCTION indextable.alter(regclass, text, text, text[], text, boolean, integer, text, text[], text[], boolean, text);
 CREATE FUNCTION indextable.alter(index_table regclass, maintenance text DEFAULT NULL, strategy text DEFAULT NULL, include text[] DEFAULT NULL, filter text DEFAULT NULL, populate boolean DEFAULT true,
     partitions integer DEFAULT NULL, partition_by text DEFAULT NULL, partition_bounds text[] DEFAULT NULL, partition_tablespaces text[] DEFAULT NULL,
-    is_unique boolean DEFAULT NULL, on_mismatch text DEFAULT NULL, sparse boolean DEFAULT NULL) RETURNS void
+    is_unique boolean DEFAULT NULL, on_mismatch text DEFAULT NULL, sparse boolean DEFAULT NULL, hidden boolean DEFAULT NULL) RETURNS void
 LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'indextable_alter';
-COMMENT ON FUNCTION indextable.alter(regclass, text, text, text[], text, boolean, integer, text, text[], text[], boolean, text, boolean) IS
-'Gives an index table another maintenance, strategy, included fields or filter, or other partitions, as those of create(); by what it is partitioned stays. Makes it unique or not, and has it refuse or skip values that cannot be keys, and have entries with NULL for rows that lack key fields (sparse => false) or none (sparse => true). One that is made unique becomes sparse. NULL leaves them as they are, an empty include or filter takes them away. Blocks writers of the fact table until the transaction ends: shortly for another maintenance, uniqueness or on_mismatch, else while the entries are made anew; with populate => false rebuild() does that while others write, and until then nothing changes. Only for the owner';
+COMMENT ON FUNCTION indextable.alter(regclass, text, text, text[], text, boolean, integer, text, text[], text[], boolean, text, boolean, boolean) IS
+'Gives an index table another maintenance, strategy, included fields or filter, or other partitions, as those of create(); by what it is partitioned stays. Makes it unique or not, and has it refuse or skip values that cannot be keys, and have entries with NULL for rows that lack key fields (sparse => false) or none (sparse => true). One that is made unique becomes sparse. Hides it from plain SQL (hidden => true), unless indextable.use_hidden is on, or no more: that blocks nobody, and takes effect for all plans at the commit. NULL leaves them as they are, an empty include or filter takes them away. Blocks writers of the fact table until the transaction ends: shortly for another maintenance, uniqueness or on_mismatch, else while the entries are made anew; with populate => false rebuild() does that while others write, and until then nothing changes. Only for the owner';
 
 CREATE OR REPLACE VIEW indextable.index_tables AS
 SELECT d.index_table,
@@ -1014,11 +1025,21 @@ SELECT d.index_table,
         FROM pg_catalog.pg_partitioned_table t
         JOIN pg_catalog.pg_attribute a ON a.attrelid = t.partrelid AND a.attnum = t.partattrs[0]
         WHERE t.partrelid = c.oid) AS partition_by,
-       d.sparse
+       d.sparse,
+       EXISTS (SELECT FROM indextable_internal.hidden h WHERE h.index_table = d.index_table) AS hidden,
+       -- One of ours is that by which entries are found, and an asynchronous index table has another one, which a comment tells.
+       ARRAY(SELECT i.indexrelid::regclass
+             FROM pg_catalog.pg_index i
+             WHERE i.indrelid = c.oid AND NOT CASE WHEN d.strategy = 'totals' THEN i.indnatts = cardinality(d.key)
+                                                   ELSE i.indisprimary OR (i.indnullsnotdistinct AND i.indnkeyatts >= cardinality(d.key)) END
+               AND pg_catalog.obj_description(i.indexrelid, 'pg_class') IS DISTINCT FROM 'Finds the entries of a fact row; made by indextable'
+             ORDER BY i.indexrelid) AS own_indexes
 FROM indextable_internal.definition d
 JOIN pg_catalog.pg_class c ON c.oid = d.index_table
 WHERE d.replaces IS NULL;
 COMMENT ON COLUMN indextable.index_tables.sparse       IS 'whether a row that lacks a key field has no entry, as in a unique index table; otherwise it has one with NULL in it';
+COMMENT ON COLUMN indextable.index_tables.hidden       IS 'whether plain SQL does not use it unless indextable.use_hidden is on: alter()';
+COMMENT ON COLUMN indextable.index_tables.own_indexes  IS 'the indexes on it that its owner has made, by which plain SQL may find entries, too';
 
 -- A script shows no notices, but warnings.
 DO $$

@@ -206,6 +206,15 @@ COMMENT ON TABLE indextable_internal.completeness IS
 COMMENT ON COLUMN indextable_internal.completeness.index_table IS 'the index table';
 COMMENT ON COLUMN indextable_internal.completeness.fields      IS 'number of key fields: a row lacks an entry, or did, as a value was skipped; with 32 times the number of a field added: as the text of this field cannot be cast; NULL: such rows are recorded, and without it nothing is known; 25 to 30: a row has values that an entry does not tell as queries read them, or did; 31: such rows are recorded';
 
+CREATE TABLE indextable_internal.hidden (
+    index_table regclass NOT NULL
+);
+CREATE INDEX hidden_index_table ON indextable_internal.hidden (index_table);
+ALTER TABLE indextable_internal.hidden REPLICA IDENTITY FULL;  -- as skipped
+COMMENT ON TABLE indextable_internal.hidden IS
+'Index tables that plain SQL does not use, by alter(); beside their definition, of which older snapshots ask whether the entries have changed';
+COMMENT ON COLUMN indextable_internal.hidden.index_table IS 'the index table; two transactions may both add it';
+
 CREATE SEQUENCE indextable_internal.shard_queue_number;
 COMMENT ON SEQUENCE indextable_internal.shard_queue_number IS 'Numbers the rows in queues of distributed tables, on each node of its own';
 REVOKE ALL ON indextable_internal.shard_queue_number FROM PUBLIC;
@@ -217,8 +226,9 @@ SELECT pg_catalog.pg_extension_config_dump('indextable_internal.skipped', '');
 SELECT pg_catalog.pg_extension_config_dump('indextable_internal.rejection', '');
 SELECT pg_catalog.pg_extension_config_dump('indextable_internal.counted', '');
 SELECT pg_catalog.pg_extension_config_dump('indextable_internal.completeness', '');
+SELECT pg_catalog.pg_extension_config_dump('indextable_internal.hidden', '');
 
-REVOKE ALL ON indextable_internal.fact, indextable_internal.definition, indextable_internal.skipped, indextable_internal.rejection, indextable_internal.build, indextable_internal.checked, indextable_internal.counted, indextable_internal.completeness FROM PUBLIC;
+REVOKE ALL ON indextable_internal.fact, indextable_internal.definition, indextable_internal.skipped, indextable_internal.rejection, indextable_internal.build, indextable_internal.checked, indextable_internal.counted, indextable_internal.completeness, indextable_internal.hidden FROM PUBLIC;
 
 -- What users call ------------------------------------------------------------
 
@@ -487,11 +497,11 @@ COMMENT ON PROCEDURE indextable.rebuild(regclass, integer, interval) IS
 
 CREATE FUNCTION indextable.alter(index_table regclass, maintenance text DEFAULT NULL, strategy text DEFAULT NULL, include text[] DEFAULT NULL, filter text DEFAULT NULL, populate boolean DEFAULT true,
     partitions integer DEFAULT NULL, partition_by text DEFAULT NULL, partition_bounds text[] DEFAULT NULL, partition_tablespaces text[] DEFAULT NULL,
-    is_unique boolean DEFAULT NULL, on_mismatch text DEFAULT NULL, sparse boolean DEFAULT NULL) RETURNS void
+    is_unique boolean DEFAULT NULL, on_mismatch text DEFAULT NULL, sparse boolean DEFAULT NULL, hidden boolean DEFAULT NULL) RETURNS void
 LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'indextable_alter';
-COMMENT ON FUNCTION indextable.alter(regclass, text, text, text[], text, boolean, integer, text, text[], text[], boolean, text, boolean) IS
-'Gives an index table another maintenance, strategy, included fields or filter, or other partitions, as those of create(); by what it is partitioned stays. Makes it unique or not, and has it refuse or skip values that cannot be keys, and have entries with NULL for rows that lack key fields (sparse => false) or none (sparse => true). One that is made unique becomes sparse. NULL leaves them as they are, an empty include or filter takes them away. Blocks writers of the fact table until the transaction ends: shortly for another maintenance, uniqueness or on_mismatch, else while the entries are made anew; with populate => false rebuild() does that while others write, and until then nothing changes. Only for the owner';
+COMMENT ON FUNCTION indextable.alter(regclass, text, text, text[], text, boolean, integer, text, text[], text[], boolean, text, boolean, boolean) IS
+'Gives an index table another maintenance, strategy, included fields or filter, or other partitions, as those of create(); by what it is partitioned stays. Makes it unique or not, and has it refuse or skip values that cannot be keys, and have entries with NULL for rows that lack key fields (sparse => false) or none (sparse => true). One that is made unique becomes sparse. Hides it from plain SQL (hidden => true), unless indextable.use_hidden is on, or no more: that blocks nobody, and takes effect for all plans at the commit. NULL leaves them as they are, an empty include or filter takes them away. Blocks writers of the fact table until the transaction ends: shortly for another maintenance, uniqueness or on_mismatch, else while the entries are made anew; with populate => false rebuild() does that while others write, and until then nothing changes. Only for the owner';
 
 -- Statistics -----------------------------------------------------------------
 
@@ -624,7 +634,7 @@ DO $$
 DECLARE
     name text;
 BEGIN
-    FOREACH name IN ARRAY '{fact,definition,skipped,rejection,build,checked,counted,completeness}'::text[] LOOP
+    FOREACH name IN ARRAY '{fact,definition,skipped,rejection,build,checked,counted,completeness,hidden}'::text[] LOOP
         EXECUTE format('CREATE TRIGGER guard BEFORE INSERT OR UPDATE OR DELETE ON indextable_internal.%1$I FOR EACH ROW EXECUTE FUNCTION indextable_internal.guard();
                         CREATE TRIGGER guard_truncate BEFORE TRUNCATE ON indextable_internal.%1$I FOR EACH STATEMENT EXECUTE FUNCTION indextable_internal.guard();
                         ALTER TABLE indextable_internal.%1$I ENABLE ALWAYS TRIGGER guard, ENABLE ALWAYS TRIGGER guard_truncate;
@@ -840,7 +850,15 @@ SELECT d.index_table,
         FROM pg_catalog.pg_partitioned_table t
         JOIN pg_catalog.pg_attribute a ON a.attrelid = t.partrelid AND a.attnum = t.partattrs[0]
         WHERE t.partrelid = c.oid) AS partition_by,
-       d.sparse
+       d.sparse,
+       EXISTS (SELECT FROM indextable_internal.hidden h WHERE h.index_table = d.index_table) AS hidden,
+       -- One of ours is that by which entries are found, and an asynchronous index table has another one, which a comment tells.
+       ARRAY(SELECT i.indexrelid::regclass
+             FROM pg_catalog.pg_index i
+             WHERE i.indrelid = c.oid AND NOT CASE WHEN d.strategy = 'totals' THEN i.indnatts = cardinality(d.key)
+                                                   ELSE i.indisprimary OR (i.indnullsnotdistinct AND i.indnkeyatts >= cardinality(d.key)) END
+               AND pg_catalog.obj_description(i.indexrelid, 'pg_class') IS DISTINCT FROM 'Finds the entries of a fact row; made by indextable'
+             ORDER BY i.indexrelid) AS own_indexes
 FROM indextable_internal.definition d
 JOIN pg_catalog.pg_class c ON c.oid = d.index_table
 WHERE d.replaces IS NULL;
@@ -860,6 +878,8 @@ COMMENT ON COLUMN indextable.index_tables.document     IS 'the JSONB column; NUL
 COMMENT ON COLUMN indextable.index_tables.partitions   IS 'number of partitions of the index table; 0: not partitioned';
 COMMENT ON COLUMN indextable.index_tables.partition_by IS 'by which key field it is partitioned, and how; NULL: not partitioned';
 COMMENT ON COLUMN indextable.index_tables.sparse       IS 'whether a row that lacks a key field has no entry, as in a unique index table; otherwise it has one with NULL in it';
+COMMENT ON COLUMN indextable.index_tables.hidden       IS 'whether plain SQL does not use it unless indextable.use_hidden is on: alter()';
+COMMENT ON COLUMN indextable.index_tables.own_indexes  IS 'the indexes on it that its owner has made, by which plain SQL may find entries, too';
 
 -- The counters of tables and of indexes have one kind of names: an index has scans and no insertions, a table both.
 -- When they were scanned last is known since PostgreSQL 16: the columns are looked for where there may be none.

@@ -232,6 +232,7 @@ typedef struct IndexDef
 	char	   *name;
 	TransactionId xmin;			/* of the catalog row; see lookup/lookup.c */
 	bool		active;
+	bool		hidden;			/* from plain SQL: see util/settings.c */
 	bool		ends_skipping;	/* alter() looks for values that were skipped */
 	const char *misplaced;		/* why it cannot be so where its tables are, a
 								 * constant; or NULL */

@@ -265,6 +265,8 @@ lock_served(PlannerInfo *root, Index rti, bool totals, Served *served)
 			give_reason(fact->relid, def->relid, def->misplaced != NULL ? def->misplaced : "it is not active");
 		else if (fact->place->entries->not_planned != NULL)
 			give_reason(fact->relid, def->relid, fact->place->entries->not_planned);
+		else if (def->hidden && !setting_use_hidden)
+			give_reason(fact->relid, def->relid, REASON_HIDDEN);
 		else if (def->spec.async && served->tested_again)
 			give_reason(fact->relid, def->relid, "it is asynchronous, and the query locks or writes rows");
 		else if (def->spec.async && (reason = why_not_planned_stale(root, rte, def)) != NULL)
@@ -297,5 +299,5 @@ why_not_planned_stale(PlannerInfo *root, RangeTblEntry *rte, IndexDef *def)
 		if (secured)
 			return "it is asynchronous, and the query has row security or a security barrier";
 	}
-	return why_not_stale(def->relid, checked_as(root->parse, rte));
+	return why_not_stale(def, checked_as(root->parse, rte));
 }

@@ -116,6 +116,8 @@ extern bool keeps_totals(DefinitionRow *row);
 extern Oid	catalog_forget_index_table(Oid index_table);
 extern void catalog_forget_definition(Oid index_table);
 extern bool catalog_fact_in_use(Oid fact_table);
+extern void catalog_set_hidden(Oid index_table, bool hidden);
+extern List *catalog_hidden(void);
 extern void catalog_count_skipped(Oid index_table, int64 entries);
 extern void catalog_forget_skipped(Oid index_table);
 extern void catalog_reassign_rows(Oid from, Oid to);

@@ -62,6 +62,7 @@ const char *const state_names[] = {"building", "active", "invalid", NULL};
 
 static int	value_named(Datum name, const char *const *names);
 static void *read_definition(HeapTuple tuple, TupleDesc desc);
+static void *read_hidden(HeapTuple tuple, TupleDesc desc);
 
 /*
  * invalidate_definitions
@@ -441,8 +442,49 @@ catalog_forget_definition(Oid index_table)
 	delete_by_oid("checked", "checked_index_table", 1, index_table);
 	delete_by_oid("counted", "counted_pkey", 1, index_table);
 	delete_by_oid("completeness", "completeness_index_table", 1, index_table);
+	delete_by_oid("hidden", "hidden_index_table", 1, index_table);
 	catalog_forget_rejections(index_table);
 	catalog_forget_build(index_table);
+}
+
+/*
+ * catalog_set_hidden
+ *		Hides an index table from plain SQL, or no more.
+ *
+ * Two transactions that hide it at once both insert a row, which means the same as one.
+ */
+void
+catalog_set_hidden(Oid index_table, bool hidden)
+{
+	Datum		values[] = {ObjectIdGetDatum(index_table)};
+	bool		isnull[] = {false};
+
+	if (!hidden)
+		(void) delete_by_oid("hidden", "hidden_index_table", 1, index_table);
+	else if (!list_member_oid(catalog_hidden(), index_table))
+		insert_row("hidden", values, isnull);
+}
+
+/* catalog_hidden: lists the OIDs of the index tables that are hidden; there are few, if any */
+List *
+catalog_hidden(void)
+{
+	List	   *result = NIL;
+
+	foreach_ptr(Oid, index_table, catalog_rows("hidden", NULL, 0, InvalidOid, read_hidden))
+		result = lappend_oid(result, *index_table);
+	return result;
+}
+
+/* read_hidden: reads a row of the table hidden; for catalog_rows() */
+static void *
+read_hidden(HeapTuple tuple, TupleDesc desc)
+{
+	Oid		   *result = palloc(sizeof(Oid));
+	bool		isnull;
+
+	*result = DatumGetObjectId(heap_getattr(tuple, 1, desc, &isnull));
+	return result;
 }
 
 /*

@@ -2,14 +2,17 @@
  *
  * alter.c
  *	  indextable.alter(): gives an index table that exists another maintenance, strategy,
- *	  included fields, filter or partitions, makes it unique or not, and lets it refuse or
- *	  skip values that are not possible as keys.
+ *	  included fields, filter or partitions, makes it unique or not, lets it refuse or
+ *	  skip values that are not possible as keys, and hides it from plain SQL.
  *
  * Another maintenance, uniqueness and on_mismatch leave the entries as they are (see
  * alter_in_place.c).  For everything else the entries are made anew in a second table,
  * beside the old ones (see replace.c): at once, or by rebuild() while other sessions
  * write.  With populate => false that is also how it is found out whether all keys are
  * unique, or all values can be keys, while other sessions write.
+ *
+ * Whether it is hidden is no part of its definition, and concerns plans only.  So that alone
+ * is changed in any state, without a drain, and under no lock but one against DROP.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,6 +22,7 @@
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 
 #include "../catalog/catalog.h"
@@ -53,11 +57,15 @@ enum
 	ARG_PARTITION_TABLESPACES,
 	ARG_IS_UNIQUE,
 	ARG_ON_MISMATCH,
-	ARG_SPARSE					/* since version 1.2 */
+	ARG_SPARSE,					/* since version 1.2, as ... */
+	ARG_HIDDEN
 };
 
 static void check_totals_args(FunctionCallInfo fcinfo, Oid index_table);
 static void alter(FunctionCallInfo fcinfo, bool locked);
+static bool has_hidden_arg(FunctionCallInfo fcinfo);
+static bool asks_only_to_hide(FunctionCallInfo fcinfo);
+static void hide(FunctionCallInfo fcinfo, Oid fact);
 static bool has_sparse_arg(FunctionCallInfo fcinfo);
 static bool has_partitioning_args(FunctionCallInfo fcinfo);
 static bool read_new_partitioning(FunctionCallInfo fcinfo, DefinitionRow *pending, DefinitionRow *row);
@@ -76,7 +84,7 @@ static void refuse_over_feeds(DefinitionRow *row);
  * alter(index_table regclass, maintenance text, strategy text, include text[],
  * filter text, populate boolean, partitions integer, partition_by text,
  * partition_bounds text[], partition_tablespaces text[], is_unique boolean,
- * on_mismatch text, sparse boolean)
+ * on_mismatch text, sparse boolean, hidden boolean)
  */
 Datum
 indextable_alter(PG_FUNCTION_ARGS)
@@ -94,14 +102,20 @@ indextable_alter(PG_FUNCTION_ARGS)
 	check_totals_args(fcinfo, index_table);
 	check_place_of_index_table(index_table);
 	place_check_unchanging(index_table, "alter()");
-	elsewhere->snapshots->check_unused(catalog_fact_of(index_table), "alter()");
+	fact = catalog_fact_of(index_table);
+	if (asks_only_to_hide(fcinfo))
+	{
+		hide(fcinfo, fact);
+		PG_RETURN_VOID();
+	}
+	elsewhere->snapshots->check_unused(fact, "alter()");
 
 	/*
 	 * What is queued already is applied before writers are locked out.  What
 	 * this transaction has to queue is queued when it commits, which would be
 	 * too late.
 	 */
-	if (queue_pending(catalog_fact_of(index_table)))
+	if (queue_pending(fact))
 		ereport(ERROR,
 				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
 				 errmsg("cannot alter an index table in a transaction that has changed its fact table"),
@@ -115,7 +129,6 @@ indextable_alter(PG_FUNCTION_ARGS)
 	 * locked.  They are not both locked in the first place because that would
 	 * keep readers out while entries are made.
 	 */
-	fact = catalog_fact_of(index_table);
 	CATCHING_ERRORS(error, alter(fcinfo, false));
 	if (error != NULL)
 	{
@@ -127,13 +140,15 @@ indextable_alter(PG_FUNCTION_ARGS)
 		lock_all_in_turns(locks, lengthof(locks));
 		alter(fcinfo, true);
 	}
+	if (has_hidden_arg(fcinfo))
+		hide(fcinfo, fact);
 	PG_RETURN_VOID();
 }
 
 /*
  * check_totals_args
  *		Raises an error if a table of totals would be given anything but another filter or
- *		on_mismatch: with other keys or sums it has other columns, and a new one is made as fast.
+ *		on_mismatch, or be hidden: with other keys or sums it has other columns, and a new one is made as fast.
  */
 static void
 check_totals_args(FunctionCallInfo fcinfo, Oid index_table)
@@ -143,12 +158,12 @@ check_totals_args(FunctionCallInfo fcinfo, Oid index_table)
 	if (!keeps_totals(stored))
 		return;
 	for (int i = ARG_MAINTENANCE; i < PG_NARGS(); i++)
-		if (i != ARG_FILTER && i != ARG_ON_MISMATCH && !PG_ARGISNULL(i) &&
+		if (i != ARG_FILTER && i != ARG_ON_MISMATCH && i != ARG_HIDDEN && !PG_ARGISNULL(i) &&
 			!(i == ARG_POPULATE && PG_GETARG_BOOL(i)))
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 					 errmsg("table of totals \"%s\" cannot be altered like this", get_rel_name(index_table)),
-					 errdetail("Only filter and on_mismatch of totals can be altered."),
+					 errdetail("Only filter, on_mismatch and hidden of totals can be altered."),
 					 errhint("Create another table of totals, and then run %s", told_select("drop", index_table, ""))));
 }
 
@@ -232,6 +247,46 @@ alter(FunctionCallInfo fcinfo, bool locked)
 	describe_index_table(index_table, false);
 	if (is_async(&row) && !is_async(stored))
 		notice_nobody_drains(why_nobody_drains());
+}
+
+/* has_hidden_arg: returns whether the argument is given, which version 1.1 does not have */
+static bool
+has_hidden_arg(FunctionCallInfo fcinfo)
+{
+	return PG_NARGS() > ARG_HIDDEN && !PG_ARGISNULL(ARG_HIDDEN);
+}
+
+/* asks_only_to_hide: returns whether nothing but hidden is to change */
+static bool
+asks_only_to_hide(FunctionCallInfo fcinfo)
+{
+	bool		others = false;
+
+	for (int i = ARG_MAINTENANCE; i < Min(PG_NARGS(), ARG_HIDDEN); i++)
+		others |= i != ARG_POPULATE && !PG_ARGISNULL(i);
+	return has_hidden_arg(fcinfo) && !others;
+}
+
+/*
+ * hide
+ *		Hides the index table, or no more, as the arguments say.
+ *
+ * Readers and writers go on meanwhile: with what definition a query is planned makes no difference
+ * to its rows.  Plans that are kept are made anew.
+ */
+static void
+hide(FunctionCallInfo fcinfo, Oid fact)
+{
+	Oid			index_table = PG_GETARG_OID(ARG_INDEX_TABLE);
+
+	LockRelationOid(fact, AccessShareLock);
+	LockRelationOid(index_table, AccessShareLock);
+	if (catalog_fact_of(index_table) != fact || OidIsValid(required_definition(index_table)->replaces))
+		report_not_index_table(index_table);
+	require_owner(index_table);
+	catalog_set_hidden(index_table, PG_GETARG_BOOL(ARG_HIDDEN));
+	CacheInvalidateRelcacheByRelid(fact);
+	CommandCounterIncrement();
 }
 
 /* has_sparse_arg: returns whether the argument is given, which version 1.1 does not have */

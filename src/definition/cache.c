@@ -504,6 +504,7 @@ build_fact_def(Relation fact, bool writing, MemoryContext cxt)
 {
 	FactTableRow tables = {0};
 	List	   *stored;
+	List	   *hidden;
 	DefinitionRow *first;
 	FactDef    *factdef;
 
@@ -530,6 +531,7 @@ build_fact_def(Relation fact, bool writing, MemoryContext cxt)
 	refuse_unfinished(fact);
 	factdef->defs = palloc(sizeof(IndexDef *) * Max(list_length(stored), 1));
 	factdef->totals = factdef->defs;
+	hidden = catalog_hidden();
 	foreach_ptr(DefinitionRow, s, stored)
 	{
 		const char **names;
@@ -554,6 +556,7 @@ build_fact_def(Relation fact, bool writing, MemoryContext cxt)
 		def = make_index_def(factdef, fact, s, rel, INT_MAX, names);
 		def->xmin = s->xmin;
 		def->active &= !(def->spec.async && factdef->queue.lost);
+		def->hidden = list_member_oid(hidden, s->index_table);
 		factdef->restored |= s->fact_oid != RelationGetRelid(fact) ||
 			!is_adopted(s->index_table, RelationGetRelid(fact));
 		if (!same_primary_key(factdef, fact, s, names))

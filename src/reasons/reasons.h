@@ -19,6 +19,7 @@
 	"correct these rows, then call verify()"
 #define REASON_FAULT "some rows may have no entry, as their %s cannot be cast, and no condition keeps these out: " \
 	"correct these rows, then call verify()"
+#define REASON_HIDDEN	"it is hidden, and indextable.use_hidden is off"
 #define REASON_COST	"another plan is estimated to cost less"
 
 /* The same, of those that nothing in the query is about; see nearest_condition(). */

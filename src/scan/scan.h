@@ -98,7 +98,7 @@ extern IndexDef *definition_of_scan(EState *estate, Oid fact, Oid index_table, b
 extern Node *create_scan_state(CustomScan *plan);
 extern List *write_scan_plan(ScanPlan *plan);
 extern void read_scan_plan(CustomScan *scan, ScanPlan *plan);
-extern const char *why_not_stale(Oid index_table, Oid user);
+extern const char *why_not_stale(IndexDef *def, Oid user);
 extern void require_execute(List *functions);
 
 /*

@@ -154,7 +154,7 @@ open_index_table(IndexTableScan *scan)
 	scan->locked = scan->fact->layout.partitioned && !scan->plan.async &&
 		lock_changed_tree(scan->fact->relid, estate->es_snapshot);
 	if (scan->plan.async)
-		scan->refused = why_not_stale(scan->def->relid, scan->plan.reader);
+		scan->refused = why_not_stale(scan->def, scan->plan.reader);
 	scan->index_table = relation_open(scan->def->relid, AccessShareLock);
 	make_keys(scan);
 }

@@ -113,7 +113,8 @@ definition_of_scan(EState *estate, Oid fact, Oid index_table, bool async, FactDe
 		return NULL;
 	definition_hold(*factdef, estate->es_query_cxt);
 	def = find_index_def(*factdef, index_table);
-	return def != NULL && def->active && def->spec.async == async ? def : NULL;
+	return def != NULL && def->active && (!def->hidden || setting_use_hidden) && def->spec.async == async ?
+		def : NULL;
 }
 
 /*
@@ -175,16 +176,18 @@ any_row_passes(ScanState *node, TupleTableSlot *slot)
  * index table: its owner decides about that.
  */
 const char *
-why_not_stale(Oid index_table, Oid user)
+why_not_stale(IndexDef *def, Oid user)
 {
 	if (!OidIsValid(user))
 		user = GetUserId();
+	if (def->hidden && !use_hidden_set_by(user))
+		return "it is hidden, and indextable.use_hidden was set by another role";
 	if (!setting_stale_reads)
 		return "it is asynchronous, and indextable.stale_reads is off";
 	if (!stale_reads_set_by(user))
 		return "it is asynchronous, and indextable.stale_reads was set by another role";
-	if (pg_class_aclcheck(index_table, user, ACL_SELECT) != ACLCHECK_OK ||
-		check_enable_rls(index_table, user, true) == RLS_ENABLED)
+	if (pg_class_aclcheck(def->relid, user, ACL_SELECT) != ACLCHECK_OK ||
+		check_enable_rls(def->relid, user, true) == RLS_ENABLED)
 		return "it is asynchronous, and stale reads need the right to SELECT from it";
 	return NULL;
 }

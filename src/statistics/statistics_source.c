@@ -27,6 +27,7 @@
 #include "../indextable.h"
 #include "../match/match.h"
 #include "../util/relation.h"
+#include "../util/settings.h"
 #include "statistics.h"
 
 /* Index tables with entries for fewer of the rows lend only what is certain. */
@@ -68,7 +69,8 @@ static int	compare_lenders(const ListCell *a, const ListCell *b);
  *
  * Index tables with a filter are left out: what they have is not like the other rows.  So are
  * those with a multi-valued key, of which a row has any number of entries, and those that are
- * not complete.  An asynchronous one is as good as the others: statistics are late anyway.
+ * not complete.  An asynchronous one is as good as the others: statistics are late anyway.  One
+ * that is hidden lends nothing, so that plans are as they would be without it.
  */
 List *
 lenders_of(FactDef *fact, Node *expr, Index varno)
@@ -82,7 +84,7 @@ lenders_of(FactDef *fact, Node *expr, Index varno)
 	{
 		IndexDef   *def = fact->defs[i];
 
-		if (!def->active || def->spec.filter != NULL || def->spec.multi)
+		if (!def->active || (def->hidden && !setting_use_hidden) || def->spec.filter != NULL || def->spec.multi)
 			continue;
 		for (int j = 0; j < def->spec.nkeys + def->spec.nincludes; j++)
 		{

@@ -13,6 +13,7 @@
 
 #include "miscadmin.h"
 #include "utils/guc.h"
+#include "utils/plancache.h"
 
 #include "compat.h"
 #include "settings.h"
@@ -31,6 +32,7 @@ bool		setting_advice = true;
 bool		setting_drop_table = true;
 int			setting_planner = PLANNER_ON;
 bool		setting_stale_reads = false;
+bool		setting_use_hidden = false;
 
 /* Set while queries run that no user has asked for: stale_reads is not for them. */
 bool		exact_reads_only = false;
@@ -48,6 +50,9 @@ static const struct config_enum_entry planner_uses[] = {
 	{"fallback", PLANNER_FALLBACK, true},
 	{NULL, 0, false}
 };
+
+static void assign_use_hidden(bool value, void *extra);
+static bool is_set_by(const char *name, struct config_generic **option, Oid user);
 
 /* define_gucs: defines the settings when the library is loaded */
 void
@@ -123,13 +128,49 @@ define_gucs(void)
 							 "Such an answer may lack what was committed last. EXPLAIN shows it. It counts for the queries of the role that has set it, of index tables that the role may SELECT from.",
 							 &setting_stale_reads, false, PGC_USERSET, GUC_EXPLAIN,
 							 NULL, NULL, NULL);
+	DefineCustomBoolVariable("indextable.use_hidden",
+							 "Lets index tables that are hidden answer queries of their fact tables, as others do.",
+							 "alter() hides them. Asynchronous ones answer queries of the role that has set it, as with indextable.stale_reads.",
+							 &setting_use_hidden, false, PGC_USERSET, GUC_EXPLAIN,
+							 NULL, assign_use_hidden, NULL);
 	MarkGUCPrefixReserved("indextable");
 }
 
 /*
- * stale_reads_set_by
- *		Returns whether stale_reads is on, and a user is the one who has decided
- *		that.
+ * assign_use_hidden
+ *		Has plans that are kept made anew: which index tables they use depends on the setting.
+ *
+ * It may be called while a transaction is aborted, and only marks plans, as the server does for
+ * session_replication_role.
+ */
+static void
+assign_use_hidden(bool value, void *extra)
+{
+	if (value != setting_use_hidden)
+		ResetPlanCache();
+}
+
+/* stale_reads_set_by: returns whether stale_reads is on, and a user has decided that */
+bool
+stale_reads_set_by(Oid user)
+{
+	static struct config_generic *option = NULL;
+
+	return setting_stale_reads && !exact_reads_only && is_set_by("indextable.stale_reads", &option, user);
+}
+
+/* use_hidden_set_by: returns whether use_hidden is on, and a user has decided that */
+bool
+use_hidden_set_by(Oid user)
+{
+	static struct config_generic *option = NULL;
+
+	return setting_use_hidden && is_set_by("indextable.use_hidden", &option, user);
+}
+
+/*
+ * is_set_by
+ *		Returns whether a user is the one who has decided about a setting; *option remembers it.
  *
  * The user that runs SET, or the owner of a function with a SET clause, decides for his own
  * queries: what he calls, as a function that is SECURITY DEFINER or a view, may rely on an exact
@@ -137,16 +178,12 @@ define_gucs(void)
  * of the client) is the choice of the session's user.  The server's configuration is for
  * everybody.
  */
-bool
-stale_reads_set_by(Oid user)
+static bool
+is_set_by(const char *name, struct config_generic **option, Oid user)
 {
-	static struct config_generic *option = NULL;
-
-	if (!setting_stale_reads || exact_reads_only)
-		return false;
-	if (option == NULL)
-		option = find_option_compat("indextable.stale_reads");
-	if (option->source < PGC_S_DATABASE)
+	if (*option == NULL)
+		*option = find_option_compat(name);
+	if ((*option)->source < PGC_S_DATABASE)
 		return true;
-	return user == (option->source < PGC_S_INTERACTIVE ? GetSessionUserId() : option->srole);
+	return user == ((*option)->source < PGC_S_INTERACTIVE ? GetSessionUserId() : (*option)->srole);
 }

@@ -41,10 +41,12 @@ extern bool setting_advice;
 extern bool setting_drop_table;
 extern int	setting_planner;
 extern bool setting_stale_reads;
+extern bool setting_use_hidden;
 
 extern bool exact_reads_only;
 
 extern void define_gucs(void);
 extern bool stale_reads_set_by(Oid user);
+extern bool use_hidden_set_by(Oid user);
 
 #endif							/* INDEXTABLE_SETTINGS_H */

@@ -22,9 +22,10 @@ CREATE TABLE "Other"."Fact" ("B" text, a int, "Doc" jsonb, x jsonb, PRIMARY KEY 
 SELECT indextable.create('"Key of it"', '"Other"."Fact"', '{k}', document => 'Doc', is_unique => true, filter => $f$a > 0$f$);
 INSERT INTO "Other"."Fact" SELECT 'b', g, d(g) FROM generate_series(-5, 40) g;
 SELECT indextable.create('f_m', 'f', '{@more,k}', filter => $f$note <> 'n1'$f$, on_mismatch => 'skip');
+SELECT indextable.alter('f_m', hidden => true);
 SQL
 
-my $catalog = q(SELECT d.index_table, d.fact_table, d.state, d.strategy, d.key, d.include, d.filter, d.is_unique, d.on_mismatch, d.document FROM indextable.index_tables d ORDER BY d.index_table::text);
+my $catalog = q(SELECT d.index_table, d.fact_table, d.state, d.strategy, d.key, d.include, d.filter, d.is_unique, d.on_mismatch, d.document, d.hidden FROM indextable.index_tables d ORDER BY d.index_table::text);
 my $triggers = q(SELECT tgrelid::regclass, tgname, tgenabled FROM pg_trigger WHERE NOT tgisinternal ORDER BY tgrelid::regclass::text, tgname);
 my $other = q(SET indextable.planner = off; SELECT count(*) FROM ((SELECT "Doc" ->> 'k', "B", a FROM "Other"."Fact" WHERE a > 0 EXCEPT ALL TABLE "Other"."Key of it")
 	UNION ALL (TABLE "Other"."Key of it" EXCEPT ALL SELECT "Doc" ->> 'k', "B", a FROM "Other"."Fact" WHERE a > 0)
