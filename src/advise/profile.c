@@ -348,6 +348,7 @@ static void
 choose_sample(Sample *sample, AttrNumber doc, int rows, double bytes)
 {
 	double		blocks = block_scan_count_blocks(sample->fact, 100);
+	BlockSample pilot = {.foreign_limit = 1};
 	BlockScan	scan;
 	TupleTableSlot *slot;
 	double		pilot_rows = 0;
@@ -360,10 +361,11 @@ choose_sample(Sample *sample, AttrNumber doc, int rows, double bytes)
 	sample->keep = 1;
 	sample->seed = pg_prng_uint32(&pg_global_prng_state);
 	sample->foreign = Max(rows / Max(sample->partitions, 1), 1);
+	pilot.percent = sample->percent;
+	pilot.seed = sample->seed;
 	AS_OWNER(sample->def->owner);
 	{
-		block_scan_begin(&scan, sample->def, sample->fact, sample->snapshot, sample->percent, sample->seed);
-		scan.foreign_limit = 1;
+		block_scan_begin(&scan, sample->def, sample->fact, sample->snapshot, &pilot);
 		while ((slot = block_scan_next(&scan)) != NULL)
 		{
 			Size		stored;
@@ -422,11 +424,11 @@ sample_next(Sample *sample)
 
 	if (!sample->begun)
 	{
+		BlockSample blocks = {sample->percent, sample->seed, sample->foreign};
+
 		sample->begun = true;
 		pg_prng_seed(&sample->choice, sample->seed);
-		block_scan_begin(&sample->scan, sample->def, sample->fact, sample->snapshot, sample->percent,
-						 sample->seed);
-		sample->scan.foreign_limit = sample->foreign;
+		block_scan_begin(&sample->scan, sample->def, sample->fact, sample->snapshot, &blocks);
 	}
 	while ((slot = block_scan_next(&sample->scan)) != NULL)
 	{

@@ -250,7 +250,7 @@ add_rows(Deltas **deltas, int n, Relation rel, Snapshot snapshot, bool insert, b
 	BlockScan	scan;
 	TupleTableSlot *slot;
 
-	block_scan_begin(&scan, fact, rel, snapshot, 100, 0);
+	block_scan_begin(&scan, fact, rel, snapshot, NULL);
 	while ((slot = block_scan_next(&scan)) != NULL)
 	{
 		MemoryContext old = MemoryContextSwitchTo(scan.row_cxt);

@@ -147,7 +147,7 @@ read_row_history(IndexDef *def, Relation fact, TupleTableSlot *entry, KeyHistory
 	InitDirtySnapshot(dirty);
 	for (int i = 0; i < factdef->layout.npk; i++)
 		key[i] = entry->tts_values[def->layout.pk_attno[i] - 1];
-	live_scan_begin(&scan, factdef, fact, SnapshotAny);
+	live_scan_begin(&scan, factdef, fact, SnapshotAny, NULL);
 	row = live_scan_is_elsewhere(&scan, key) ? NULL : live_scan_first(&scan, key);
 	for (; row != NULL && !history->has; row = live_scan_next(&scan))
 	{

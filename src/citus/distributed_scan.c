@@ -141,8 +141,8 @@ static void
 make_statement(EntryScan *search, Statement *statement)
 {
 	IndexDef   *def = search->def;
-	EntryFilter *filter = &search->filter;
-	Relation	index = index_open(search->by_row ? def->layout.row_index : def->layout.primary_index,
+	EntryFilter *filter = &search->options.filter;
+	Relation	index = index_open(search->options.by_row ? def->layout.row_index : def->layout.primary_index,
 								   AccessShareLock);
 
 	initStringInfo(&statement->sql);
@@ -155,7 +155,8 @@ make_statement(EntryScan *search, Statement *statement)
 	{
 		Form_pg_attribute att = TupleDescAttr(def->layout.desc, i);
 
-		if (att->attisdropped || (search->index_only && !bms_is_member(att->attnum, search->wanted)))
+		if (att->attisdropped ||
+			(search->options.index_only && !bms_is_member(att->attnum, search->options.wanted)))
 			continue;
 		appendStringInfo(&statement->sql, "%s e.%s", statement->ncolumns == 0 ? "SELECT" : ",",
 						 quote_identifier(NameStr(att->attname)));
@@ -179,7 +180,7 @@ make_statement(EntryScan *search, Statement *statement)
 		appendStringInfo(&statement->sql, " WHERE pg_catalog.worker_hash(e.%s) BETWEEN %d AND %d",
 						 quoted_column(def, filter->hash_attno),
 						 filter->hash_min, filter->hash_max);
-	if (!search->by_row)
+	if (!search->options.by_row)
 	{
 		for (int i = 0; i < def->layout.nsearch; i++)
 			appendStringInfo(&statement->sql, "%s e.%s%s", i == 0 ? " ORDER BY" : ",",
@@ -310,7 +311,7 @@ comparison_operator(Relation index, ScanKey key, StrategyNumber strategy, Oid *t
 static Form_pg_attribute
 attribute_of(EntryScan *search, ScanKey key)
 {
-	AttrNumber *columns = search->by_row ? search->def->layout.pk_attno : search->def->layout.ident;
+	AttrNumber *columns = search->options.by_row ? search->def->layout.pk_attno : search->def->layout.ident;
 
 	return TupleDescAttr(search->def->layout.desc, columns[key->sk_attno - 1] - 1);
 }

@@ -184,7 +184,7 @@ require_no_mismatch(DefinitionRow *row)
 	AS_OWNER(factdef->owner);
 	{
 		snapshot = RegisterSnapshot(GetLatestSnapshot());
-		block_scan_begin(&scan, factdef, fact, snapshot, 100, 0);
+		block_scan_begin(&scan, factdef, fact, snapshot, NULL);
 		while ((slot = block_scan_next(&scan)) != NULL)
 		{
 			MemoryContext old = MemoryContextSwitchTo(scan.row_cxt);

@@ -503,7 +503,7 @@ fill_index_table(IndexDef *def, Relation fact, Relation index_table)
 
 	sort = bulk_load_begin_sort(def);
 	progress_begin(fact, def->relid, PROGRESS_CREATEIDX_COMMAND_CREATE);
-	block_scan_begin(&scan, def->fact, fact, snapshot, 100, 0);
+	block_scan_begin(&scan, def->fact, fact, snapshot, NULL);
 	while ((row_slot = block_scan_next(&scan)) != NULL)
 	{
 		MemoryContext old = MemoryContextSwitchTo(scan.row_cxt);

@@ -40,18 +40,17 @@ static bool next_row(BlockScan *scan);
 
 /*
  * block_scan_begin
- *		Begins to read a percentage of the blocks of rel; def is the definition of the
+ *		Begins to read a sample of the rows of rel, or all if sample is NULL; def is the definition of the
  *		fact table, or NULL for an index table.
  *
- * The same percentage and seed choose the same blocks.  The partitions that are read
- * are those that the snapshot sees.
+ * The partitions that are read are those that the snapshot sees.
  */
 void
-block_scan_begin(BlockScan *scan, FactDef *def, Relation rel, Snapshot snapshot, double percent, uint32 seed)
+block_scan_begin(BlockScan *scan, FactDef *def, Relation rel, Snapshot snapshot, const BlockSample *sample)
 {
 	block_scan_begin_in(scan, lock_leaves_to_read(RelationGetRelid(rel), snapshot), snapshot);
-	scan->percent = percent;
-	scan->seed = seed;
+	if (sample != NULL)
+		scan->sample = *sample;
 	scan->def = def;
 	scan->row = def != NULL && def->run.leaves != NULL ?
 		MakeSingleTupleTableSlot(def->layout.desc, &TTSOpsVirtual) :
@@ -69,7 +68,7 @@ block_scan_begin_in(BlockScan *scan, List *tables, Snapshot snapshot)
 	scan->cxt = CurrentMemoryContext;
 	scan->row_cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable row", ALLOCSET_DEFAULT_SIZES);
 	scan->snapshot = snapshot;
-	scan->percent = 100;
+	scan->sample.percent = 100;
 	scan->rels = tables;
 }
 
@@ -200,7 +199,7 @@ next_table(BlockScan *scan)
 	scan->slot = table_slot_create(scan->rel, NULL);
 	scan->in_block = false;
 	scan->prefetched = InvalidBuffer;
-	if (scan->percent >= 100)
+	if (scan->sample.percent >= 100)
 	{
 		if (scan->def == NULL)
 			stop_counting(scan->rel);
@@ -218,7 +217,7 @@ next_table(BlockScan *scan)
 		return true;
 	}
 	BlockSampler_Init(&scan->blocks, RelationGetNumberOfBlocks(scan->rel),
-					  count_sampled_blocks(scan->rel, scan->percent), scan->seed);
+					  count_sampled_blocks(scan->rel, scan->sample.percent), scan->sample.seed);
 	ItemPointerSet(&first, 0, 1);
 	scan->scan = table_beginscan_tidrange_compat(scan->rel, scan->snapshot, &first, &first);
 	return true;
@@ -235,7 +234,7 @@ end_table(BlockScan *scan)
 		scan->leaf->source->end(scan->foreign);
 		scan->foreign_sampled += scan->foreign_read;
 		/* If there are more, ANALYZE knows how many. */
-		scan->foreign_rows += scan->foreign_limit > 0 && scan->foreign_read >= scan->foreign_limit ?
+		scan->foreign_rows += scan->sample.foreign_limit > 0 && scan->foreign_read >= scan->sample.foreign_limit ?
 			Max(scan->foreign_read, scan->rel->rd_rel->reltuples) : scan->foreign_read;
 		scan->foreign_read = 0;
 	}
@@ -263,11 +262,12 @@ next_in_table(BlockScan *scan)
 
 	if (scan->foreign != NULL)
 	{
-		if (scan->foreign_limit > 0 && scan->foreign_read >= scan->foreign_limit)
+		if (scan->sample.foreign_limit > 0 && scan->foreign_read >= scan->sample.foreign_limit)
 			return false;
 		do
 			scan->slot = scan->leaf->source->next(scan->foreign);
-		while (scan->slot != NULL && scan->foreign_limit == 0 && scan->percent < 100 && !is_chosen(scan));
+		while (scan->slot != NULL && scan->sample.foreign_limit == 0 && scan->sample.percent < 100 &&
+			   !is_chosen(scan));
 		scan->foreign_read += scan->slot != NULL;
 		return scan->slot != NULL;
 	}
@@ -290,7 +290,7 @@ static bool
 is_chosen(BlockScan *scan)
 {
 	FactDef    *def = scan->def;
-	uint32		hash = scan->seed;
+	uint32		hash = scan->sample.seed;
 
 	for (int i = 0; i < def->layout.npk; i++)
 	{
@@ -301,7 +301,7 @@ is_chosen(BlockScan *scan)
 		if (!isnull)
 			hash = hash_combine(hash, datum_image_hash(value, att->attbyval, att->attlen));
 	}
-	return murmurhash32(hash) < scan->percent / 100 * PG_UINT32_MAX;
+	return murmurhash32(hash) < scan->sample.percent / 100 * PG_UINT32_MAX;
 }
 
 /*
@@ -312,7 +312,7 @@ is_chosen(BlockScan *scan)
 static bool
 next_row(BlockScan *scan)
 {
-	if (scan->percent >= 100)
+	if (scan->sample.percent >= 100)
 	{
 		if (!table_scan_getnextslot(scan->scan, ForwardScanDirection, scan->slot))
 			return false;

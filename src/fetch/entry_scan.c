@@ -52,37 +52,24 @@ static int	compare_partition_scans(Datum a, Datum b, void *arg);
  *		Prepares to search by nkeys search keys, whose columns are those of the index
  *		table's primary key, or, with by_row, of its index on the fact row's primary key.
  *
- * Entries come in the order of the index table, or with scan->backward in the opposite
- * one; with by_row, in no order.  Nothing is opened before the first search.
+ * Entries come in the order of the index table, or backward; with by_row, in no order.  Nothing is opened
+ * before the first search.  options may be NULL.
  */
 void
-entry_scan_begin(EntryScan *scan, IndexDef *def, Relation index_table, Snapshot snapshot, bool by_row, int nkeys)
+entry_scan_begin(EntryScan *scan, IndexDef *def, Relation index_table, Snapshot snapshot, int nkeys,
+				 const EntryScanOptions *options)
 {
 	memset(scan, 0, sizeof(EntryScan));
 	scan->def = def;
 	scan->rel = index_table;
 	scan->snapshot = snapshot;
-	scan->by_row = by_row;
+	if (options != NULL)
+		scan->options = *options;
 	scan->nkeys = nkeys;
 	scan->cxt = CurrentMemoryContext;
 	scan->only.rel = index_table;
 	if (def->layout.parts != NULL)
 		scan->partition_scans = hash_by_oid("partitions read", 16, sizeof(PartitionScan), CurrentMemoryContext);
-}
-
-/*
- * entry_scan_want
- *		Says, before the first search, that no other columns of entries will be looked at
- *		than these, by number.
- *
- * Where the index has all of them, entries come from the index alone, with null in the
- * columns that it lacks.  The set has to last as long as the scan.
- */
-void
-entry_scan_want(EntryScan *scan, Bitmapset *columns)
-{
-	scan->index_only = true;
-	scan->wanted = columns;
 }
 
 /*
@@ -93,7 +80,7 @@ entry_scan_want(EntryScan *scan, Bitmapset *columns)
  * may be row comparisons.  The search before it may not have come to its end.
  */
 void
-entry_scan_start(EntryScan *scan, ScanKey keys)
+entry_scan_start(EntryScan *scan, ScanKey keys, bool backward)
 {
 	MemoryContext old = MemoryContextSwitchTo(scan->cxt);
 	const EntryStore *store = scan->def->fact->place->entries;
@@ -103,6 +90,7 @@ entry_scan_start(EntryScan *scan, ScanKey keys)
 	scan->remaining = NULL;
 	scan->merging = false;
 	scan->keys = keys;
+	scan->backward = backward;
 	if (store->search != NULL)
 	{
 		if (scan->search != NULL)
@@ -114,7 +102,7 @@ entry_scan_start(EntryScan *scan, ScanKey keys)
 		scan->current = &scan->only;
 		start_partition_scan(scan, &scan->only);
 	}
-	else if (scan->by_row)
+	else if (scan->options.by_row)
 	{
 		scan->remaining = RelationGetPartitionDesc(scan->rel, true);
 		scan->next = 0;
@@ -203,7 +191,7 @@ entry_scan_end(EntryScan *scan)
 void
 probe_begin(EntryScan *scan, IndexDef *def, Relation index_table, Snapshot snapshot)
 {
-	entry_scan_begin(scan, def, index_table, snapshot, false, def->layout.nsearch);
+	entry_scan_begin(scan, def, index_table, snapshot, def->layout.nsearch, NULL);
 	scan->keys = palloc(sizeof(ScanKeyData) * def->layout.nsearch);
 	memcpy(scan->keys, def->layout.search_keys, sizeof(ScanKeyData) * def->layout.nsearch);
 }
@@ -221,7 +209,7 @@ probe_entry(EntryScan *scan, Datum *values, bool *isnull)
 
 	for (int i = 0; i < def->layout.nsearch; i++)
 		set_search_key(&scan->keys[i], values[def->layout.ident[i] - 1], isnull[def->layout.ident[i] - 1]);
-	entry_scan_start(scan, scan->keys);
+	entry_scan_start(scan, scan->keys, false);
 	while ((entry = entry_scan_next(scan)) != NULL)
 	{
 		slot_getallattrs(entry);
@@ -309,10 +297,10 @@ start_partition_scan(EntryScan *scan, PartitionScan *partition_scan)
 	if (partition_scan->search.index == NULL)
 		open_partition_scan(scan, partition_scan);
 	/* A walk reads the index now. */
-	if (scan->in_order)
+	if (scan->options.in_order)
 		stop_counting(partition_scan->search.index);
-	key_search_start(&partition_scan->search, scan->keys, scan->in_order, NULL);
-	if (scan->in_order)
+	key_search_start(&partition_scan->search, scan->keys, scan->options.in_order, NULL);
+	if (scan->options.in_order)
 		go_on_counting(partition_scan->search.index);
 }
 
@@ -328,19 +316,19 @@ open_partition_scan(EntryScan *scan, PartitionScan *partition_scan)
 	{
 		IndexPartition *partition = find_index_partition(def, partition_scan->rel);
 
-		index = scan->by_row ? partition->row_index : partition->primary_index;
+		index = scan->options.by_row ? partition->row_index : partition->primary_index;
 	}
 	else
-		index = scan->by_row ? def->layout.row_index : def->layout.primary_index;
+		index = scan->options.by_row ? def->layout.row_index : def->layout.primary_index;
 	key_search_begin(search, partition_scan->rel, index_open(index, AccessShareLock), scan->snapshot, scan->nkeys);
-	search->unpruned = !scan->counted;
+	search->unpruned = !scan->options.counted;
 
 	/*
 	 * Entries of partitions are compared by their identity, whether it is
 	 * wanted or not.
 	 */
-	partition_scan->index_only = scan->index_only && IsMVCCSnapshot(scan->snapshot) &&
-		index_has_columns(search->index, scan->wanted) &&
+	partition_scan->index_only = scan->options.index_only && IsMVCCSnapshot(scan->snapshot) &&
+		index_has_columns(search->index, scan->options.wanted) &&
 		(def->layout.parts == NULL || search->index->rd_index->indnatts >= def->layout.nident);
 	partition_scan->stored = NULL;
 	if (partition_scan->index_only)
@@ -352,9 +340,9 @@ open_partition_scan(EntryScan *scan, PartitionScan *partition_scan)
 	else
 		partition_scan->stored = partition_scan->slot = table_slot_create(partition_scan->rel, NULL);
 	partition_scan->vm_buffer = InvalidBuffer;
-	search->scan = scan->parallel == NULL ?
+	search->scan = scan->options.parallel == NULL ?
 		index_beginscan_compat(search->rel, search->index, scan->snapshot, scan->nkeys) :
-		index_beginscan_parallel_compat(search->rel, search->index, scan->nkeys, scan->parallel);
+		index_beginscan_parallel_compat(search->rel, search->index, scan->nkeys, scan->options.parallel);
 	search->scan->xs_want_itup = partition_scan->index_only;
 }
 
@@ -407,7 +395,7 @@ next_in_partition(EntryScan *scan, PartitionScan *partition_scan)
 {
 	bool		found;
 
-	if (scan->counted)
+	if (scan->options.counted)
 		return read_next(scan, partition_scan);
 	stop_counting(partition_scan->search.index);
 	found = read_next(scan, partition_scan);
@@ -451,7 +439,7 @@ read_next(EntryScan *scan, PartitionScan *partition_scan)
 			if (partition_scan->stored == NULL)
 				partition_scan->stored = table_slot_create(partition_scan->rel, NULL);
 			scan->heap_fetches++;
-			if (!scan->counted && !index_scan->xs_heap_continue)
+			if (!scan->options.counted && !index_scan->xs_heap_continue)
 				skip_pruning(index_scan);
 			if (!index_fetch_heap(index_scan, partition_scan->stored))
 				continue;

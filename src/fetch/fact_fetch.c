@@ -57,14 +57,17 @@ row_is_live(Relation fact, TupleTableSlot *slot)
 
 /* live_scan_begin: prepares to search by primary key for rows of fact that the snapshot sees */
 void
-live_scan_begin(LiveScan *scan, FactDef *def, Relation fact, Snapshot snapshot)
+live_scan_begin(LiveScan *scan, FactDef *def, Relation fact, Snapshot snapshot, const LiveScanOptions *options)
 {
 	memset(scan, 0, sizeof(LiveScan));
 	scan->def = def;
 	scan->fact = fact;
 	scan->snapshot = snapshot;
 	scan->cxt = CurrentMemoryContext;
-	scan->lock = AccessShareLock;
+	if (options != NULL)
+		scan->options = *options;
+	if (scan->options.lock == NoLock)
+		scan->options.lock = AccessShareLock;
 	scan->keys = palloc(sizeof(ScanKeyData) * def->layout.npk);
 	memcpy(scan->keys, def->layout.pk_keys, sizeof(ScanKeyData) * def->layout.npk);
 	if (def->layout.partitioned)
@@ -274,7 +277,7 @@ row_at_place(LiveScan *scan, Datum *key, ItemPointer place)
 		!look_at_place(scan, place) && !follow_place(scan, place))
 		return NULL;
 	row = live_scan_row(scan);
-	slot_getsomeattrs(row, scan->columns);
+	slot_getsomeattrs(row, scan->options.columns);
 	for (int i = 0; i < scan->def->layout.npk; i++)
 	{
 		bool		isnull;
@@ -404,7 +407,7 @@ choose_leaf(LiveScan *scan, Datum *key)
 	leaf = hash_search(scan->leaves, &relid, HASH_ENTER, &found);
 	if (!found)
 	{
-		leaf->rel = lock_and_open(relid, scan->lock);
+		leaf->rel = lock_and_open(relid, scan->options.lock);
 		if (leaf->rel == NULL)
 		{
 			hash_search(scan->leaves, &relid, HASH_REMOVE, NULL);
@@ -466,7 +469,7 @@ search_leaf(LiveScan *scan, Datum *key)
 	(void) live_scan_index(scan, leaf);
 	for (int i = 0; i < scan->def->layout.npk; i++)
 		scan->keys[i].sk_argument = key[i];
-	key_search_start(&leaf->search, scan->keys, scan->in_order, &scan->searched);
+	key_search_start(&leaf->search, scan->keys, scan->options.in_order, &scan->searched);
 }
 
 static void

@@ -34,14 +34,24 @@ typedef struct SharedBlockScan
 	}			tables[FLEXIBLE_ARRAY_MEMBER];
 } SharedBlockScan;
 
+/* Which rows of a table are read. */
+typedef struct BlockSample
+{
+	double		percent;		/* percentage of the blocks; 100: all */
+	uint32		seed;			/* for the choice of the blocks: the same seed
+								 * chooses the same ones */
+	double		foreign_limit;	/* number of rows of each partition on another
+								 * server that are read; 0: all, of which
+								 * percent is chosen */
+} BlockSample;
+
 typedef struct BlockScan
 {
 	MemoryContext cxt;			/* that the scans live in */
 	MemoryContext row_cxt;		/* for what is made of a row; reset before the
 								 * next one is read */
 	Snapshot	snapshot;
-	double		percent;		/* how many of the blocks are read; 100: all */
-	uint32		seed;			/* which ones */
+	BlockSample sample;
 	FactDef    *def;			/* NULL: an index table is read */
 	List	   *rels;			/* OIDs of the tables that are still to be
 								 * read */
@@ -50,9 +60,6 @@ typedef struct BlockScan
 	Relation	rel;			/* the table that is being read; NULL: none */
 	Leaf	   *leaf;
 	void	   *foreign;		/* its rows, if it is no table of this server */
-	double		foreign_limit;	/* number of rows of each such partition that
-								 * are read; 0: all, of which percent is
-								 * chosen */
 	double		foreign_read;	/* rows of the current one that were read */
 	double		foreign_rows;	/* rows of those that were read with a limit,
 								 * all of them, and those that were read */
@@ -68,8 +75,8 @@ typedef struct BlockScan
 								 * fetched */
 } BlockScan;
 
-extern void block_scan_begin(BlockScan *scan, FactDef *def, Relation rel, Snapshot snapshot, double percent,
-							 uint32 seed);
+extern void block_scan_begin(BlockScan *scan, FactDef *def, Relation rel, Snapshot snapshot,
+							 const BlockSample *sample);
 extern void block_scan_begin_in(BlockScan *scan, List *tables, Snapshot snapshot);
 extern Size shared_block_scan_init(SharedBlockScan *shared, Relation rel, Snapshot snapshot);
 extern void block_scan_join(BlockScan *scan, SharedBlockScan *shared);
@@ -94,7 +101,8 @@ typedef struct KeySearch
 	Snapshot	snapshot;
 	int			nkeys;			/* columns of a key, the first of the index */
 	bool		unpruned;		/* pages that rows are read from are not
-								 * pruned; false unless the caller sets it */
+								 * pruned: false, unless the caller sets it
+								 * before a search */
 	bool		walking;		/* a walk has come to the last key */
 	IndexScanDesc scan;			/* finds the others; NULL: not begun */
 	struct KeyWalk *walk;		/* NULL: not begun */
@@ -152,32 +160,39 @@ typedef struct EntryFilter
 	int32		hash_max;
 } EntryFilter;
 
+/* What a scan of an index table is to do otherwise; zero: nothing. */
+typedef struct EntryScanOptions
+{
+	bool		by_row;			/* the index on the fact row's primary key is
+								 * searched, not that of the index table */
+	bool		counted;		/* its reads are counted in the statistics of
+								 * the index */
+	bool		in_order;		/* with by_row: many rows are searched for,
+								 * mostly in the order of their primary keys,
+								 * which last as long as the scan */
+	bool		index_only;		/* only the columns in wanted are looked at.
+								 * Where the index has all of them, entries
+								 * come from the index alone, with null in the
+								 * columns that it lacks */
+	Bitmapset  *wanted;			/* numbers of these columns; lasts as long as
+								 * the scan */
+	ParallelIndexScanDesc parallel; /* shared with other processes, of which
+									 * each reads some of the entries, only if
+									 * the index table is not partitioned; or
+									 * NULL */
+	EntryFilter filter;
+} EntryScanOptions;
+
 /* A scan of an index table. */
 typedef struct EntryScan
 {
 	IndexDef   *def;
 	Relation	rel;			/* the index table */
 	Snapshot	snapshot;
-	bool		by_row;			/* by the index on the fact row's primary key */
-	bool		counted;		/* its reads are counted in the statistics of
-								 * the index; false unless the caller sets it */
-	bool		backward;		/* entries come in descending order; false
-								 * unless the caller sets it before it starts */
-	bool		in_order;		/* with by_row: many rows are searched for,
-								 * mostly in the order of their primary keys,
-								 * which last as long as the scan; false
-								 * unless the caller sets it before it starts */
-	bool		index_only;		/* only the columns in wanted are, so that an
-								 * index that has them is enough */
-	Bitmapset  *wanted;
-	ParallelIndexScanDesc parallel; /* shared with other processes, of which
-									 * each reads some of the entries; NULL
-									 * unless the caller sets it before it
-									 * starts, only if the index table is not
-									 * partitioned */
-	EntryFilter filter;
+	EntryScanOptions options;
 	int			nkeys;
-	ScanKey		keys;
+	ScanKey		keys;			/* of the current search */
+	bool		backward;		/* its entries come in descending order */
 	uint64		entries;		/* number of entries returned */
 	uint64		heap_fetches;	/* so often a table was read for them */
 	MemoryContext cxt;			/* that the scans live in */
@@ -192,10 +207,9 @@ typedef struct EntryScan
 	struct binaryheap *heap;	/* of PartitionScan: those that are merged */
 } EntryScan;
 
-extern void entry_scan_begin(EntryScan *scan, IndexDef *def, Relation index_table, Snapshot snapshot,
-							 bool by_row, int nkeys);
-extern void entry_scan_want(EntryScan *scan, Bitmapset *columns);
-extern void entry_scan_start(EntryScan *scan, ScanKey keys);
+extern void entry_scan_begin(EntryScan *scan, IndexDef *def, Relation index_table, Snapshot snapshot, int nkeys,
+							 const EntryScanOptions *options);
+extern void entry_scan_start(EntryScan *scan, ScanKey keys, bool backward);
 extern TupleTableSlot *entry_scan_next(EntryScan *scan);
 extern void entry_scan_end(EntryScan *scan);
 extern void probe_begin(EntryScan *scan, IndexDef *def, Relation index_table, Snapshot snapshot);
@@ -220,6 +234,20 @@ typedef struct LeafScan
 								 * the same slot if they do not differ */
 } LeafScan;
 
+/* What a scan of a fact table is to do otherwise; zero: nothing. */
+typedef struct LiveScanOptions
+{
+	bool		as_writer;		/* foreign rows are read as the current user,
+								 * who has written them, not as their owner */
+	bool		in_order;		/* many keys are searched for, mostly in the
+								 * order of the primary key, and they last as
+								 * long as the scan */
+	LOCKMODE	lock;			/* that partitions are opened with; NoLock:
+								 * AccessShareLock */
+	int			columns;		/* number of columns of a row, the first ones,
+								 * that are mostly used */
+} LiveScanOptions;
+
 /* A scan by primary key of a fact table. */
 typedef struct LiveScan
 {
@@ -243,21 +271,13 @@ typedef struct LiveScan
 	struct ForeignBatch *fetched;	/* foreign rows that were fetched in
 									 * advance, or NULL */
 	MemoryContext fetched_cxt;	/* has these rows; NULL: none yet */
-	bool		as_writer;		/* foreign rows are read as the current user,
-								 * who has written them, not as their owner */
-	bool		in_order;		/* many keys are searched for, mostly in the
-								 * order of the primary key, and they last as
-								 * long as the scan; false unless the caller
-								 * sets it before the first search */
-	LOCKMODE	lock;			/* that partitions are opened with */
-	int			columns;		/* number of columns of a row, the first ones,
-								 * that are mostly used; 0 unless the caller
-								 * sets it */
+	LiveScanOptions options;
 	ScanKey		keys;
 } LiveScan;
 
 extern bool row_is_live(Relation fact, TupleTableSlot *slot);
-extern void live_scan_begin(LiveScan *scan, FactDef *def, Relation fact, Snapshot snapshot);
+extern void live_scan_begin(LiveScan *scan, FactDef *def, Relation fact, Snapshot snapshot,
+							const LiveScanOptions *options);
 extern void live_scan_in_leaves(LiveScan *scan, Oid (*leaf_of) (void *arg, Datum *key), void *arg);
 extern bool live_scan_is_elsewhere(LiveScan *scan, Datum *key);
 extern TupleTableSlot *live_scan_first(LiveScan *scan, Datum *key);

@@ -377,7 +377,7 @@ find_rows(LiveScan *scan, Datum *key)
 {
 	LeafScan   *leaf = scan->current;
 	List	   *fetched;
-	RowRequest	request = {.def = scan->def,.relid = scan->def->relid,.as_owner = !scan->as_writer};
+	RowRequest	request = {.def = scan->def,.relid = scan->def->relid,.as_owner = !scan->options.as_writer};
 	Oid			partition = RelationGetRelid(leaf->rel);
 
 	request.columns = bms_union(scan->def->layout.used, scan->def->layout.queued);

@@ -234,6 +234,7 @@ scan_entries(Lookup *lookup)
 	KeySet	   *set = &lookup->keys;
 	SeenRows   *seen = NULL;
 	ScanKeyData keys[INDEX_MAX_KEYS];
+	EntryScanOptions options = {.counted = true,.index_only = true};
 	EntryScan	scan;
 	TupleTableSlot *entry;
 
@@ -241,17 +242,15 @@ scan_entries(Lookup *lookup)
 	if ((lookup->ambiguous && !lookup->copies) || may_have_several_entries(def, set))
 		seen = seen_rows_begin(def, CurrentMemoryContext);
 	memcpy(keys, def->layout.search_keys, sizeof(ScanKeyData) * set->ncolumns);
-	entry_scan_begin(&scan, def, lookup->index_table, lookup->snapshot, false, set->ncolumns);
-	scan.counted = true;
-	entry_scan_want(&scan,
-					lookup->copies ? bms_add_member(columns_to_fetch_by(def), def->layout.doc_attno) :
-					columns_to_fetch_by(def));
+	options.wanted = lookup->copies ? bms_add_member(columns_to_fetch_by(def), def->layout.doc_attno) :
+		columns_to_fetch_by(def);
+	entry_scan_begin(&scan, def, lookup->index_table, lookup->snapshot, set->ncolumns, &options);
 	for (int i = 0; i < set->n; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
 		for (int k = 0; k < set->ncolumns; k++)
 			keys[k].sk_argument = KEY_VALUES(set, i)[k];
-		entry_scan_start(&scan, keys);
+		entry_scan_start(&scan, keys, false);
 		while ((entry = entry_scan_next(&scan)) != NULL)
 		{
 			CHECK_FOR_INTERRUPTS();

@@ -423,17 +423,15 @@ begin_scan(PageQuery *query)
 {
 	IndexDef   *def = query->def;
 	KeyRange   *range = &query->range;
+	EntryScanOptions options = {.counted = true,.index_only = true,.wanted = query->wanted};
 
 	memcpy(query->keys, def->layout.search_keys, sizeof(ScanKeyData) * range->keys.ncolumns);
 	set_key(query);
 	set_range(query);
-	entry_scan_begin(&query->scan, def, query->lookup.index_table, query->lookup.snapshot, false, query->nkeys);
-	query->scan.backward = query->backward;
-	query->scan.counted = true;
-	query->scan.filter.limit = query->page_size;
-	query->scan.filter.prefix = range->prefix;
-	query->scan.filter.prefix_attno = def->layout.ident[Min(range->keys.ncolumns, def->layout.nsearch - 1)];
-	entry_scan_want(&query->scan, query->wanted);
+	options.filter.limit = query->page_size;
+	options.filter.prefix = range->prefix;
+	options.filter.prefix_attno = def->layout.ident[Min(range->keys.ncolumns, def->layout.nsearch - 1)];
+	entry_scan_begin(&query->scan, def, query->lookup.index_table, query->lookup.snapshot, query->nkeys, &options);
 }
 
 /* set_key: makes the search one for the values of the current key */
@@ -503,12 +501,12 @@ page_search_start(PageQuery *query)
 {
 	if (query->def->fact->place->entries->search == NULL)
 	{
-		entry_scan_start(&query->scan, query->keys);
+		entry_scan_start(&query->scan, query->keys, query->backward);
 		return;
 	}
 	AS_CALLER();
 	{
-		entry_scan_start(&query->scan, query->keys);
+		entry_scan_start(&query->scan, query->keys, query->backward);
 	}
 	END_AS_CALLER();
 }

@@ -136,11 +136,13 @@ begin_foreign_batch(Lookup *lookup)
 static void
 begin_reading(Lookup *lookup)
 {
+	LiveScanOptions options = {0};
+
 	if (lookup->reading)
 		return;
-	live_scan_begin(&lookup->fact_rows, lookup->factdef, lookup->fact, lookup->snapshot);
-	lookup->fact_rows.columns = lookup_reads_whole_rows(lookup) ? RelationGetNumberOfAttributes(lookup->fact) :
+	options.columns = lookup_reads_whole_rows(lookup) ? RelationGetNumberOfAttributes(lookup->fact) :
 		lookup->def->spec.fact_document;
+	live_scan_begin(&lookup->fact_rows, lookup->factdef, lookup->fact, lookup->snapshot, &options);
 	lookup->reading = true;
 }
 

@@ -213,7 +213,7 @@ write_again(SharedKey *key)
 		return;
 	}
 	definition_hold(def, CurrentMemoryContext);
-	live_scan_begin(&scan, def, fact, SnapshotSelf);
+	live_scan_begin(&scan, def, fact, SnapshotSelf, NULL);
 	for (TupleTableSlot *row = live_scan_first(&scan, key->values); row != NULL; row = live_scan_next(&scan))
 	{
 		if (scan.current->source != NULL || !is_ours(scan.current->stored))

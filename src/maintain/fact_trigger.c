@@ -447,6 +447,7 @@ extract_live_versions(FactDef *def, Relation fact, TupleTableSlot *row, Version 
 {
 	Relation	root = def->layout.partitioned ? relation_open(def->relid, AccessShareLock) : fact;
 	TupleDesc	desc = CreateTupleDescCopy(def->layout.partitioned ? def->layout.desc : RelationGetDescr(root));
+	LiveScanOptions options = {.as_writer = true};
 	LiveScan	scan;
 	Datum		key[INDEX_MAX_KEYS];
 	bool		isnull;
@@ -455,8 +456,7 @@ extract_live_versions(FactDef *def, Relation fact, TupleTableSlot *row, Version 
 	no_version(def, live);
 	for (int i = 0; i < def->layout.npk; i++)
 		key[i] = slot_getattr(row, def->layout.pk_attno[i], &isnull);
-	live_scan_begin(&scan, def, root, SnapshotSelf);
-	scan.as_writer = true;
+	live_scan_begin(&scan, def, root, SnapshotSelf, &options);
 	for (TupleTableSlot *slot = live_scan_first(&scan, key); slot != NULL; slot = live_scan_next(&scan), n++)
 	{
 		/* Entries that are made point into the row, and outlive the scan. */

@@ -146,7 +146,7 @@ queue_rows_of_partition(FactDef *def, Oid partition)
 	TupleTableSlot *row;
 
 	delete_entries_in_bounds(def, rel, NIL, true);
-	block_scan_begin(&scan, def, rel, snapshot, 100, 0);
+	block_scan_begin(&scan, def, rel, snapshot, NULL);
 	while ((row = block_scan_next(&scan)) != NULL)
 		queue_collect(def, NULL, row);
 	block_scan_end(&scan);
@@ -171,7 +171,7 @@ update_entries_by_rows(FactDef *def, Relation root, Relation partition, bool att
 	TupleTableSlot *row;
 	int			n = 0;
 
-	block_scan_begin(&scan, def, partition, snapshot, 100, 0);
+	block_scan_begin(&scan, def, partition, snapshot, NULL);
 	while ((row = block_scan_next(&scan)) != NULL)
 	{
 		MemoryContext old = MemoryContextSwitchTo(cxt);

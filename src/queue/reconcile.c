@@ -61,7 +61,7 @@ static void reconcile_row(Reconciliation *r, EntryScan *scans, void **fetched, D
 						  MemoryContext cxt, RowContext *at);
 static TupleTableSlot *find_row(Reconciliation *r, LiveScan *live, Leaf *leaf, TupleTableSlot *stored, int i);
 static bool is_key_of(FactDef *def, TupleTableSlot *row, Datum *key);
-static void begin_scan(EntryScan *scan, IndexDef *def, int nkeys);
+static void begin_scan(EntryScan *scan, IndexDef *def, int nkeys, bool in_order);
 static void end_scan(EntryScan *scan);
 static void find_entries(EntryScan *scan, Datum *key, Entries *entries);
 
@@ -82,6 +82,7 @@ reconcile_rows(Reconciliation *r)
 	TupleTableSlot *stored;
 	const EntryStore *store = r->def->place->entries;
 	void	  **fetched = store->of_rows == NULL ? NULL : palloc(sizeof(void *) * (r->to - r->from));
+	LiveScanOptions options = {.in_order = r->n >= MANY_KEYS};
 	LiveScan	live;
 	RowContext	at = {.fact = r->def};
 
@@ -92,8 +93,7 @@ reconcile_rows(Reconciliation *r)
 	at.outputs = find_outputs(r->def);
 	error_context_stack = &context;
 	r->lists = palloc0(sizeof(OpList) * (r->to - r->from));
-	live_scan_begin(&live, r->def, r->fact, r->snapshot);
-	live.in_order = r->n >= MANY_KEYS;
+	live_scan_begin(&live, r->def, r->fact, r->snapshot, &options);
 	if (r->leaf_of != NULL)
 		live_scan_in_leaves(&live, r->leaf_of, r);
 	prefetch_foreign(r, &live);
@@ -103,10 +103,7 @@ reconcile_rows(Reconciliation *r)
 		if (fetched != NULL)
 			fetched[i - r->from] = store->of_rows(r->def->defs[i], r->keys, r->n);
 		else
-		{
-			begin_scan(&scans[i - r->from], r->def->defs[i], r->def->layout.npk);
-			scans[i - r->from].in_order = r->n >= MANY_KEYS;
-		}
+			begin_scan(&scans[i - r->from], r->def->defs[i], r->def->layout.npk, options.in_order);
 	}
 	wait_point("citus drain has read the facts");
 	for (int i = 0; i < r->n; i++)
@@ -335,9 +332,11 @@ is_key_of(FactDef *def, TupleTableSlot *row, Datum *key)
  *		moment.
  */
 static void
-begin_scan(EntryScan *scan, IndexDef *def, int nkeys)
+begin_scan(EntryScan *scan, IndexDef *def, int nkeys, bool in_order)
 {
-	entry_scan_begin(scan, def, relation_open(def->relid, NoLock), SnapshotSelf, true, nkeys);
+	EntryScanOptions options = {.by_row = true,.in_order = in_order};
+
+	entry_scan_begin(scan, def, relation_open(def->relid, NoLock), SnapshotSelf, nkeys, &options);
 }
 
 static void
@@ -396,8 +395,8 @@ have_no_entries(Reconciliation *r, int defno)
 						   r->keys + (b == 0 ? 0 : (Size) (r->n - 1) * npk));
 			bounds[b] = range[b].header;
 		}
-		begin_scan(&scan, def, 2);
-		entry_scan_start(&scan, bounds);
+		begin_scan(&scan, def, 2, false);
+		entry_scan_start(&scan, bounds, false);
 		none = entry_scan_next(&scan) == NULL;
 		end_scan(&scan);
 	}
@@ -419,7 +418,7 @@ find_entries(EntryScan *scan, Datum *key, Entries *entries)
 	memcpy(keys, def->layout.row_keys, sizeof(ScanKeyData) * npk);
 	for (int i = 0; i < npk; i++)
 		keys[i].sk_argument = key[i];
-	entry_scan_start(scan, keys);
+	entry_scan_start(scan, keys, false);
 	while ((entry = entry_scan_next(scan)) != NULL)
 	{
 		HeapTuple	tuple = ExecCopySlotHeapTuple(entry);

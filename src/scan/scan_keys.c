@@ -422,16 +422,10 @@ start_search(IndexTableScan *scan)
 	{
 		MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
 		Bitmapset  *wanted = NULL;
+		EntryScanOptions entries = {.counted = true,.index_only = true};
+		LiveScanOptions rows = {.columns = scan->last_column};
 
 		scan->begun = true;
-		if (scan->plan.query == NULL)
-		{
-			entry_scan_begin(&scan->entries, scan->def, scan->index_table, estate->es_snapshot, false,
-							 nkeys_of_scan(scan));
-			scan->entries.counted = true;
-			scan->entries.backward = scan->plan.backward;
-			scan->entries.parallel = shared_index_scan(scan);
-		}
 		if (scan->plan.entries_only)
 		{
 			foreach_int(attno, scan->plan.columns)
@@ -448,11 +442,15 @@ start_search(IndexTableScan *scan)
 		foreach_int(attno, scan->plan.groups)
 			wanted = bms_add_member(wanted, attno);
 		if (scan->plan.query == NULL)
-			entry_scan_want(&scan->entries, wanted);
+		{
+			entries.wanted = wanted;
+			entries.parallel = shared_index_scan(scan);
+			entry_scan_begin(&scan->entries, scan->def, scan->index_table, estate->es_snapshot,
+							 nkeys_of_scan(scan), &entries);
+		}
 		if (!scan->plan.entries_only)
 		{
-			live_scan_begin(&scan->rows, scan->fact, scan->fact_table, estate->es_snapshot);
-			scan->rows.columns = scan->last_column;
+			live_scan_begin(&scan->rows, scan->fact, scan->fact_table, estate->es_snapshot, &rows);
 			fact_batch_begin(&scan->batch, &scan->rows, scan->plan.ordered);
 			scan->fetching = true;
 		}
@@ -467,7 +465,7 @@ start_search(IndexTableScan *scan)
 		loose_start(scan);
 	if (scan->array_key < 0 || scan->shared != NULL)
 	{
-		entry_scan_start(&scan->entries, scan->keys);
+		entry_scan_start(&scan->entries, scan->keys, scan->plan.backward);
 		scan->searches++;
 	}
 	else
@@ -481,7 +479,7 @@ next_search(IndexTableScan *scan)
 	if (scan->next_element == scan->nelements)
 		return false;
 	scan->keys[scan->array_key].sk_argument = scan->elements[scan->next_element++];
-	entry_scan_start(&scan->entries, scan->keys);
+	entry_scan_start(&scan->entries, scan->keys, scan->plan.backward);
 	scan->searches++;
 	return true;
 }
@@ -550,7 +548,6 @@ loose_start(IndexTableScan *scan)
 												 ALLOCSET_SMALL_SIZES);
 	}
 	scan->loose->in_group = scan->loose->last_is_next = false;
-	scan->entries.backward = scan->plan.backward;
 	search_all(scan, scan->plan.nconditions);
 }
 
@@ -703,8 +700,7 @@ set_group_keys(IndexTableScan *scan, int n)
 static TupleTableSlot *
 search(IndexTableScan *scan, bool backward)
 {
-	scan->entries.backward = backward;
-	entry_scan_start(&scan->entries, scan->keys);
+	entry_scan_start(&scan->entries, scan->keys, backward);
 	scan->searches++;
 	return entry_scan_next(&scan->entries);
 }

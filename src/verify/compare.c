@@ -258,7 +258,7 @@ read_and_compare(Verify *v)
 	v->found = bulk_load_begin_sort(v->def);
 	if (v->shard == NULL)
 	{
-		live_scan_begin(&v->rows, v->def->fact, v->fact, v->snapshot);
+		live_scan_begin(&v->rows, v->def->fact, v->fact, v->snapshot, NULL);
 		probe_begin(&v->entries, v->def, v->index_table, v->snapshot);
 	}
 	read_fact_table(v);

@@ -417,11 +417,11 @@ repair_rows(Repair *r, IndexDef *def, int from, int to)
 	MemoryContext old = MemoryContextSwitchTo(cxt);
 	Relation	fact = relation_open(factdef->relid, NoLock);
 	OpList		list = {0};
+	LiveScanOptions options = {.lock = RowExclusiveLock};
 	LiveScan	rows;
 	bool		alone;
 
-	live_scan_begin(&rows, factdef, fact, SnapshotSelf);
-	rows.lock = RowExclusiveLock;
+	live_scan_begin(&rows, factdef, fact, SnapshotSelf, &options);
 	wait_point("repair has a snapshot and is going to mend");
 	alone = lock_out_writers_if_needed(r, &rows, from, to);
 	if (alone)

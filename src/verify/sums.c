@@ -79,12 +79,13 @@ void
 read_fact_rows(void *verify)
 {
 	Verify	   *v = verify;
+	BlockSample sample = {.percent = v->sample,.seed = v->seed};
 	BlockScan	scan;
 	TupleTableSlot *slot;
 
 	AS_OWNER(v->def->fact->owner);
 	{
-		block_scan_begin(&scan, v->def->fact, v->fact, v->snapshot, v->sample, v->seed);
+		block_scan_begin(&scan, v->def->fact, v->fact, v->snapshot, &sample);
 		if (v->shared_fact != NULL)
 			block_scan_join(&scan, v->shared_fact);
 		while ((slot = block_scan_next(&scan)) != NULL)
@@ -240,6 +241,7 @@ make_entries_of_row(void *arg)
 void
 read_index_table(Verify *v)
 {
+	BlockSample sample = {.percent = v->sample,.seed = v->seed};
 	BlockScan	scan;
 	TupleTableSlot *slot;
 	ErrorContextCallback context = {.previous = error_context_stack,
@@ -252,7 +254,7 @@ read_index_table(Verify *v)
 		return;
 	}
 	error_context_stack = &context;
-	block_scan_begin(&scan, NULL, v->index_table, v->snapshot, v->sample, v->seed);
+	block_scan_begin(&scan, NULL, v->index_table, v->snapshot, &sample);
 	if (v->shared_index != NULL)
 		block_scan_join(&scan, v->shared_index);
 	while ((slot = block_scan_next(&scan)) != NULL)
@@ -283,14 +285,15 @@ read_index_table(Verify *v)
 static void
 read_entries_of_shard(Verify *v)
 {
+	EntryScanOptions options = {.by_row = true};
 	EntryScan	scan;
 	TupleTableSlot *slot;
 
-	entry_scan_begin(&scan, v->def, v->index_table, v->snapshot, true, 0);
-	scan.filter.hash_attno = v->shard->column;
-	scan.filter.hash_min = v->shard->hash_min;
-	scan.filter.hash_max = v->shard->hash_max;
-	entry_scan_start(&scan, NULL);
+	options.filter.hash_attno = v->shard->column;
+	options.filter.hash_min = v->shard->hash_min;
+	options.filter.hash_max = v->shard->hash_max;
+	entry_scan_begin(&scan, v->def, v->index_table, v->snapshot, 0, &options);
+	entry_scan_start(&scan, NULL, false);
 	while ((slot = entry_scan_next(&scan)) != NULL)
 	{
 		MemoryContext old = MemoryContextSwitchTo(v->cxt);

@@ -391,7 +391,7 @@ begin_scan(CustomScanState *node, EState *estate, int eflags)
 	scan->fact = (FactDef *) DatumGetPointer(linitial_node(Const, plan->custom_private)->constvalue);
 	scan->root = relation_open(scan->fact->relid, AccessShareLock);
 	scan->begun_at = GetCurrentCommandId(false);
-	live_scan_begin(&scan->rows, scan->fact, scan->root, estate->es_snapshot);
+	live_scan_begin(&scan->rows, scan->fact, scan->root, estate->es_snapshot, NULL);
 }
 
 static TupleTableSlot *
