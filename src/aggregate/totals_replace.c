@@ -137,11 +137,11 @@ is_element_field(Replaced *replaced, Field *field, Node *expr)
 
 /*
  * is_added_field
- *		Returns whether an expression is an included field, by its number, that totals have added up for each
- *		row of a query.
+ *		Returns whether an expression is included field number i, and totals have added it up for each row of
+ *		a query.
  *
- * Fields of rows are added up once in each group.  So where a query has a row for each element, none of a row
- * may be in one group with another.
+ * Totals add up a field of a row once for each group that the row is in.  A query with a row for each element
+ * does so once for each element.  So no two elements of a row may be in one group.
  */
 static bool
 is_added_field(Replaced *replaced, int i, Node *expr)

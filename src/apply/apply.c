@@ -372,7 +372,7 @@ compare_ops(const Op *a, const Op *b, IndexDef *def)
 
 /*
  * compare_ops_in_sequence
- *		Compares by identity, and operations on the same entry by their sequence.
+ *		Compares operations by the identity of their entries, and those on one entry by their sequence.
  */
 static inline int
 compare_ops_in_sequence(const Op *a, const Op *b, IndexDef *def)

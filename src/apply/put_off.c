@@ -216,7 +216,11 @@ first_put_off(bool own)
 	return NULL;
 }
 
-/* apply_those_of_others: applies what was put off for them, unless they have two owners */
+/*
+ * apply_those_of_others
+ *		Applies what was put off for index tables of one other role, and sets *arg to it; raises an error if
+ *		there are those of two others.
+ */
 static void
 apply_those_of_others(void *arg)
 {

@@ -77,7 +77,7 @@ clause_of(Node *clause)
 	return IsA(clause, RestrictInfo) ? (Node *) ((RestrictInfo *) clause)->clause : clause;
 }
 
-/* is_used: returns whether a comparison says the same as one of a list */
+/* is_used: returns whether a list has a comparison of the same condition with the same value */
 bool
 is_used(Condition *condition, List *used)
 {

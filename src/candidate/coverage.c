@@ -340,8 +340,8 @@ target_of_entries(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
 
 /*
  * target_of_expressions
- *		Returns the same of a scan that returns these expressions.  Below an Append nothing computes
- *		the target of one of its members later.
+ *		Returns the target of a scan that returns these expressions, as target_of_entries() does for one of
+ *		entries only.  Below an Append nothing computes the target of one of its members later.
  */
 PathTarget *
 target_of_expressions(PlannerInfo *root, RelOptInfo *rel, List *exprs)

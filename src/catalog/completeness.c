@@ -268,8 +268,8 @@ fault_not_excluded(IndexDef *def, uint64 excluded)
 
 /*
  * totals_complete
- *		Returns the same of a table of totals, whose groups have all rows; sums: whether each
- *		sum has all values, too.
+ *		Returns whether the groups of a table of totals have all rows, and, if sums is true, their sums all
+ *		values, as index_table_complete() tells it of entries.
  */
 bool
 totals_complete(IndexDef *def, bool sums, Snapshot snapshot)

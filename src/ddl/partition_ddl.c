@@ -137,8 +137,9 @@ attached_partitions(Oid parent, CollectedATSubcmd *subcommand)
 
 /*
  * detached_partitions
- *		Returns the same of a partition that was detached.  Before 16 they are those that this transaction
- *		has detached and that have triggers of ours: those that were handled have none.
+ *		Lists the partition that a subcommand has detached, as attached_partitions() lists one that was
+ *		attached.  Before 16 the list has all that this transaction has detached and that have triggers of
+ *		ours: those that were handled have none.
  */
 static List *
 detached_partitions(Oid parent, CollectedATSubcmd *subcommand)

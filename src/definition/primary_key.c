@@ -101,7 +101,7 @@ covered_columns(IndexDef *def, AttrNumber *columns)
 	return n;
 }
 
-/* count_covered: returns the number of these columns */
+/* count_covered: returns the number of columns that covered_columns() would set */
 static int
 count_covered(IndexDef *def)
 {
@@ -109,7 +109,7 @@ count_covered(IndexDef *def)
 		(def->layout.elements_attno != 0);
 }
 
-/* primary_key_constraint: returns the same as the constraint of an ALTER TABLE, for a hint */
+/* primary_key_constraint: returns the primary key as a constraint for ALTER TABLE, for a hint */
 char *
 primary_key_constraint(IndexDef *def, bool covering)
 {

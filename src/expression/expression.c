@@ -119,7 +119,7 @@ expression_parse(Relation fact, const char *text, Oid type, int32 typmod, const 
 	return result;
 }
 
-/* expression_compile: returns the same, checked and ready to be evaluated */
+/* expression_compile: returns what expression_parse() does, checked and ready to be evaluated */
 RowExpression *
 expression_compile(Relation fact, const char *text, Oid type, int32 typmod, const char **column_names, bool given)
 {

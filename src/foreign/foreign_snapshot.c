@@ -298,8 +298,8 @@ unlock_fact(Oid relid)
 
 /*
  * warn_foreign
- *		Warns of what cannot be promised if a fact table has partitions on other servers: of an
- *		asynchronous index table, that a server that is out of reach holds up others.
+ *		Warns of what cannot be promised if a fact table has partitions on other servers: if the index table
+ *		is asynchronous, that a server which cannot be reached holds up the changes of the others.
  */
 void
 warn_foreign(Oid fact, bool async)

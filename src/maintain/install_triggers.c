@@ -242,7 +242,7 @@ triggers_intact(Oid fact)
 	return triggers_intact_on(list_with_partitions(fact), fact);
 }
 
-/* triggers_intact_on: returns whether these of them have all that they need */
+/* triggers_intact_on: returns whether these tables, of those of triggers_intact(), have all they need */
 bool
 triggers_intact_on(List *tables, Oid fact)
 {

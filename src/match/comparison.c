@@ -148,7 +148,8 @@ json_comparison(IndexDef *def, int position, StrategyNumber strategy, JsonbValue
 
 /*
  * json_value_comparison
- *		Returns the same with jsonb that is evaluated before the fact table is read.
+ *		Returns the comparison of a key field with jsonb, an expression that is evaluated before the fact
+ *		table is read, as json_comparison() does with a scalar; NULL if there is none.
  */
 Condition *
 json_value_comparison(IndexDef *def, int position, StrategyNumber strategy, Node *json, Index varno)
@@ -200,7 +201,8 @@ are_castable(Field *field, Condition *condition)
 
 /*
  * is_castable_value
- *		Returns the same of one of them, as take_scalar() tells.
+ *		Returns whether one value of those of are_castable() can be cast, and what is equal to it, as
+ *		take_scalar() tells.
  */
 static bool
 is_castable_value(Field *field, Condition *condition, Datum value)
@@ -231,8 +233,8 @@ is_castable_value(Field *field, Condition *condition, Datum value)
 
 /*
  * is_castable_scalar
- *		Returns the same of a scalar in JSON.  That 1.0 is equal to an integer is noted in the condition: nothing
- *		but numbers is.
+ *		Returns whether a scalar in JSON can be cast to the type of a field, and what is equal to it.  That 1.0
+ *		is equal to an integer is noted in the condition: nothing but numbers is.
  */
 static bool
 is_castable_scalar(Field *field, Condition *condition, JsonbValue *scalar)

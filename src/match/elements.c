@@ -627,7 +627,7 @@ with_single_elements(PathStep *steps, int nsteps, Const *json)
 	return result;
 }
 
-/* single_elements: returns the same for a value (Jsonb *) */
+/* single_elements: returns the list of with_single_elements() as values (Jsonb *) */
 static List *
 single_elements(Jsonb *json, PathStep *steps, int nsteps)
 {
@@ -829,7 +829,7 @@ array_of(Node *arg)
 
 /*
  * whole_array_of
- *		Returns the same if all elements of that array are elements of the expression: if CASE
+ *		Returns the array of array_of() if all of its elements are elements of the expression: if CASE
  *		asks for no more than that it is an array.
  */
 Node *

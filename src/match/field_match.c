@@ -174,8 +174,8 @@ expression_is_field(IndexDef *def, Field *field, Node *expr, Index varno)
 
 /*
  * expression_resembles_field
- *		Returns the same, or whether it would be so with the settings of entries, which is
- *		enough for estimates.
+ *		Returns whether an expression has the value of a field, or would have it with the settings by which
+ *		entries are made, which is enough for estimates.
  */
 bool
 expression_resembles_field(IndexDef *def, Field *field, Node *expr, Index varno)

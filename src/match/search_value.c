@@ -655,9 +655,9 @@ position_of_text(IndexDef *def, Node **expr, Node *value, Index varno)
 
 /*
  * count_only_texts
- *		Returns of how many texts of a field a value consists with which a document is compared, if it
- *		is no more than these, and no other rows can have entries with all of them than those that
- *		contain it; else 0.  Adds to *unless what rows must not have for that.
+ *		Returns the number of texts in a value that a document is to contain, if it consists of nothing
+ *		else, and each row with entries of all of these texts contains it; else 0.  Adds to *unless what
+ *		rows must not have for that.
  */
 int
 count_only_texts(IndexDef *def, Field *field, Node *value, uint32 *unless)

@@ -269,7 +269,7 @@ scan_wants_system_columns(RelOptInfo *rel, List *clauses)
 	return first >= 0 && first < -FirstLowInvalidHeapAttributeNumber;
 }
 
-/* needed_columns: lists the same columns by their numbers, 0 for all of them */
+/* needed_columns: lists the numbers of the columns that a scan needs; 0: all of them */
 static List *
 needed_columns(RelOptInfo *rel, List *clauses)
 {

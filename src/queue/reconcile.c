@@ -171,7 +171,7 @@ find_outputs(FactDef *fact)
  * row_context
  *		Adds to an error which row it is about, and of which index table.
  *
- * Whatever has failed, even a look-up in the catalog, so nothing is looked up here.
+ * What has failed may be a look-up in the catalog.  So nothing is looked up here.
  */
 static void
 row_context(void *arg)

@@ -166,7 +166,8 @@ lend_index(RELATION_HOOK_PARAMETERS)
 
 /*
  * index_of_partition
- *		Returns the same index on a partition, of the one that the table above has, if any.
+ *		Returns the index of a partition that lends what the index of the table above it lends; NULL if
+ *		that has none.
  */
 static LentIndex *
 index_of_partition(LentIndex *above, AppendRelInfo *child)

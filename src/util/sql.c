@@ -411,7 +411,7 @@ row_value(const Rows *rows, uint64 row, int column)
 	return isnull ? (Datum) 0 : value;
 }
 
-/* row_text: returns the same as text; NULL if it is null */
+/* row_text: returns the value of row_value() as text; NULL if it is null */
 char *
 row_text(const Rows *rows, uint64 row, int column)
 {
@@ -445,7 +445,7 @@ column_names(Oid relid, const AttrNumber *columns, int n)
 	return result;
 }
 
-/* column_list: returns them quoted, with commas between them */
+/* column_list: returns the names of columns of a table, quoted, with commas between them */
 char *
 column_list(Oid relid, const AttrNumber *columns, int n)
 {

@@ -222,7 +222,7 @@ adopt(void *unused)
 	place_adopt();
 }
 
-/* read_queues: finds them; for run_limited() */
+/* read_queues: does the work of find_queues(); for run_limited() */
 static void
 read_queues(void *arg)
 {
