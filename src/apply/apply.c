@@ -44,7 +44,6 @@
 
 static void apply_to_partitions(IndexDef *def, Relation rel, OpList *list, bool keep);
 static void apply_to_table(IndexDef *def, Relation rel, OpList *list, bool keep);
-static void rethrow_duplicate(Writer *w, MemoryContext cxt);
 static void apply_op_list(Writer *w, OpList *list, bool keep);
 static void delete_in_known_places(Writer *w, OpList *list);
 static inline int compare_ops(const Op *a, const Op *b, IndexDef *def);
@@ -174,37 +173,6 @@ apply_to_table(IndexDef *def, Relation rel, OpList *list, bool keep)
 			apply_op_list(&writer, list, keep);
 	}
 	END_WRITER(&writer);
-}
-
-/*
- * rethrow_duplicate
- *		Throws the error in PG_CATCH() on.  If the unique key of the index table has raised it,
- *		the error speaks of the index table instead of its primary key, which may be that of a
- *		partition, with a name that differs from value to value.
- *
- * Where the owner writes, the server shows the values of a key to the writer of the fact
- * table: only a user may see them who may read the index table.
- */
-static void
-rethrow_duplicate(Writer *w, MemoryContext cxt)
-{
-	ErrorData  *error;
-
-	MemoryContextSwitchTo(cxt);
-	error = CopyErrorData();
-	if (error->sqlerrcode != ERRCODE_UNIQUE_VIOLATION || error->constraint_name == NULL)
-		PG_RE_THROW();
-	FlushErrorState();
-	if (w->users_code && pg_class_aclcheck(w->def->relid, user_outside(), ACL_SELECT) != ACLCHECK_OK)
-		error->detail = NULL;
-	if (w->primary_index < 0 ||
-		strcmp(error->constraint_name, RelationGetRelationName(w->indexes[w->primary_index])) != 0)
-		ReThrowError(error);
-	ereport(ERROR,
-			(errcode(ERRCODE_UNIQUE_VIOLATION),
-			 errmsg("duplicate key value violates unique constraint \"%s\"", w->def->name),
-			 error->detail != NULL ? errdetail_internal("%s", error->detail) : 0,
-			 errindextable(w->def, NULL)));
 }
 
 /* apply_op_list: applies operations to one table, in the order that the kind of its key asks for */

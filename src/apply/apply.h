@@ -165,10 +165,7 @@ extern void put_off_at_end(void);
 extern void put_off_at_abort_of(SubTransactionId sub);
 extern void put_off_at_commit_to(SubTransactionId parent);
 
-/*
- * unique_conflict.c: decides which of two entries with one unique key may have it, and notes
- * rows that may share their primary key.
- */
+/* unique_conflict.c: decides which of two entries with one unique key may have it, and words the error */
 
 /* What is to be done where a new entry has the same unique key as an existing one. */
 typedef enum KeyOwner
@@ -182,6 +179,12 @@ typedef enum KeyOwner
 								 * to the existing entry's row */
 } KeyOwner;
 
+extern KeyOwner decide_key_owner(IndexDef *def, TupleTableSlot *existing, TupleTableSlot *new,
+								 TransactionId *wait);
+pg_noreturn extern void rethrow_duplicate(Writer *w, MemoryContext cxt);
+
+/* deferrable_key.c: notes rows that may share their primary key until a deferrable constraint is checked */
+
 /* A primary key that rows may share, as it was when it was noted. */
 typedef struct SharedKey
 {
@@ -192,8 +195,6 @@ typedef struct SharedKey
 	Datum	   *values;
 } SharedKey;
 
-extern KeyOwner decide_key_owner(IndexDef *def, TupleTableSlot *existing, TupleTableSlot *new,
-								 TransactionId *wait);
 extern List *take_shared_keys(void);
 extern void note_shared_key(FactDef *def, TupleTableSlot *row, AttrNumber *columns);
 

@@ -1,9 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * unique_conflict.c
- *	  Decides which of two entries with one unique key may have it, by looking at
- *	  their fact rows; and notes rows that may share their primary key with another
- *	  row until a deferrable constraint is checked.
+ *	  Decides which of two entries with one unique key may have it, by looking at their fact rows, and
+ *	  words the error if neither gives way.
  *
  * Which one may have it is asked for transactional index tables, when an entry is in the way of
  * another.  A unique index looks at the rows of the table themselves: it looks at
@@ -37,22 +36,6 @@
  * Rows on other servers do not show their history: there an entry that exists keeps
  * the key.
  *
- * Until a deferrable primary key is checked, two rows may have it: one of this
- * transaction, and one of another transaction.  If both have the same key in an
- * index table, they have one entry in common: the one that was written first, maybe
- * before the row that it was written for could be seen.  A transaction that deletes
- * the other row, or changes its key, does not see our row, and deletes the common
- * entry.
- *
- * So the entries of such a row are written once more before the transaction commits
- * or is prepared (maintain/at_commit.c); those that exist stay as they
- * are.  By then the deferred check has passed: it has waited for any transaction
- * that was deleting the other row, and would have failed if that row had remained.
- * Entries are written only for rows of this transaction, which no other transaction
- * can have deleted.  A row of another transaction may look live although its
- * deletion is about to commit.  A row that was rolled back with a subtransaction is
- * not found.
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -60,13 +43,14 @@
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/xact.h"
-#include "utils/datum.h"
+#include "utils/acl.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
 #include "../entry/entry.h"
 #include "../fetch/fetch.h"
 #include "../indextable.h"
+#include "../util/as_owner.h"
 #include "../util/subxact.h"
 #include "apply.h"
 
@@ -86,7 +70,6 @@ typedef struct KeyHistory
 static bool handed_on(KeyHistory *from, KeyHistory *to);
 static void read_row_history(IndexDef *def, Relation fact, TupleTableSlot *entry, KeyHistory *history);
 static bool has_entry(IndexDef *def, TupleTableSlot *row, TupleTableSlot *entry);
-static List *shared_keys = NIL; /* of SharedKey *, in TopTransactionContext */
 
 /*
  * decide_key_owner
@@ -197,45 +180,32 @@ has_entry(IndexDef *def, TupleTableSlot *row, TupleTableSlot *entry)
 }
 
 /*
- * note_shared_key
- *		Notes the primary key of a row that this transaction has written, and that may
- *		not be the only one with that key.
+ * rethrow_duplicate
+ *		Throws the error in PG_CATCH() on.  If the unique key of the index table has raised it,
+ *		the error speaks of the index table instead of its primary key, which may be that of a
+ *		partition, with a name that differs from value to value.
  *
- * row may be the row itself, or one of its entries; columns are the numbers of its
- * columns that hold the primary key.
+ * Where the owner writes, the server shows the values of a key to the writer of the fact
+ * table: only a user may see them who may read the index table.
  */
 void
-note_shared_key(FactDef *def, TupleTableSlot *row, AttrNumber *columns)
+rethrow_duplicate(Writer *w, MemoryContext cxt)
 {
-	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
-	SharedKey  *key = palloc(sizeof(SharedKey));
+	ErrorData  *error;
 
-	if (shared_keys == NIL)
-		forget_at_end(&shared_keys);
-	slot_getallattrs(row);
-	key->fact = def->relid;
-	key->n = def->layout.npk;
-	key->attno = palloc(sizeof(AttrNumber) * key->n);
-	key->types = palloc(sizeof(Oid) * key->n);
-	key->values = palloc(sizeof(Datum) * key->n);
-	for (int i = 0; i < key->n; i++)
-	{
-		Form_pg_attribute att = TupleDescAttr(row->tts_tupleDescriptor, columns[i] - 1);
-
-		key->attno[i] = def->layout.pk_attno[i];
-		key->types[i] = att->atttypid;
-		key->values[i] = datumCopy(row->tts_values[columns[i] - 1], att->attbyval, att->attlen);
-	}
-	shared_keys = lappend(shared_keys, key);
-	MemoryContextSwitchTo(old);
-}
-
-/* take_shared_keys: returns what was noted, and forgets it */
-List *
-take_shared_keys(void)
-{
-	List	   *keys = shared_keys;
-
-	shared_keys = NIL;
-	return keys;
+	MemoryContextSwitchTo(cxt);
+	error = CopyErrorData();
+	if (error->sqlerrcode != ERRCODE_UNIQUE_VIOLATION || error->constraint_name == NULL)
+		PG_RE_THROW();
+	FlushErrorState();
+	if (w->users_code && pg_class_aclcheck(w->def->relid, user_outside(), ACL_SELECT) != ACLCHECK_OK)
+		error->detail = NULL;
+	if (w->primary_index < 0 ||
+		strcmp(error->constraint_name, RelationGetRelationName(w->indexes[w->primary_index])) != 0)
+		ReThrowError(error);
+	ereport(ERROR,
+			(errcode(ERRCODE_UNIQUE_VIOLATION),
+			 errmsg("duplicate key value violates unique constraint \"%s\"", w->def->name),
+			 error->detail != NULL ? errdetail_internal("%s", error->detail) : 0,
+			 errindextable(w->def, NULL)));
 }

@@ -150,7 +150,7 @@ extern Node *expression_over_entry(Candidate *c, Node *node);
 extern List *checks_of_entries(Candidate *c, List *clauses, List **exprs);
 extern bool checks_of_part(Candidate *c, List *others, List *clauses, List **exprs);
 
-/* check_order.c: the order in which conditions are checked */
+/* condition_order.c: the order in which conditions are checked */
 extern List *clauses_of_arm(Candidate *c, List *clauses);
 extern List *in_safe_order(PlannerInfo *root, RelOptInfo *rel, List *clauses);
 extern List *in_server_order(PlannerInfo *root, List *clauses);

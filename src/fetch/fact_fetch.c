@@ -8,7 +8,7 @@
  * ask with SnapshotSelf, which shows what is committed or our own at this moment,
  * whatever the isolation level.  That is safe because this transaction has the row
  * locked: no other transaction changes what is live under its primary key.  (A
- * deferrable primary key is another matter: see unique_conflict.c.)  The drain locks no
+ * deferrable primary key is another matter: see deferrable_key.c.)  The drain locks no
  * rows, and uses the snapshot that it has read the queue with.  A row on another
  * server is read as that server shows it: see foreign/foreign_rows.c.
  *

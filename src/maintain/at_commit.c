@@ -153,7 +153,7 @@ at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId pare
 
 /*-------------------------------------------------------------------------
  * Writes once more, before the transaction ends, the entries of rows that shared
- * their primary key with another row.  apply/unique_conflict.c says why.
+ * their primary key with another row.  apply/deferrable_key.c says why.
  *-------------------------------------------------------------------------
  */
 

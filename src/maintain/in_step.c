@@ -596,7 +596,7 @@ why_out_of_step(IndexDef *def, Snapshot snapshot)
 
 	/*
 	 * Two rows may have one primary key until it is checked, and one entry in
-	 * common; see apply/unique_conflict.c.
+	 * common; see apply/deferrable_key.c.
 	 */
 	if (fact->layout.pk_deferrable && written_by_us(fact))
 		return "this transaction has written a fact table with a deferrable primary key";

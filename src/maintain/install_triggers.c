@@ -242,7 +242,7 @@ triggers_intact(Oid fact)
 	return triggers_intact_on(list_with_partitions(fact), fact);
 }
 
-/* triggers_intact_on: returns whether these tables, of those of triggers_intact(), have all they need */
+/* triggers_intact_on: returns for some tables of a tree what triggers_intact() does for all */
 bool
 triggers_intact_on(List *tables, Oid fact)
 {

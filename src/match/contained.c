@@ -70,7 +70,7 @@ contained_values(PlannerInfo *root, IndexDef *def, Node *whole, Node *json, bool
 	return list_concat(result, contained_fields(root, def, whole, json, array, true, false, varno, unknown));
 }
 
-/* contained_fields: does what contained_values() describes, for fields of elements, others, or both */
+/* contained_fields: does what contained_values() says for fields of elements, or others, or both */
 static List *
 contained_fields(PlannerInfo *root, IndexDef *def, Node *whole, Node *json, bool array, bool elements, bool others,
 				 Index varno, bool *unknown)

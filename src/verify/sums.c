@@ -280,8 +280,8 @@ read_index_table(Verify *v)
 
 /*
  * read_entries_of_shard
- *		Sums up the entries of rows that belong to the shard, which may be on any node, as read_entries()
- *		does those of the index table.
+ *		Sums up the entries of rows that belong to the shard, which may be on any node, as read_index_table()
+ *		does those of the whole table.
  */
 static void
 read_entries_of_shard(Verify *v)

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * check_order.c
+ * condition_order.c
  *	  Puts the conditions of a scan into the order in which they are checked.
  *
  * An error is an answer, too: no condition is evaluated for a row for which a plan of the server
