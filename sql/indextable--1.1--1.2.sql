@@ -26,6 +26,43 @@ COMMENT ON COLUMN indextable_internal.hidden.index_table IS 'the index table; tw
 SELECT pg_catalog.pg_extension_config_dump('indextable_internal.hidden', '');
 REVOKE ALL ON indextable_internal.hidden FROM PUBLIC;
 
+CREATE OR REPLACE VIEW indextable.index_tables AS
+SELECT d.index_table,
+       d.fact_table,
+       d.state,
+       d.problem,
+       d.strategy,
+       d.maintenance,
+       d.key,
+       d.include,
+       d.filter,
+       d.is_unique,
+       d.on_mismatch,
+       d.document,
+       CASE WHEN c.relkind = 'p' THEN
+           (SELECT count(*) FROM pg_catalog.pg_inherits i WHERE i.inhparent = c.oid)
+       ELSE 0 END::integer AS partitions,
+       -- pg_get_partkeydef() would lock the table.
+       (SELECT CASE t.partstrat WHEN 'h' THEN 'HASH' WHEN 'l' THEN 'LIST' ELSE 'RANGE' END || ' (' || pg_catalog.quote_ident(a.attname) || ')'
+        FROM pg_catalog.pg_partitioned_table t
+        JOIN pg_catalog.pg_attribute a ON a.attrelid = t.partrelid AND a.attnum = t.partattrs[0]
+        WHERE t.partrelid = c.oid) AS partition_by,
+       d.sparse,
+       EXISTS (SELECT FROM indextable_internal.hidden h WHERE h.index_table = d.index_table) AS hidden,
+       -- One of ours is that by which entries are found, and an asynchronous index table has another one, which a comment tells.
+       ARRAY(SELECT i.indexrelid::regclass
+             FROM pg_catalog.pg_index i
+             WHERE i.indrelid = c.oid AND NOT CASE WHEN d.strategy = 'totals' THEN i.indnatts = cardinality(d.key)
+                                                   ELSE i.indisprimary OR (i.indnullsnotdistinct AND i.indnkeyatts >= cardinality(d.key)) END
+               AND pg_catalog.obj_description(i.indexrelid, 'pg_class') IS DISTINCT FROM 'Finds the entries of a fact row; made by indextable'
+             ORDER BY i.indexrelid) AS own_indexes
+FROM indextable_internal.definition d
+JOIN pg_catalog.pg_class c ON c.oid = d.index_table
+WHERE d.replaces IS NULL;
+COMMENT ON COLUMN indextable.index_tables.sparse       IS 'whether a row that lacks a key field has no entry, as in a unique index table; otherwise it has one with NULL in it';
+COMMENT ON COLUMN indextable.index_tables.hidden       IS 'whether plain SQL does not use it unless indextable.use_hidden is on: alter()';
+COMMENT ON COLUMN indextable.index_tables.own_indexes  IS 'the indexes on it that its owner has made, by which plain SQL may find entries, too';
+
 COMMENT ON COLUMN indextable.queues.backlog       IS 'number of changes that are not applied yet; NULL, as lag, if it is not known: while somebody has a queue table locked (size is NULL, too), a node of Citus cannot be reached, or a server with feeds does not answer or is not asked by any worker. Of a distributed fact table the backlog is that of all nodes, and workers and errors are those of this one';
 COMMENT ON COLUMN indextable.queues.last_error_at IS 'since when; or, if there is no error, since when the server with the feeds was not asked';
 
@@ -132,8 +169,8 @@ SELECT * FROM indextable_internal.missed_conditions();
 COMMENT ON VIEW indextable.missed IS 'Conditions on fields of documents for which plain queries have found no index table, counted since the server was started if the library is preloaded: of tables of yours; roles in pg_read_all_stats, such as pg_monitor, see those of others, too. Counting begins anew for a table when an index table is created over it';
 COMMENT ON COLUMN indextable.missed.fact_table IS 'the table';
 COMMENT ON COLUMN indextable.missed.document   IS 'its column with the documents';
-COMMENT ON COLUMN indextable.missed.field      IS 'the field, as a key of create()';
-COMMENT ON COLUMN indextable.missed.condition  IS 'equal: compared by = with a value, or by IN with several; range: by <, <=, > or >=; contained: a text or a number that the documents, or an array, contain; join: compared by = with columns of other tables';
+COMMENT ON COLUMN indextable.missed.field      IS 'the field, as a key of create(); of index, what follows CREATE INDEX ON';
+COMMENT ON COLUMN indextable.missed.condition  IS 'equal: compared by = with a value, or by IN with several; range: by <, <=, > or >=; contained: a text or a number that the documents, or an array, contain; join: compared by = with columns of other tables; index: that only an index of users on an index table would serve, as a pattern';
 COMMENT ON COLUMN indextable.missed.planned    IS 'how often such a query was planned; a plan that is kept, as of a prepared statement, counts once';
 COMMENT ON COLUMN indextable.missed.since      IS 'when it was planned first';
 
@@ -704,7 +741,19 @@ BEGIN ATOMIC
     WITH place AS MATERIALIZED (SELECT * FROM indextable_internal.survey(fact_table, document, sample_rows) WITH ORDINALITY),
     sample AS MATERIALIZED (
         SELECT *, indextable_internal.too_few(documents, document_bytes) AS few FROM place WHERE ordinality = 1),
-    missed AS MATERIALIZED (SELECT m.* FROM indextable.missed m, sample WHERE m.fact_table = advise_fields.fact_table AND few IS NULL),
+    counted AS MATERIALIZED (SELECT m.* FROM indextable.missed m, sample WHERE m.fact_table = advise_fields.fact_table AND few IS NULL),
+    missed AS MATERIALIZED (SELECT * FROM counted WHERE condition <> 'index'),
+    -- indexes on index tables, unless the table is gone, or has one like it by now
+    lacking AS MATERIALIZED (
+        SELECT m.field, m.planned, x.is_absent, row_number() OVER (ORDER BY m.planned DESC, m.field) AS place
+        FROM counted m JOIN (indextable.index_tables t JOIN pg_class c ON c.oid = t.index_table JOIN pg_namespace n ON n.oid = c.relnamespace)
+                 ON t.fact_table = m.fact_table AND starts_with(m.field, format('%I.%I USING ', n.nspname, c.relname)),
+             LATERAL (SELECT m.field LIKE '% gin_trgm_ops)' AND NOT EXISTS (SELECT FROM pg_extension WHERE extname = 'pg_trgm')) x(is_absent)
+        WHERE m.condition = 'index' AND m.document = coalesce(advise_fields.document, m.document)
+          AND NOT EXISTS (SELECT FROM unnest(t.own_indexes) i
+                          WHERE regexp_replace(substring(pg_get_indexdef(i) FROM ' ON (.*)'), '[^ ]+\.(\w+)\)$', '\1)')
+                                = regexp_replace(m.field, '[^ ]+\.(\w+)\)$', '\1)'))
+        ORDER BY place LIMIT 5),
     spelled AS MATERIALIZED (
         SELECT m.field, p.path, sum(m.planned) AS planned, bool_and(m.condition <> 'range') AS equal, coalesce(sum(m.planned) FILTER (WHERE m.condition = 'range'), 0) AS ranges,
                coalesce(array_position('{smallint,integer,bigint,numeric,double precision,real}', p.type), CASE p.type WHEN 'text'::regtype THEN 8 WHEN 'jsonb'::regtype THEN 9 ELSE 7 END) AS place
@@ -789,9 +838,13 @@ BEGIN ATOMIC
                    (6, 'do', r.statement),
                    (7, 'or', CASE r.kind WHEN 'native_index' THEN r.alternative END)) l(n, topic, advice)
         UNION ALL SELECT 7, r.place, 4, '', x FROM recommended r, unnest(r.reasons[2:]) WITH ORDINALITY u(x, i) WHERE r.is_unique OR r.maintenance = 'async'
-        UNION ALL SELECT 8, 1, 1, 'native', 'if queries look for single documents by them, a native index is better for '
+        UNION ALL SELECT 8, place, l.n, l.topic, l.advice FROM lacking, LATERAL (
+            VALUES (1, 'index', format('conditions that only an index of yours on an index table would serve: planned %s time%s', indextable_internal.in_count(planned), CASE planned WHEN 1 THEN '' ELSE 's' END)),
+                   (2, '', CASE WHEN is_absent THEN 'The database lacks the extension pg_trgm, which it needs.' END),
+                   (3, 'do', CASE WHEN is_absent THEN 'CREATE EXTENSION pg_trgm; ' ELSE '' END || format('CREATE INDEX ON %s;', field))) l(n, topic, advice)
+        UNION ALL SELECT 9, 1, 1, 'native', 'if queries look for single documents by them, a native index is better for '
             || indextable_internal.names_text((SELECT array_agg(field ORDER BY place) FROM judged WHERE native))
-        UNION ALL SELECT 9, 1, 1, 'advice', 'There is no field to recommend an index table for.' FROM sample WHERE few IS NULL AND NOT EXISTS (SELECT FROM recommended)) line(part, n, sub, topic, advice)
+        UNION ALL SELECT 10, 1, 1, 'advice', 'There is no field to recommend an index table for.' FROM sample WHERE few IS NULL AND NOT EXISTS (SELECT FROM recommended)) line(part, n, sub, topic, advice)
     WHERE line.advice IS NOT NULL
     ORDER BY line.part, line.n, line.sub;
 END;
@@ -1003,43 +1056,6 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'indextable_alter';
 COMMENT ON FUNCTION indextable.alter(regclass, text, text, text[], text, boolean, integer, text, text[], text[], boolean, text, boolean, boolean) IS
 'Gives an index table another maintenance, strategy, included fields or filter, or other partitions, as those of create(); by what it is partitioned stays. Makes it unique or not, and has it refuse or skip values that cannot be keys, and have entries with NULL for rows that lack key fields (sparse => false) or none (sparse => true). One that is made unique becomes sparse. Hides it from plain SQL (hidden => true), unless indextable.use_hidden is on, or no more: that blocks nobody, and takes effect for all plans at the commit. NULL leaves them as they are, an empty include or filter takes them away. Blocks writers of the fact table until the transaction ends: shortly for another maintenance, uniqueness or on_mismatch, else while the entries are made anew; with populate => false rebuild() does that while others write, and until then nothing changes. Only for the owner';
-
-CREATE OR REPLACE VIEW indextable.index_tables AS
-SELECT d.index_table,
-       d.fact_table,
-       d.state,
-       d.problem,
-       d.strategy,
-       d.maintenance,
-       d.key,
-       d.include,
-       d.filter,
-       d.is_unique,
-       d.on_mismatch,
-       d.document,
-       CASE WHEN c.relkind = 'p' THEN
-           (SELECT count(*) FROM pg_catalog.pg_inherits i WHERE i.inhparent = c.oid)
-       ELSE 0 END::integer AS partitions,
-       -- pg_get_partkeydef() would lock the table.
-       (SELECT CASE t.partstrat WHEN 'h' THEN 'HASH' WHEN 'l' THEN 'LIST' ELSE 'RANGE' END || ' (' || pg_catalog.quote_ident(a.attname) || ')'
-        FROM pg_catalog.pg_partitioned_table t
-        JOIN pg_catalog.pg_attribute a ON a.attrelid = t.partrelid AND a.attnum = t.partattrs[0]
-        WHERE t.partrelid = c.oid) AS partition_by,
-       d.sparse,
-       EXISTS (SELECT FROM indextable_internal.hidden h WHERE h.index_table = d.index_table) AS hidden,
-       -- One of ours is that by which entries are found, and an asynchronous index table has another one, which a comment tells.
-       ARRAY(SELECT i.indexrelid::regclass
-             FROM pg_catalog.pg_index i
-             WHERE i.indrelid = c.oid AND NOT CASE WHEN d.strategy = 'totals' THEN i.indnatts = cardinality(d.key)
-                                                   ELSE i.indisprimary OR (i.indnullsnotdistinct AND i.indnkeyatts >= cardinality(d.key)) END
-               AND pg_catalog.obj_description(i.indexrelid, 'pg_class') IS DISTINCT FROM 'Finds the entries of a fact row; made by indextable'
-             ORDER BY i.indexrelid) AS own_indexes
-FROM indextable_internal.definition d
-JOIN pg_catalog.pg_class c ON c.oid = d.index_table
-WHERE d.replaces IS NULL;
-COMMENT ON COLUMN indextable.index_tables.sparse       IS 'whether a row that lacks a key field has no entry, as in a unique index table; otherwise it has one with NULL in it';
-COMMENT ON COLUMN indextable.index_tables.hidden       IS 'whether plain SQL does not use it unless indextable.use_hidden is on: alter()';
-COMMENT ON COLUMN indextable.index_tables.own_indexes  IS 'the indexes on it that its owner has made, by which plain SQL may find entries, too';
 
 -- A script shows no notices, but warnings.
 DO $$

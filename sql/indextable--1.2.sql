@@ -1004,8 +1004,8 @@ SELECT * FROM indextable_internal.missed_conditions();
 COMMENT ON VIEW indextable.missed IS 'Conditions on fields of documents for which plain queries have found no index table, counted since the server was started if the library is preloaded: of tables of yours; roles in pg_read_all_stats, such as pg_monitor, see those of others, too. Counting begins anew for a table when an index table is created over it';
 COMMENT ON COLUMN indextable.missed.fact_table IS 'the table';
 COMMENT ON COLUMN indextable.missed.document   IS 'its column with the documents';
-COMMENT ON COLUMN indextable.missed.field      IS 'the field, as a key of create()';
-COMMENT ON COLUMN indextable.missed.condition  IS 'equal: compared by = with a value, or by IN with several; range: by <, <=, > or >=; contained: a text or a number that the documents, or an array, contain; join: compared by = with columns of other tables';
+COMMENT ON COLUMN indextable.missed.field      IS 'the field, as a key of create(); of index, what follows CREATE INDEX ON';
+COMMENT ON COLUMN indextable.missed.condition  IS 'equal: compared by = with a value, or by IN with several; range: by <, <=, > or >=; contained: a text or a number that the documents, or an array, contain; join: compared by = with columns of other tables; index: that only an index of users on an index table would serve, as a pattern';
 COMMENT ON COLUMN indextable.missed.planned    IS 'how often such a query was planned; a plan that is kept, as of a prepared statement, counts once';
 COMMENT ON COLUMN indextable.missed.since      IS 'when it was planned first';
 
@@ -1574,7 +1574,19 @@ BEGIN ATOMIC
     WITH place AS MATERIALIZED (SELECT * FROM indextable_internal.survey(fact_table, document, sample_rows) WITH ORDINALITY),
     sample AS MATERIALIZED (
         SELECT *, indextable_internal.too_few(documents, document_bytes) AS few FROM place WHERE ordinality = 1),
-    missed AS MATERIALIZED (SELECT m.* FROM indextable.missed m, sample WHERE m.fact_table = advise_fields.fact_table AND few IS NULL),
+    counted AS MATERIALIZED (SELECT m.* FROM indextable.missed m, sample WHERE m.fact_table = advise_fields.fact_table AND few IS NULL),
+    missed AS MATERIALIZED (SELECT * FROM counted WHERE condition <> 'index'),
+    -- indexes on index tables, unless the table is gone, or has one like it by now
+    lacking AS MATERIALIZED (
+        SELECT m.field, m.planned, x.is_absent, row_number() OVER (ORDER BY m.planned DESC, m.field) AS place
+        FROM counted m JOIN (indextable.index_tables t JOIN pg_class c ON c.oid = t.index_table JOIN pg_namespace n ON n.oid = c.relnamespace)
+                 ON t.fact_table = m.fact_table AND starts_with(m.field, format('%I.%I USING ', n.nspname, c.relname)),
+             LATERAL (SELECT m.field LIKE '% gin_trgm_ops)' AND NOT EXISTS (SELECT FROM pg_extension WHERE extname = 'pg_trgm')) x(is_absent)
+        WHERE m.condition = 'index' AND m.document = coalesce(advise_fields.document, m.document)
+          AND NOT EXISTS (SELECT FROM unnest(t.own_indexes) i
+                          WHERE regexp_replace(substring(pg_get_indexdef(i) FROM ' ON (.*)'), '[^ ]+\.(\w+)\)$', '\1)')
+                                = regexp_replace(m.field, '[^ ]+\.(\w+)\)$', '\1)'))
+        ORDER BY place LIMIT 5),
     spelled AS MATERIALIZED (
         SELECT m.field, p.path, sum(m.planned) AS planned, bool_and(m.condition <> 'range') AS equal, coalesce(sum(m.planned) FILTER (WHERE m.condition = 'range'), 0) AS ranges,
                coalesce(array_position('{smallint,integer,bigint,numeric,double precision,real}', p.type), CASE p.type WHEN 'text'::regtype THEN 8 WHEN 'jsonb'::regtype THEN 9 ELSE 7 END) AS place
@@ -1659,9 +1671,13 @@ BEGIN ATOMIC
                    (6, 'do', r.statement),
                    (7, 'or', CASE r.kind WHEN 'native_index' THEN r.alternative END)) l(n, topic, advice)
         UNION ALL SELECT 7, r.place, 4, '', x FROM recommended r, unnest(r.reasons[2:]) WITH ORDINALITY u(x, i) WHERE r.is_unique OR r.maintenance = 'async'
-        UNION ALL SELECT 8, 1, 1, 'native', 'if queries look for single documents by them, a native index is better for '
+        UNION ALL SELECT 8, place, l.n, l.topic, l.advice FROM lacking, LATERAL (
+            VALUES (1, 'index', format('conditions that only an index of yours on an index table would serve: planned %s time%s', indextable_internal.in_count(planned), CASE planned WHEN 1 THEN '' ELSE 's' END)),
+                   (2, '', CASE WHEN is_absent THEN 'The database lacks the extension pg_trgm, which it needs.' END),
+                   (3, 'do', CASE WHEN is_absent THEN 'CREATE EXTENSION pg_trgm; ' ELSE '' END || format('CREATE INDEX ON %s;', field))) l(n, topic, advice)
+        UNION ALL SELECT 9, 1, 1, 'native', 'if queries look for single documents by them, a native index is better for '
             || indextable_internal.names_text((SELECT array_agg(field ORDER BY place) FROM judged WHERE native))
-        UNION ALL SELECT 9, 1, 1, 'advice', 'There is no field to recommend an index table for.' FROM sample WHERE few IS NULL AND NOT EXISTS (SELECT FROM recommended)) line(part, n, sub, topic, advice)
+        UNION ALL SELECT 10, 1, 1, 'advice', 'There is no field to recommend an index table for.' FROM sample WHERE few IS NULL AND NOT EXISTS (SELECT FROM recommended)) line(part, n, sub, topic, advice)
     WHERE line.advice IS NOT NULL
     ORDER BY line.part, line.n, line.sub;
 END;

@@ -64,6 +64,7 @@ add_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 	Served		served;
 	bool		alone = is_unexpanded(rel);
 	bool		found;
+	bool		any;
 
 	if (previous_hook)
 		previous_hook(root, rel, rti, rte);
@@ -72,14 +73,19 @@ add_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 	if (alone)
 		forget_dummy_path(root, rel, rte);
 	found = !alone && has_known_row(root, rel); /* which nothing finds better */
-	if (find_served(root, rel->relid, false, &served))
+	any = find_served(root, rel->relid, false, &served);
+	if (any)
 	{
 		if (!alone)
 			note_sequential_scan(rel, rte->relid);
 		found |= add_paths_of_table(root, rel, &served, found);
 	}
 	if (!found && may_be_served(root, rel->relid))
+	{
 		count_missed_fields(root, rel, rte);
+		if (any)
+			count_missing_index(root, rel, &served);
+	}
 	if (alone)
 		add_last_resort(root, rel);
 }
@@ -245,7 +251,7 @@ add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, R
 		why = "entries lack something that is asked for, and rows are not fetched by a deferrable primary key";
 	else if (!c->entries_only && c->conditions == NIL && c->pathkeys == NIL && setting_planner == PLANNER_ON)
 		why = c->refuted != NULL ? c->refuted : c->unknown ? REASON_UNKNOWN :
-			nearest_condition(rel, def);
+			(why = missing_index_reason(root, rel, def)) != NULL ? why : nearest_condition(rel, def);
 	if (why != NULL || !is_complete_enough(c, &why))
 		goto unused;
 	estimate_entries(root, rel, c);

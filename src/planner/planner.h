@@ -60,6 +60,12 @@ extern double estimate_or_entries(PlannerInfo *root, RelOptInfo *rel, Served *se
 /* users_index_path.c: which find entries by indexes that users have put on an index table */
 extern void add_users_index_paths(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def);
 extern double estimate_users_indexes(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses);
+extern Candidate *candidate_of_entries(PlannerInfo *root, RelOptInfo *rel, IndexDef *def, List *clauses);
+extern List *wanted_order(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List **exprs);
+
+/* missing_index.c: finds the index that users could put on an index table for a query */
+extern void count_missing_index(PlannerInfo *root, RelOptInfo *rel, Served *served);
+extern const char *missing_index_reason(PlannerInfo *root, RelOptInfo *rel, IndexDef *def);
 
 /* element_join.c: for joins of tables with elements of a fact table */
 extern void element_join_init(void);

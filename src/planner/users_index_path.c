@@ -58,7 +58,6 @@ static bool find_users_indexes(IndexDef *def, UsersIndexes *found);
 static Oid	user_of_statistics(PlannerInfo *root, RelOptInfo *rel, List *clauses, IndexDef *def);
 static void add_path_of_query(PlannerInfo *root, RelOptInfo *rel, Served *served, Candidate *c, List *quals,
 							  List *sorted_by, UsersIndexes *indexes);
-static List *wanted_order(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List **exprs);
 static bool concerns_indexes(Node *expr, UsersIndexes *indexes);
 static PlannedStmt *plan_entries(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *quals, List *sorted_by,
 								 Oid user);
@@ -141,15 +140,27 @@ estimate_users_indexes(PlannerInfo *root, RelOptInfo *rel, Served *served, List 
 static Candidate *
 candidate_of_query(PlannerInfo *root, RelOptInfo *rel, IndexDef *def, List *clauses, UsersIndexes *indexes)
 {
-	const char *why = NULL;
-	Candidate  *c;
+	Candidate  *c = find_users_indexes(def, indexes) ? candidate_of_entries(root, rel, def, clauses) : NULL;
 
-	if (def->spec.nelements > 0 || !is_one_table(def) || !find_users_indexes(def, indexes))
-		return NULL;
-	c = consider_index_table(root, def, clauses, rel->relid, NIL, &why);
+	if (c != NULL)
+		indexes->user = user_of_statistics(root, rel, clauses, def);
+	return c;
+}
+
+/*
+ * candidate_of_entries
+ *		Returns a candidate which has no search of its own, for a query of entries by any index; NULL if entries
+ *		cannot be found so.
+ */
+Candidate *
+candidate_of_entries(PlannerInfo *root, RelOptInfo *rel, IndexDef *def, List *clauses)
+{
+	const char *why = NULL;
+	Candidate  *c = def->spec.nelements > 0 || !is_one_table(def) ? NULL :
+		consider_index_table(root, def, clauses, rel->relid, NIL, &why);
+
 	if (c == NULL || c->policy_in_scan)
 		return NULL;
-	indexes->user = user_of_statistics(root, rel, clauses, def);
 	c->conditions = NIL;
 	c->nequal = c->order_from = 0;
 	c->unless = 0;
@@ -265,7 +276,7 @@ add_path_of_query(PlannerInfo *root, RelOptInfo *rel, Served *served, Candidate 
  * What is sorted by is evaluated for all entries that the query finds.  So it raises no error, or all
  * conditions are the query's.
  */
-static List *
+List *
 wanted_order(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List **exprs)
 {
 	List	   *result = NIL;

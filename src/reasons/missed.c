@@ -68,8 +68,6 @@ typedef struct NearestCondition
 	bool		same_type;		/* as the field */
 } NearestCondition;
 
-static bool is_pattern(Node *clause);
-static char *trigram_index(IndexDef *def, Oid collation);
 static bool find_nearest(Node *node, void *nearest);
 static char *spell_path(FieldSpec *spec, bool plain);
 static void count_clause(MissedQuery *query, Node *clause);
@@ -267,14 +265,7 @@ nearest_condition(RelOptInfo *rel, IndexDef *def)
 		return REASON_NO_CONDITION;
 	nearest.path = spell_path(spec, true);
 	foreach_ptr(RestrictInfo, rinfo, rel->baserestrictinfo)
-	{
-		bool		known = nearest.type != NULL;
-
 		(void) find_nearest((Node *) rinfo->clause, &nearest);
-		if (!known && nearest.type != NULL && is_pattern((Node *) rinfo->clause))
-			return psprintf("a condition has the first key field, %s, but not in a comparison by which entries are searched; an index of the extension pg_trgm would find them: %s",
-							spec->text, trigram_index(def, ((OpExpr *) rinfo->clause)->inputcollid));
-	}
 	if (nearest.type != NULL && !nearest.same_type)
 		return psprintf("a condition has %s as %s, but the first key field is %s" REASON_NOT_WHOLE, nearest.path,
 						nearest.type, spec->text);
@@ -285,35 +276,6 @@ nearest_condition(RelOptInfo *rel, IndexDef *def)
 		return psprintf("a condition is on %s, but the first key field is %s" REASON_NOT_WHOLE, nearest.other,
 						spec->text);
 	return REASON_NO_CONDITION;
-}
-
-/* is_pattern: returns whether a condition compares a text with a pattern */
-static bool
-is_pattern(Node *clause)
-{
-	OpExpr	   *match = (OpExpr *) clause;
-
-	return IsA(clause, OpExpr) &&
-		(match->opno == OID_TEXT_LIKE_OP || match->opno == OID_TEXT_ICLIKE_OP ||
-		 match->opno == OID_TEXT_REGEXEQ_OP || match->opno == OID_TEXT_ICREGEXEQ_OP);
-}
-
-/*
- * trigram_index
- *		Returns the statement that creates an index on the first key field, by which conditions with this
- *		collation are searched.
- */
-static char *
-trigram_index(IndexDef *def, Oid collation)
-{
-	Form_pg_attribute att = TupleDescAttr(def->layout.desc, def->layout.ident[0] - 1);
-	const char *column = quote_identifier(NameStr(att->attname));
-
-	if (OidIsValid(collation) && collation != att->attcollation)
-		column = psprintf("(%s COLLATE %s)", column, generate_collation_name(collation));
-	return psprintf("CREATE INDEX ON %s USING gin (%s gin_trgm_ops)",
-					quote_qualified_identifier(get_namespace_name(get_rel_namespace(def->relid)), def->name),
-					column);
 }
 
 /*

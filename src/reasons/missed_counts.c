@@ -290,7 +290,7 @@ add_up_roles(MissedCondition *found, int n)
 Datum
 indextable_missed_conditions(PG_FUNCTION_ARGS)
 {
-	static const char *const kinds[] = {"equal", "range", "contained", "join"};
+	static const char *const kinds[] = {"equal", "range", "contained", "join", "index"};
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	MissedCondition *found = palloc(sizeof(MissedCondition) * PLACES);
 	int			n = 0;

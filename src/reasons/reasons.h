@@ -22,6 +22,10 @@
 #define REASON_HIDDEN	"it is hidden, and indextable.use_hidden is off"
 #define REASON_COST	"another plan is estimated to cost less"
 
+/* The same, where users could put an index on the index table; and what that needs of the extension pg_trgm. */
+#define REASON_NO_INDEX	"only an index of yours on it would find its entries"
+#define TRIGRAMS	"gin_trgm_ops"
+
 /* The same, of those that nothing in the query is about; see nearest_condition(). */
 #define REASON_NO_ELEMENTS	"no condition selects elements of its multi-valued field"
 #define REASON_NO_CONDITION	"no condition is on its first key field" REASON_NOT_WHOLE
@@ -66,7 +70,10 @@ typedef enum MissedKind
 	MISSED_EQUAL,				/* with a value, or with several */
 	MISSED_RANGE,
 	MISSED_CONTAINED,			/* the documents, or an array, contain it */
-	MISSED_JOINED				/* with a column of another table */
+	MISSED_JOINED,				/* with a column of another table */
+	MISSED_INDEX				/* by an operator that an index on an index
+								 * table would serve: what follows CREATE
+								 * INDEX ON is in the place of the field */
 } MissedKind;
 
 extern const SharedPart missed_shared;

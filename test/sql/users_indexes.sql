@@ -38,7 +38,51 @@ CREATE TABLE told (id int PRIMARY KEY, doc jsonb);
 SELECT indextable.create('told_name', 'told', '{name}'), indextable.create('told_c', 'told', ARRAY['name COLLATE "C"'], include => '{note}') \gset
 SET indextable.planner = on;
 SELECT index_table, reason FROM indextable.explain($$SELECT doc FROM told WHERE doc ->> 'name' ILIKE '%x%'$$);
+SELECT indextable.create('told_more', 'told', '{town}', include => '{name, low::int, high::int, from::date, till::date, body, tags::jsonb}') \gset
+CREATE INDEX told_c_name ON told_c USING gin ((name COLLATE "default") gin_trgm_ops);
+-- proposed(): what is to be created on told_more for a query; whether that can be run, and serves it then
+CREATE FUNCTION proposed(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE statement text; used text;
+BEGIN
+	SELECT substring(reason FROM 'CREATE INDEX ON usersindexes\.told_more (.*)') INTO statement FROM indextable.explain(query) WHERE index_table::text = 'told_more';
+	IF statement IS NULL THEN
+		RETURN NULL;
+	END IF;
+	EXECUTE 'CREATE INDEX proposed ON told_more ' || statement;
+	SET LOCAL indextable.planner = force;
+	SELECT reason INTO used FROM indextable.explain(query) WHERE index_table::text = 'told_more';
+	SET LOCAL indextable.planner = on;
+	statement := statement || CASE WHEN used LIKE '%proposed%' THEN '' ELSE ', but: ' || used END
+		|| CASE WHEN (SELECT count(*) FROM pg_index WHERE indexrelid = 'proposed'::regclass AND substring(pg_get_indexdef(indexrelid) FROM ' ON usersindexes\.told_more (.*)') = statement) = 1 THEN '' ELSE ', spelled otherwise' END;
+	DROP INDEX proposed;
+	RETURN statement;
+END $$;
+INSERT INTO told SELECT id, doc FROM f WHERE id > 0;
+ANALYZE told_more;
+SELECT c, proposed('SELECT doc FROM told ' || c) FROM unnest(ARRAY[$$WHERE doc ->> 'name' ILIKE '%ame12%'$$, $$WHERE doc ->> 'body' ~ 'word1'$$, $$WHERE doc ->> 'body' LIKE '%rd7 other%' COLLATE "C"$$, $$WHERE lower(doc ->> 'body') LIKE '%rd7 other%'$$, $$WHERE (doc ->> 'body') % 'x'$$,
+	$$WHERE daterange((doc ->> 'from')::date, (doc ->> 'till')::date) && daterange('2024-01-05', '2024-01-06')$$, $$WHERE '2024-01-05'::date <@ daterange((doc ->> 'from')::date, (doc ->> 'till')::date, '[]')$$,
+	$$WHERE to_tsvector('simple', doc ->> 'body') @@ 'word7 & other1'$$, $$WHERE doc -> 'tags' @> '["x"]'$$, $$ORDER BY doc ->> 'body' <-> 'word7' LIMIT 3$$,
+	$$ORDER BY doc ->> 'body' <-> 'word7'$$, $$WHERE to_tsvector(doc ->> 'body') @@ 'word7'$$, $$WHERE daterange((doc ->> 'from')::date, '2024-02-03') && '[2024-01-05,2024-01-06]'$$, $$WHERE (doc ->> 'low')::int > 5$$, $$WHERE doc ->> 'body' <> 'x'$$,
+	$$WHERE doc ->> 'town' = 't1' AND doc ->> 'body' ILIKE '%x%'$$, $$WHERE doc ->> 'other' ILIKE '%x%'$$, $$WHERE doc ->> 'body' ILIKE doc ->> 'town'$$]) c;
+-- without the extension it is made first
+DROP FUNCTION proposed;
+BEGIN;
+DROP EXTENSION pg_trgm CASCADE;
+SELECT index_table, reason FROM indextable.explain($$SELECT doc FROM told WHERE doc ->> 'body' ILIKE '%x%'$$) WHERE index_table::text = 'told_more';
+SELECT index_table, reason FROM indextable.explain($$SELECT doc FROM told WHERE to_tsvector('simple', doc ->> 'body') @@ 'x'$$) WHERE index_table::text = 'told_more';
+ROLLBACK;
+-- nor is it proposed where a policy comes first
+CREATE ROLE regress_it_told;
+GRANT USAGE ON SCHEMA usersindexes TO regress_it_told;
+GRANT SELECT ON told TO regress_it_told;
+ALTER TABLE told ENABLE ROW LEVEL SECURITY;
+CREATE POLICY p ON told USING (doc ->> 'town' <> 'hidden');
+SET ROLE regress_it_told;
+SELECT index_table, reason FROM indextable.explain($$SELECT doc FROM told WHERE doc ->> 'body' ILIKE '%x%'$$) WHERE index_table::text = 'told_more';
+RESET ROLE;
 DROP TABLE told CASCADE;
+DROP OWNED BY regress_it_told;
+DROP ROLE regress_it_told;
 SET indextable.planner = off;
 
 -- answered: how many rows a query finds, whether it is said to use an index of a user, and whether the answer differs without.

@@ -115,6 +115,29 @@ sql(qq(EXPLAIN SELECT FROM "Basket" WHERE doc \@> '{"lines": [{"sku": "s5", "tax
 like(sql($basket), qr/^1\|lines\[\*\]\.sku, lines\[\*\]\.id::numeric AS lines_id, lines\[\*\]\.qty::int: /, 'at most three, and each with a name of its own');
 is(sql($do =~ s/^SELECT (.*);$/SELECT indextable.drop($1)/sr), '', 'what it says can be run');
 
+# ---- indexes on index tables
+
+sql(q(CREATE TABLE "Note" (id int PRIMARY KEY, doc jsonb NOT NULL);
+	INSERT INTO "Note" SELECT i, jsonb_build_object('town', 't' || i % 300, 'title', 'title ' || i, 'since', '2024-01-01'::date + i % 90, 'till', '2024-02-01'::date + i % 90) FROM generate_series(1, 2000) i;
+	SELECT indextable.create('"Notes"', '"Note"', '{town}', include => '{title, since::date, till::date}')));
+my @lacking = (q(SELECT doc FROM "Note" WHERE doc ->> 'title' ILIKE '%secret%'), q(SELECT doc FROM "Note" WHERE daterange((doc ->> 'since')::date, (doc ->> 'till')::date) && '[2024-01-05,2024-01-06]'));
+my $of_note = $missed . q( WHERE fact_table = '"Note"'::regclass);
+sql($_) for $lacking[0], @lacking, q(SELECT doc FROM "Note" WHERE doc ->> 'other' ILIKE '%x%'), q(SELECT doc FROM "Note" WHERE doc ->> 'town' = 't1' AND doc ->> 'title' ILIKE '%x%');
+my $counted = 'shop."Notes" USING gin (title gin_trgm_ops) index 2, shop."Notes" USING gist (daterange(since, till)) index';
+is(sql($of_note), $counted, 'an index of users that is missing');
+my $lacking = q(SELECT string_agg(topic || '|' || advice, chr(10)) FROM indextable.advise('"Note"', sample_rows => 1000000) WHERE topic = 'index' OR advice ~ 'INDEX ON shop."Notes"|extension');
+is(sql($lacking), join("\n", 'index|conditions that only an index of yours on an index table would serve: planned 2 times', '|The database lacks the extension pg_trgm, which it needs.',
+		'do|CREATE EXTENSION pg_trgm; CREATE INDEX ON shop."Notes" USING gin (title gin_trgm_ops);', 'index|conditions that only an index of yours on an index table would serve: planned 1 time',
+		'do|CREATE INDEX ON shop."Notes" USING gist (daterange(since, till));'), 'advise() proposes it');
+sql($_) for sql($lacking) =~ /^do\|(.*)/mg;
+is(sql($lacking), '', '... until it is there');
+sql($_) for 'ANALYZE "Note", "Notes"', @lacking;
+is(sql($of_note), $counted, 'then the conditions are served');
+sql(q(DROP INDEX "Notes_title_idx"; SELECT indextable.alter('"Notes"', hidden => true)));
+sql($lacking[0]);
+is(sql($of_note), $counted, 'a hidden index table is of no use');
+sql('DROP EXTENSION pg_trgm; DROP TABLE "Note"');
+
 # ---- tables that are gone, other databases, many fields
 
 sql('CREATE DATABASE second; CREATE DATABASE without');
