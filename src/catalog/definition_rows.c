@@ -206,7 +206,8 @@ catalog_is_current_version(void)
 
 /*
  * value_named
- *		Returns which of names a value in the catalog is, whose constraints allow no other.
+ *		Returns the position of a value of the catalog in names, an array that is ended by NULL.  Constraints of
+ *		the catalog allow no other values.
  */
 static int
 value_named(Datum name, const char *const *names)

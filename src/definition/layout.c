@@ -231,7 +231,7 @@ add_column(List **columns, IndexDef *def, const char *name, const char *what, Oi
 	llast_node(ColumnDef, *columns)->is_not_null = not_null;
 }
 
-/* other_name: returns a hint how the last field whose column would have a name gets another one */
+/* other_name: returns a hint how to rename the last field whose column would have a name */
 static char *
 other_name(IndexDef *def, const char *name)
 {

@@ -173,7 +173,11 @@ require_recorded_code(IndexDef *def, const char *what, const char *sql, Node *ex
 					 quoted_relation(check.row->index_table))));
 }
 
-/* is_newcomer: returns whether the expression of *check did not use an object so far */
+/*
+ * is_newcomer
+ *		Returns whether an expression uses an object that it did not use when an index table of the fact table
+ *		was created with the same text, and notes that index table in *arg (TextCheck).
+ */
 static bool
 is_newcomer(ObjectAddress object, void *arg)
 {

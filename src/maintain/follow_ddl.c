@@ -305,9 +305,9 @@ warn_undefined(Oid index_table)
  *		Raises an error if there are tables that were index tables of a fact table without a
  *		definition.  written is the fact table, or the partition of it, that is written.
  *
- * This is called for each row, so the tables are listed only when any relation has changed:
- * also back, when a savepoint is rolled back to.  What their comments say is not news of a
- * relation, and is read each time.
+ * This is called for each row, so the tables are listed only when some relation has changed, which a
+ * rollback to a savepoint does, too.  A change of their comments is not told as one of a relation: these are
+ * read each time.
  */
 void
 refuse_undefined(Oid fact_table, Oid written)

@@ -159,8 +159,8 @@ subplan_clauses(PlannerInfo *root, SubPlan *subplan, Node *compared)
 
 /*
  * equal_to_joined
- *		Returns what follows for an element if it is equal to something else that a subquery has: it is
- *		equal to one of the values that this may have.  NULL: nothing.
+ *		Returns the condition that follows for an element if it is equal to an expression over other tables of a
+ *		subquery: it is equal to one of the values of that expression.  NULL: none follows.
  */
 static Node *
 equal_to_joined(PlannerInfo *root, SubPlan *subplan, List *quals, Relids joined, Node *qual)

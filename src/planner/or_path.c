@@ -523,8 +523,8 @@ same_comparison(Node *a, Node *b)
 
 /*
  * set_disjoint
- *		Returns whether no row satisfies two of many arms, and notes that: each is an AND of comparisons of the
- *		same expressions with other constants.  Arms that say what another one says are left out.
+ *		Returns whether no row satisfies two of the arms, and notes that in *arms: each is an AND of comparisons
+ *		of the same expressions, with constants that differ from arm to arm.  Of equal arms one is left.
  */
 static bool
 set_disjoint(Arms *arms)

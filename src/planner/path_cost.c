@@ -263,8 +263,8 @@ fetched_rows(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *checks, Lis
 
 /*
  * parallel_divisor
- *		Returns how many processes read, as the server's costsize.c reckons: the leader has to
- *		wait for the others.
+ *		Returns the number of processes that share the reading, as the server's costsize.c reckons.  The leader
+ *		counts for a part of one, as it collects what the workers read.
  */
 double
 parallel_divisor(int workers)

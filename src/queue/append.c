@@ -525,7 +525,7 @@ queue_before_subcommit(void)
 
 /*
  * queue_at_commit_to
- *		Merges the levels that belong to a subtransaction since another has committed to it.
+ *		Merges what a subtransaction has collected with what its parent has, to which it has committed.
  */
 void
 queue_at_commit_to(SubTransactionId parent)

@@ -280,8 +280,8 @@ nearest_condition(RelOptInfo *rel, IndexDef *def)
 
 /*
  * find_nearest
- *		Notes the path in a condition that is the nearest one so far; of the same paths, one
- *		that has the field's type.
+ *		Notes in *context (NearestCondition) the path in a condition whose name is nearest to that of the
+ *		field; where a path is the same, whether the condition has the field's type.
  */
 static bool
 find_nearest(Node *node, void *context)
