@@ -26,6 +26,7 @@
 #include "../util/settings.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
+#include "../util/time_limit.h"
 
 PG_FUNCTION_INFO_V1(indextable_drain);
 
@@ -79,13 +80,13 @@ indextable_drain(PG_FUNCTION_ARGS)
 
 		/*
 		 * Changes of the other tables are not held up by an error of this
-		 * one, nor by a session that has locked it, if it is of another
-		 * owner.
+		 * one, nor, if it is of another owner, by a session that has locked
+		 * it or by code that takes long.
 		 */
-		if (call.all && (error = run_catching_failures(check_drainable, &fact_table)) != NULL)
-			warn_not_drained(fact_table, error);
-		else if (call.all && table_owner(fact_table) != GetUserId())
+		if (call.all && table_owner(fact_table) != GetUserId())
 			drain_of_another(&turn, fact_table);
+		else if (call.all && (error = run_catching_failures(check_drainable, &fact_table)) != NULL)
+			warn_not_drained(fact_table, error);
 		else
 			place_of(row->queue)->changes->drain_all(fact_table, &call);
 	}
@@ -101,17 +102,25 @@ indextable_drain(PG_FUNCTION_ARGS)
 /*
  * drain_of_another
  *		Drains or folds a table of another owner, in a subtransaction, and warns if that fails: also if it
- *		would have to wait for a lock, which a tenant may hold for as long as it likes.
+ *		would have to wait for a lock, which a tenant may hold for as long as it likes, or takes longer than a
+ *		batch of a worker may.
  */
 static void
 drain_of_another(Turn *turn, Oid fact_table)
 {
 	DrainCall	before = *turn->call;
-	ErrorData  *error = run_with_lock_timeout(take_turn, turn, LOCK_TIMEOUT);
+	ErrorData  *error;
+	bool		over_time;
 
+	time_limit_begin(setting_batch_timeout);
+	error = run_with_lock_timeout(take_turn, turn, LOCK_TIMEOUT);
+	over_time = error != NULL && is_over_time(error);
+	time_limit_end();
 	if (error == NULL)
 		return;
-	if (is_interruption(error))
+	if (over_time)
+		error->message = pstrdup("draining it takes longer than indextable.batch_timeout allows");
+	else if (is_interruption(error))
 		ReThrowError(error);
 	turn->call->changes = before.changes;
 	warn_not_drained(fact_table, error);
@@ -123,7 +132,10 @@ take_turn(void *arg)
 	Turn	   *turn = arg;
 
 	if (turn->queue != NULL)
+	{
+		check_drainable(&turn->queue->fact_table);
 		place_of(turn->queue->queue)->changes->drain_all(turn->queue->fact_table, turn->call);
+	}
 	else
 		(void) fold_if_free(turn->totals, INT_MAX);
 	CHECK_FOR_INTERRUPTS();

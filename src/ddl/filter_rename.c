@@ -43,6 +43,7 @@
 #include "../maintain/maintain.h"
 #include "../place/place.h"
 #include "../util/arguments.h"
+#include "../util/relation.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
 #include "ddl.h"
@@ -294,7 +295,7 @@ lock_fact_table(Oid index_table, ObjectAddress object)
 
 	if (!OidIsValid(fact) || get_rel_name(fact) == NULL)
 		return;
-	if (owns_relation(fact, GetUserId()))
+	if (acts_for(GetUserId(), table_owner(fact)))
 		LockRelationOid(fact, AccessShareLock);
 	else if (!ConditionalLockRelationOid(fact, AccessShareLock))
 		ereport(ERROR,

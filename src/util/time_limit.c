@@ -1,10 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * time_limit.c
- *	  Limits the time of what a background worker does in one transaction.
+ *	  Limits the time of what a background worker does in one transaction, and drain() for another owner.
  *
  * The timer is that of the server's statement_timeout, which only the main loop of sessions
- * sets otherwise, and which ends a statement by the server's own signal handlers.  It goes
+ * sets otherwise, and which ends a statement by the server's own signal handlers.  That of a session
+ * goes on when the limit ends.  It goes
  * off again and again, because code of users may catch the error, and go on.  Whatever goes
  * on in the long run begins a subtransaction each time that it catches one: that is where it
  * is ended, with the process.
@@ -26,6 +27,7 @@
 #define GRACE				3000
 
 static TimestampTz limit = 0;	/* 0: there is none */
+static TimestampTz statement_end = 0;	/* by statement_timeout, or 0 */
 
 /*
  * time_limit_begin
@@ -35,10 +37,13 @@ static TimestampTz limit = 0;	/* 0: there is none */
 void
 time_limit_begin(int ms)
 {
+	TimestampTz end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), ms);
+
 	time_limit_end();
-	if (ms == 0)
+	statement_end = get_timeout_active(STATEMENT_TIMEOUT) ? get_timeout_finish_time(STATEMENT_TIMEOUT) : 0;
+	if (ms == 0 || (statement_end != 0 && statement_end <= end))
 		return;
-	limit = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), ms);
+	limit = end;
 	enable_timeout_every(STATEMENT_TIMEOUT, limit, AGAIN);
 }
 
@@ -57,6 +62,8 @@ time_limit_end(void)
 	disable_timeout(STATEMENT_TIMEOUT, false);
 	QueryCancelPending = false;
 	limit = 0;
+	if (statement_end != 0)
+		enable_timeout_at(STATEMENT_TIMEOUT, statement_end);
 }
 
 /*
@@ -108,6 +115,6 @@ time_limit_check(void)
 	if (limit != 0 && TimestampDifferenceExceeds(limit, GetCurrentTimestamp(), GRACE))
 		ereport(FATAL,
 				(errcode(ERRCODE_QUERY_CANCELED),
-				 errmsg("terminating background worker because code goes on after the time limit of a batch"),
+				 errmsg("terminating process because code goes on after the time limit of a batch"),
 				 errhint("See indextable.batch_timeout.")));
 }

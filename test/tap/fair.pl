@@ -227,6 +227,27 @@ ok( becomes_true($node, "SELECT count(*) > 0 FROM indextable.checks WHERE index_
 	'and checked as a whole');
 sql('ALTER SYSTEM RESET indextable.check_interval');
 
+# ---- drain() of all tables of others
+
+sql('SELECT indextable.stop_workers()');
+my $drain = sub {
+	my ($what) = @_;
+	my $row = mallory_runs($what);
+	sql('INSERT INTO alice.g VALUES (' . ++$rows . q[, '{"k": "a"}')]);
+	return ($row, $node->psql('postgres', 'SELECT indextable.drain()'));
+};
+my ($rests, $status, $out) = $drain->('PERFORM pg_sleep(3600)');
+is("$status $out", '0 2', 'drain() of all tables ends');
+is(sql('SELECT fact_table, primary_key, sqlstate FROM indextable.rejected'), "mallory.f|{$rests}|57014", '... and has set aside what takes too long');
+my ($catches, $ended, undef, $why) = $drain->('FOR i IN 1..100 LOOP BEGIN PERFORM pg_sleep(3600); EXCEPTION WHEN query_canceled THEN NULL; END; END LOOP');
+like($why, qr/FATAL:  terminating process because code goes on after the time limit of a batch/, '... or with its session');
+sql("DELETE FROM mallory.f WHERE pk IN ($rests, $catches)");
+mallory_runs('PERFORM mallory.rests(NULL)');
+sql('INSERT INTO mallory.slow DEFAULT VALUES');
+like(($node->psql('postgres', q(SET statement_timeout = '3s'; SELECT indextable.drain(), pg_sleep(3600))))[2], qr/canceling statement due to statement timeout/, 'the time of the statement goes on');
+sql('DELETE FROM mallory.slow');
+sql('SELECT indextable.start_workers()');
+
 # ---- more databases than workers
 
 sql('ALTER SYSTEM SET indextable.max_workers = 1');
