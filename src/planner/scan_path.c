@@ -211,6 +211,18 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	{
 		root->glob->invalItems = list_concat(root->glob->invalItems, copyObject(c->query->invalItems));
 		root->glob->transientPlan |= c->query->transientPlan;
+		/* A plan that is kept locks partitions before it is believed, too. */
+		foreach_node(RangeTblEntry, rte, c->query->rtable)
+		{
+			RangeTblEntry *partition;
+
+			if (rte->relid == c->def->relid || rte->rtekind != RTE_RELATION)
+				continue;
+			partition = relation_of_index_table(c->def);
+			partition->relid = rte->relid;
+			partition->relkind = rte->relkind;
+			root->parse->rtable = lappend(root->parse->rtable, partition);
+		}
 	}
 	if (c->def != NULL)
 	{

@@ -20,6 +20,7 @@
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/sysattr.h"
+#include "catalog/partition.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
@@ -28,6 +29,7 @@
 #include "optimizer/paths.h"
 #include "optimizer/planmain.h"
 #include "storage/lmgr.h"
+#include "utils/lsyscache.h"
 #include "utils/rel.h"
 
 #include "../candidate/candidate.h"
@@ -36,6 +38,7 @@
 #include "../reasons/reasons.h"
 #include "../scan/scan.h"
 #include "../util/compat.h"
+#include "../util/inherit.h"
 #include "../util/read_rights.h"
 #include "../util/relation.h"
 #include "../util/while_set.h"
@@ -46,7 +49,9 @@ typedef struct UsersIndexes
 {
 	Oid			user;			/* by whose rights on the index table the
 								 * server shows what it knows of entries */
-	List	   *own;			/* OIDs of our indexes */
+	List	   *own;			/* OIDs of our indexes, and those of
+								 * partitions */
+	bool		any;			/* there are others */
 	Bitmapset  *columns;		/* that users' indexes have */
 	bool		expressions;	/* one of them has an expression, or a
 								 * predicate */
@@ -55,6 +60,7 @@ typedef struct UsersIndexes
 static Candidate *candidate_of_query(PlannerInfo *root, RelOptInfo *rel, IndexDef *def, List *clauses,
 									 UsersIndexes *indexes);
 static bool find_users_indexes(IndexDef *def, UsersIndexes *found);
+static bool find_indexes_of(IndexDef *def, Oid relid, UsersIndexes *found);
 static Oid	user_of_statistics(PlannerInfo *root, RelOptInfo *rel, List *clauses, IndexDef *def);
 static void add_path_of_query(PlannerInfo *root, RelOptInfo *rel, Served *served, Candidate *c, List *quals,
 							  List *sorted_by, UsersIndexes *indexes);
@@ -156,7 +162,7 @@ Candidate *
 candidate_of_entries(PlannerInfo *root, RelOptInfo *rel, IndexDef *def, List *clauses)
 {
 	const char *why = NULL;
-	Candidate  *c = def->spec.nelements > 0 || !is_one_table(def) ? NULL :
+	Candidate  *c = def->spec.nelements > 0 || def->fact->place->entries->search != NULL ? NULL :
 		consider_index_table(root, def, clauses, rel->relid, NIL, &why);
 
 	if (c == NULL || c->policy_in_scan)
@@ -170,48 +176,65 @@ candidate_of_entries(PlannerInfo *root, RelOptInfo *rel, IndexDef *def, List *cl
 
 /*
  * find_users_indexes
- *		Finds the indexes on an index table that are not ours; returns whether there are any, and all are
- *		free to be looked at: planning does not wait for REINDEX.
+ *		Finds the indexes on an index table that are not ours; returns whether there are any, and they and
+ *		all partitions are free to be looked at: planning does not wait for REINDEX.
  */
 static bool
 find_users_indexes(IndexDef *def, UsersIndexes *found)
 {
-	Relation	index_table;
-	List	   *indexes;
-	int			n = 0;
 	bool		locked = true;
 
 	/* The definition was looked up after the table was locked. */
 	if (!def->layout.has_users_indexes)
 		return false;
-	index_table = relation_open(def->relid, NoLock);
-	indexes = RelationGetIndexList(index_table);
+	foreach_oid(relid, list_with_partitions(def->relid))
+		locked = locked && (relid == def->relid || ConditionalLockRelationOid(relid, AccessShareLock)) &&
+		find_indexes_of(def, relid, found);
+	return locked && found->any;
+}
+
+/*
+ * find_indexes_of
+ *		Adds the indexes of an index table, or of a partition of it, whose columns are numbered alike; returns
+ *		whether all are free to be looked at.
+ */
+static bool
+find_indexes_of(IndexDef *def, Oid relid, UsersIndexes *found)
+{
+	Relation	rel = try_relation_open(relid, NoLock);
+	List	   *indexes;
+	bool		locked = rel != NULL;
+
+	if (rel == NULL)
+		return false;
+	indexes = RelationGetIndexList(rel);
 	foreach_oid(oid, indexes)
 	{
-		if (oid == def->layout.primary_index || oid == def->layout.row_index)
-			found->own = lappend_oid(found->own, oid);
-		else
-			n++;
-	}
-	for (int i = 0; n > 0 && locked && i < list_length(indexes); i++)
-		locked = ConditionalLockRelationOid(list_nth_oid(indexes, i), AccessShareLock);
-	for (int i = 0; n > 0 && locked && i < list_length(indexes); i++)
-	{
-		Oid			oid = list_nth_oid(indexes, i);
-		Relation	index = list_member_oid(found->own, oid) ? NULL : try_relation_open(oid, NoLock);
+		Relation	index;
 
+		locked = locked && ConditionalLockRelationOid(oid, AccessShareLock);
+		index = locked ? try_relation_open(oid, NoLock) : NULL;
 		if (index == NULL)
 			continue;
-		for (int j = 0; j < index->rd_index->indnatts; j++)
-			found->columns = bms_add_member(found->columns, index->rd_index->indkey.values[j] -
-											FirstLowInvalidHeapAttributeNumber);
-		found->expressions |= !heap_attisnull(index->rd_indextuple, Anum_pg_index_indexprs, NULL) ||
-			!heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL);
+		if (oid == def->layout.primary_index || oid == def->layout.row_index ||
+			(relid != def->relid && (finds_entries(def, index) ||
+									 (OidIsValid(def->layout.row_index) &&
+									  oid == index_get_partition(rel, def->layout.row_index)))))
+			found->own = lappend_oid(found->own, oid);
+		else
+		{
+			found->any = true;
+			for (int j = 0; j < index->rd_index->indnatts; j++)
+				found->columns = bms_add_member(found->columns, index->rd_index->indkey.values[j] -
+												FirstLowInvalidHeapAttributeNumber);
+			found->expressions |= !heap_attisnull(index->rd_indextuple, Anum_pg_index_indexprs, NULL) ||
+				!heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL);
+		}
 		relation_close(index, NoLock);
 	}
 	list_free(indexes);
-	relation_close(index_table, NoLock);
-	return n > 0 && locked;
+	relation_close(rel, NoLock);
+	return locked;
 }
 
 /*
@@ -255,7 +278,7 @@ add_path_of_query(PlannerInfo *root, RelOptInfo *rel, Served *served, Candidate 
 	index = users_index_of(c->query->planTree, indexes);
 	if (!OidIsValid(index))
 		return;
-	c->users_index = index;
+	c->users_index = get_rel_relispartition(index) ? get_partition_parent(index, true) : index;
 	estimate_index_size(c);
 	c->entries = clamp_row_est(c->query->planTree->plan_rows);
 	path = make_scan_path(rel, c);
@@ -331,6 +354,7 @@ plan_entries(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *quals, List
 	PlannedStmt *result;
 
 	rte->inFromCl = true;
+	rte->inh = c->def->layout.parts != NULL;
 	check_as(query, rte, user);
 	query->jointree->quals = replace_by_parameters((Node *) make_ands_explicit(copyObject(quals)),
 												   list_make1_int(INDEX_VAR), &c->values);
@@ -397,6 +421,10 @@ users_index_of(Plan *plan, UsersIndexes *indexes)
 			return users_index_of_any(((BitmapAnd *) plan)->bitmapplans, indexes);
 		case T_BitmapOr:
 			return users_index_of_any(((BitmapOr *) plan)->bitmapplans, indexes);
+		case T_Append:
+			return users_index_of_any(((Append *) plan)->appendplans, indexes);
+		case T_MergeAppend:
+			return users_index_of_any(((MergeAppend *) plan)->mergeplans, indexes);
 		default:
 			return users_index_of(outerPlan(plan), indexes);
 	}

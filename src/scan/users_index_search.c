@@ -11,6 +11,7 @@
  */
 #include "postgres.h"
 
+#include "../fact/fact.h"
 #include "scan.h"
 
 /* begin_users_index_search: starts to find entries, by the values that parameters have now */
@@ -18,6 +19,9 @@ void
 begin_users_index_search(IndexTableScan *scan)
 {
 	end_query_of_scan(&scan->query);
+	/* The plan has locked them: none may have been emptied before that. */
+	if (scan->def->layout.parts != NULL)
+		(void) lock_leaves_to_read(scan->def->relid, scan->css.ss.ps.state->es_snapshot);
 	/* Of conditions on hidden rows nothing is counted. */
 	scan->query = begin_query_of_scan(&scan->css, scan->plan.query, scan->values, scan->plan.nconditions,
 									  scan->plan.secured ? 0 : scan->css.ss.ps.state->es_instrument);
