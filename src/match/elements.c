@@ -36,6 +36,7 @@
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
+#include "parser/parse_coerce.h"
 #include "parser/parsetree.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -88,6 +89,8 @@ static void set_number(Node *node, int number);
 static bool collect_scope(Node *node, void *context);
 static List *single_elements(Jsonb *json, PathStep *steps, int nsteps);
 static bool unnests_array(FuncExpr *call);
+static bool read_column(RangeTblFunction *function, AttrNumber attno, char **name, Oid *type, int32 *typmod);
+static Node *json_of_records(FuncExpr *call);
 static Node *array_of(Node *arg);
 static bool has_no_elements(Node *node);
 static bool applies_to_all(PlannerInfo *root, Index varno);
@@ -562,12 +565,13 @@ unnest_elements(IndexDef *def, List *rtable, List *functions, Index varno)
 	{
 		RangeTblFunction *unnesting = linitial_node(RangeTblFunction, rt_fetch(function, rtable)->functions);
 		FuncExpr   *call = (FuncExpr *) unnesting->funcexpr;
-		Node	   *array = whole_array_of(linitial(call->args));
+		Node	   *objects = call->funcretset ? json_of_records(call) : NULL;
+		Node	   *array = whole_array_of(objects != NULL ? objects : linitial(call->args));
 		bool		failed = false;
 
 		if (call->funcid == F_UNNEST_ANYARRAY)
 			return list_length(functions) == 1 && is_array_of_field(deepest, array, varno);
-		if (!unnests_array(call) && call->funcid != F_JSONB_TO_RECORDSET)
+		if (!unnests_array(call) && objects == NULL)
 			return false;
 		foreach_int(outer, list_copy_head(functions, foreach_current_index(function)))
 			array = with_elements(array, rtable, outer, &failed);
@@ -588,8 +592,7 @@ unnest_elements(IndexDef *def, List *rtable, List *functions, Index varno)
 bool
 asks_for_objects(RangeTblEntry *rte)
 {
-	return ((FuncExpr *) linitial_node(RangeTblFunction, rte->functions)->funcexpr)->funcid ==
-		F_JSONB_TO_RECORDSET;
+	return json_of_records((FuncExpr *) linitial_node(RangeTblFunction, rte->functions)->funcexpr) != NULL;
 }
 
 /*
@@ -716,8 +719,7 @@ element_of(Node *array)
  *		Returns an expression that has the value of a column of a function that unnests an array,
  *		or a document: jsonb_array_elements() or unnest() itself, or a member of it; NULL if there is none.
  *
- * jsonb_to_recordset() and jsonb_to_record() have in a column of type text what ->> has, and in
- * others a cast of it.
+ * A function that makes records has in a column of type text what ->> has, and in others a cast of it.
  */
 Node *
 column_of_function(RangeTblEntry *rte, AttrNumber attno)
@@ -726,7 +728,9 @@ column_of_function(RangeTblEntry *rte, AttrNumber attno)
 	FuncExpr   *call;
 	Node	   *element;
 	Node	   *member;
+	char	   *name;
 	Oid			type;
+	int32		typmod;
 
 	if (rte->rtekind != RTE_FUNCTION || list_length(rte->functions) != 1 || attno < 1)
 		return NULL;
@@ -742,22 +746,16 @@ column_of_function(RangeTblEntry *rte, AttrNumber attno)
 		linitial(call->args) = array_of(linitial(call->args));
 		return (Node *) call;
 	}
-	if ((call->funcid != F_JSONB_TO_RECORD && call->funcid != F_JSONB_TO_RECORDSET) ||
-		attno > list_length(function->funccolnames))
+	if (!read_column(function, attno, &name, &type, &typmod))
 		return NULL;
-	if (list_nth_int(function->funccoltypmods, attno - 1) != -1)
-		return NULL;
-	element = array_of(linitial(call->args));
-	if (call->funcid == F_JSONB_TO_RECORDSET)
+	element = array_of(json_of_records(call));
+	if (call->funcretset)
 	{
 		element = (Node *) makeFuncExpr(F_JSONB_ARRAY_ELEMENTS, JSONBOID, list_make1(element), InvalidOid,
 										InvalidOid, COERCE_EXPLICIT_CALL);
 		((FuncExpr *) element)->funcretset = true;
 	}
-	member = (Node *) makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1,
-								CStringGetTextDatum(strVal(list_nth(function->funccolnames, attno - 1))), false,
-								false);
-	type = list_nth_oid(function->funccoltypes, attno - 1);
+	member = (Node *) makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1, CStringGetTextDatum(name), false, false);
 	if (type == JSONBOID)
 		return (Node *) makeFuncExpr(F_JSONB_OBJECT_FIELD, JSONBOID, list_make2(element, member), InvalidOid,
 									 InvalidOid, COERCE_EXPLICIT_CALL);
@@ -772,9 +770,74 @@ column_of_function(RangeTblEntry *rte, AttrNumber attno)
 		cast->resultcollid = get_typcollation(type);
 		cast->coerceformat = COERCE_EXPLICIT_CAST;
 		cast->location = -1;
-		return (Node *) cast;
+		member = (Node *) cast;
 	}
+	if (typmod != -1)
+		member = coerce_to_target_type(NULL, member, type, type, typmod, COERCION_EXPLICIT, COERCE_EXPLICIT_CAST, -1);
 	return member;
+}
+
+/*
+ * read_column
+ *		Returns whether a function makes records of objects, and sets *name, *type and *typmod to those of a
+ *		column.
+ *
+ * A text that is too long for a column of such a type is an error there, and truncated by a cast.
+ */
+static bool
+read_column(RangeTblFunction *function, AttrNumber attno, char **name, Oid *type, int32 *typmod)
+{
+	FuncExpr   *call = (FuncExpr *) function->funcexpr;
+
+	if (json_of_records(call) == NULL)
+		return false;
+	if (call->funcresulttype == RECORDOID)
+	{
+		if (attno > list_length(function->funccolnames))
+			return false;
+		*name = strVal(list_nth(function->funccolnames, attno - 1));
+		*type = list_nth_oid(function->funccoltypes, attno - 1);
+		*typmod = list_nth_int(function->funccoltypmods, attno - 1);
+	}
+	else
+	{
+		TupleDesc	desc = lookup_rowtype_tupdesc_copy(call->funcresulttype, -1);
+		Form_pg_attribute att;
+
+		if (attno > desc->natts)
+			return false;
+		att = TupleDescAttr(desc, attno - 1);
+		if (att->attisdropped)
+			return false;
+		*name = NameStr(att->attname);
+		*type = att->atttypid;
+		*typmod = att->atttypmod;
+	}
+	return *typmod == -1 || (*type != VARCHAROID && *type != BPCHAROID);
+}
+
+/*
+ * json_of_records
+ *		Returns the argument of a function that makes a record of an object, or of each object of an array;
+ *		NULL if it does not, or if members that are missing are not NULL in the record.
+ */
+static Node *
+json_of_records(FuncExpr *call)
+{
+	Const	   *base = linitial(call->args);
+
+	switch (call->funcid)
+	{
+		case F_JSONB_TO_RECORD:
+		case F_JSONB_TO_RECORDSET:
+			return linitial(call->args);
+		case F_JSONB_POPULATE_RECORD:
+		case F_JSONB_POPULATE_RECORDSET:
+			return IsA(base, Const) && base->constisnull &&
+				get_typtype(call->funcresulttype) == TYPTYPE_COMPOSITE ? lsecond(call->args) : NULL;
+		default:
+			return NULL;
+	}
 }
 
 /* choices_of: returns the expressions of which CASE, coalesce() or NULLIF() is one, or NIL */

@@ -11,6 +11,7 @@ SET indextable.advice = off;
 \pset format unaligned
 CREATE SCHEMA element_rows;
 SET search_path = element_rows;
+CREATE TYPE item AS (qty int, sku text, price numeric(8, 2));
 CREATE TABLE f (id int PRIMARY KEY, tenant int, tags text[], doc jsonb);
 CREATE TABLE product (sku text PRIMARY KEY, kind text, least int);
 INSERT INTO product SELECT 's' || i, 'k' || i % 3, i % 4 FROM generate_series(0, 6) i;
@@ -43,6 +44,7 @@ INSERT INTO source VALUES
 	('f CROSS JOIN LATERAL jsonb_array_elements(doc #> ''{lines}'') AS l (value)', 'l.value ->> ''sku''', ARRAY['(value ->> ''qty'')::int', 'id']),
 	('f JOIN LATERAL jsonb_array_elements(CASE WHEN jsonb_typeof(doc -> ''lines'') = ''array'' THEN doc -> ''lines'' END) l ON l ->> ''sku'' > ''s1''', 'l ->> ''sku''', ARRAY['(l ->> ''qty'')::int']),
 	('f, jsonb_to_recordset(doc -> ''lines'') l(sku text, qty int, price numeric)', 'sku', '{sku,qty,price,l,tenant}'),
+	('f, jsonb_populate_recordset(NULL::item, doc -> ''lines'') l', 'sku', '{qty,price,l.sku,tenant}'),
 	('f, jsonb_array_elements_text(doc -> ''lines'') l', 'l', '{l}'),
 	('f, unnest(tags) l', 'l', '{l,length(l),tenant}'),
 	('f, jsonb_array_elements(doc -> ''orders'') o, jsonb_array_elements(o -> ''lines'') l', 'l ->> ''sku''', ARRAY['(o ->> ''no'')::int', '(l ->> ''qty'')::int', 'l ->> ''sku''']),

@@ -4,6 +4,7 @@
 LOAD 'indextable';
 CREATE SCHEMA scopes;
 SET search_path = scopes;
+CREATE TYPE item AS (sku text, qty int, price numeric(8, 2));
 CREATE TABLE f (id int PRIMARY KEY, tenant int, doc jsonb);
 SELECT indextable.create('line', 'f', '{lines[*].sku, lines[*].qty::int}') \gset
 SELECT indextable.create('of_tenant', 'f', '{@tenant, lines[*].sku}', include => '{lines[*].qty::int}') \gset
@@ -55,6 +56,8 @@ SELECT a.*, q FROM unnest(ARRAY[
 	$$SELECT id FROM f WHERE EXISTS (SELECT FROM jsonb_array_elements(doc -> 'lines') l, jsonb_array_elements(doc -> 'lines') m WHERE l ->> 'sku' = 'x' AND (m ->> 'qty')::int = 5)$$,
 	$$SELECT id FROM f WHERE EXISTS (SELECT FROM jsonb_array_elements(doc -> 'lines') l WHERE l ->> 'sku' = 'x') AND EXISTS (SELECT FROM jsonb_array_elements(doc -> 'lines') l WHERE (l ->> 'qty')::int = 5)$$,
 	$$SELECT id FROM f WHERE EXISTS (SELECT FROM jsonb_to_recordset(doc -> 'lines') AS l (sku text, qty int) WHERE sku = 'x' AND qty BETWEEN 4 AND 6)$$,
+	$$SELECT id FROM f WHERE EXISTS (SELECT FROM jsonb_populate_recordset(NULL::item, doc -> 'lines') WHERE sku = 'x' AND qty = 5 AND price < 3)$$,
+	$$SELECT id FROM f WHERE EXISTS (SELECT FROM jsonb_populate_recordset(ROW ('x', 1, 2)::item, doc -> 'lines') WHERE sku = 'x' AND qty = 5)$$,
 	$$SELECT id FROM f WHERE 5 = ANY (SELECT (l ->> 'qty')::int FROM jsonb_array_elements(doc -> 'lines') l WHERE l ->> 'sku' = 'x')$$,
 	$$SELECT DISTINCT id FROM f, jsonb_array_elements(doc -> 'lines') l WHERE l ->> 'sku' = 'x' AND (l ->> 'qty')::int = 5$$,
 	$$SELECT DISTINCT id FROM f CROSS JOIN LATERAL jsonb_to_recordset(doc -> 'lines') AS l (sku text, qty int) WHERE sku = 'x' AND qty = 5$$,
@@ -103,6 +106,7 @@ INSERT INTO spelling VALUES
 	(5, 'elements', $$EXISTS (SELECT FROM jsonb_array_elements(doc -> 'lines') l WHERE l ->> 'sku' = 'x' AND (l ->> 'qty')::int = 5)$$),
 	(6, 'recordset', $$EXISTS (SELECT FROM jsonb_to_recordset(doc -> 'lines') AS l (sku text, qty int) WHERE sku = 'x' AND qty = 5)$$),
 	(7, 'guarded elements', $$EXISTS (SELECT FROM jsonb_array_elements(CASE jsonb_typeof(doc -> 'lines') WHEN 'array' THEN doc -> 'lines' ELSE '[]' END) l WHERE l ->> 'sku' = 'x' AND (l ->> 'qty')::int = 5)$$),
+	(9, 'populated', $$EXISTS (SELECT FROM jsonb_populate_recordset(NULL::item, doc -> 'lines') WHERE sku = 'x' AND qty = 5)$$),
 	(8, '@> of two', $$doc @> '{"lines": [{"sku": "x"}]}' AND doc @> '{"lines": [{"qty": 5}]}'$$);
 CREATE FUNCTION found(mode text, condition text, row_id int) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE found bool;
@@ -163,6 +167,7 @@ BEGIN
 		$f$EXISTS (SELECT FROM jsonb_array_elements(doc -> 'lines') l, jsonb_array_elements(doc -> 'lines') m WHERE l ->> 'sku' = 's%1$s' AND (m ->> 'qty')::int = %2$s)$f$,
 		$f$EXISTS (SELECT FROM jsonb_array_elements(doc -> 'lines') l WHERE l ->> 'sku' = 's%1$s') AND EXISTS (SELECT FROM jsonb_array_elements(doc -> 'lines') l WHERE (l ->> 'qty')::int = %2$s)$f$,
 		$f$EXISTS (SELECT FROM jsonb_to_recordset(doc -> 'lines') AS l (sku text, qty int) WHERE sku IN ('s%1$s', 's%3$s') AND qty = %2$s)$f$,
+		$f$EXISTS (SELECT FROM jsonb_populate_recordset(NULL::item, doc -> 'lines') WHERE sku = 's%1$s' AND qty >= %2$s)$f$,
 		$f$%2$s IN (SELECT (l ->> 'qty')::int FROM jsonb_array_elements(doc -> 'lines') l WHERE l ->> 'sku' = 's%1$s')$f$,
 		$f$EXISTS (SELECT FROM jsonb_array_elements(doc -> 'lines') l WHERE l @> '{"sku": "s%1$s", "qty": %2$s}')$f$,
 		$f$doc @> '{"orders": [{"no": %2$s, "lines": [{"sku": "s%1$s"}]}]}'$f$,

@@ -4,6 +4,7 @@ SET client_min_messages = warning;
 SET indextable.planner = force;
 CREATE SCHEMA totals_elements;
 SET search_path = totals_elements;
+CREATE TYPE item AS (sku text, qty int, price numeric(12, 2));
 
 CREATE TABLE orders (id int PRIMARY KEY, doc jsonb NOT NULL);
 CREATE FUNCTION order_lines(i int) RETURNS jsonb IMMUTABLE LANGUAGE sql AS
@@ -159,6 +160,7 @@ UPDATE orders SET doc = doc - 'lines' WHERE doc -> 'lines' = 'null';
 SELECT count(*) FROM indextable.verify('orders');
 SELECT drift();
 SELECT compare($q$SELECT l.sku, sum(l.qty) FROM orders, jsonb_to_recordset(doc -> 'lines') AS l(sku text, qty int) GROUP BY 1$q$);
+SELECT compare($q$SELECT sku, sum(qty), avg(price) FROM orders, jsonb_populate_recordset(NULL::item, doc -> 'lines') GROUP BY 1$q$);
 
 -- what is no array raises the error that it raises without index tables
 INSERT INTO orders VALUES (1001, '{"lines": {"sku": "s1"}}');
