@@ -268,8 +268,8 @@ lateral_clauses(PlannerInfo *root, Index varno)
 	{
 		RelOptInfo *rel = root->simple_rel_array[i];
 
-		if (rel == NULL || rel->rtekind != RTE_FUNCTION || !bms_is_member(varno, rel->lateral_relids) ||
-			!applies_to_all(root, i))
+		if (rel == NULL || (rel->rtekind != RTE_FUNCTION && rel->rtekind != RTE_TABLEFUNC) ||
+			!bms_is_member(varno, rel->lateral_relids) || !applies_to_all(root, i))
 			continue;
 		foreach_ptr(RestrictInfo, rinfo, rel->baserestrictinfo)
 		{
@@ -385,6 +385,8 @@ set_number(Node *node, int number)
 	{
 		if (IsA(node, CoerceViaIO))
 			node = (Node *) ((CoerceViaIO *) node)->arg;
+		else if (context_of_sql_json(node) != NULL)
+			node = context_of_sql_json(node);
 		else if (IsA(node, FuncExpr) && (args = ((FuncExpr *) node)->args) != NIL)
 			node = linitial(args);
 		else
@@ -732,6 +734,8 @@ column_of_function(RangeTblEntry *rte, AttrNumber attno)
 	Oid			type;
 	int32		typmod;
 
+	if (rte->rtekind == RTE_TABLEFUNC && attno >= 1)
+		return column_of_json_table(rte, attno);
 	if (rte->rtekind != RTE_FUNCTION || list_length(rte->functions) != 1 || attno < 1)
 		return NULL;
 	function = linitial(rte->functions);
@@ -773,7 +777,8 @@ column_of_function(RangeTblEntry *rte, AttrNumber attno)
 		member = (Node *) cast;
 	}
 	if (typmod != -1)
-		member = coerce_to_target_type(NULL, member, type, type, typmod, COERCION_EXPLICIT, COERCE_EXPLICIT_CAST, -1);
+		member = coerce_to_target_type(NULL, member, type, type, typmod, COERCION_EXPLICIT, COERCE_EXPLICIT_CAST,
+									   -1);
 	return member;
 }
 
@@ -856,16 +861,6 @@ choices_of(Node *node)
 	foreach_node(CaseWhen, when, ((CaseExpr *) node)->args)
 		result = lappend(result, when->result);
 	return lappend(result, ((CaseExpr *) node)->defresult);
-}
-
-/*
- * replace_node
- *		Returns a copy of an expression with the second of two nodes in place of the first.
- */
-Node *
-replace_node(Node *node, void *nodes)
-{
-	return node == linitial(nodes) ? lsecond(nodes) : expression_tree_mutator(node, replace_node, nodes);
 }
 
 /*

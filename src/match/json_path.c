@@ -22,9 +22,6 @@
  * !exists($.town) is true only if the path finds nothing: the field is NULL then.  This holds even
  * where there are arrays on the way, as a field has nothing there.
  *
- * SQL/JSON functions, JSON_EXISTS(), JSON_VALUE() and JSON_QUERY(), are read as those of jsonb
- * that find the same.
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -69,12 +66,6 @@ typedef struct Sought
 	List	   *found;			/* of Condition * */
 } Sought;
 
-#if PG_VERSION_NUM >= 170000
-static Node *as_jsonb_function(JsonExpr *json, Node *clause);
-static bool is_read_from_text(Oid type);
-static bool is_equal_to_other_text(Node *clause);
-static bool yields_nothing(JsonBehavior *behavior);
-#endif
 static bool is_simple_after_wildcards(Field *field);
 static int	number_of_item(Sought *sought, JsonPathItem *item);
 static int	follow(Sought *sought, JsonPathItem *item, int current, bool filters);
@@ -89,130 +80,6 @@ static bool is_later_variable(Sought *sought, JsonPathItem *item);
 static Node *value_of_variable(Sought *sought, JsonPathItem *variable);
 static void seek_prefix(Sought *sought, JsonPathItem *path, JsonPathItem *prefix, int current);
 static bool get_scalar(Sought *sought, JsonPathItem *item, JsonbValue *scalar);
-
-/*
- * without_sql_json
- *		Returns a condition with the functions of jsonb in place of SQL/JSON functions: it is true
- *		wherever the condition is.  Returns the condition itself if it has none that is known.
- *
- * JSON_VALUE() returns the text of the only value that its path finds, if that is a scalar, cast
- * by the type's input function, and JSON_QUERY() the value itself; both return NULL if there
- * is none, or several.  So what they return is what jsonb_path_query_first() does.
- */
-Node *
-without_sql_json(Node *clause)
-{
-#if PG_VERSION_NUM >= 170000
-	if (IsA(clause, JsonExpr))
-		return as_jsonb_function((JsonExpr *) clause, NULL);
-	foreach_ptr(Node, operand, operands(clause))
-	{
-		if (IsA(operand, JsonExpr))
-			return replace_node(clause, list_make2(operand, as_jsonb_function((JsonExpr *) operand, clause)));
-	}
-#endif
-	return clause;
-}
-
-#if PG_VERSION_NUM >= 170000
-/*
- * as_jsonb_function
- *		Returns an expression of functions of jsonb with the value that an SQL/JSON function has
- *		where a condition with it is true, or the function itself.
- *
- * To JSON_VALUE() the text of true is t, and of false f.
- */
-static Node *
-as_jsonb_function(JsonExpr *json, Node *clause)
-{
-	Oid			type = json->returning->typid;
-	bool		exists = json->op == JSON_EXISTS_OP;
-	Node	   *result;
-	CoerceViaIO *cast;
-
-	if (json->passing_values != NIL || exprType(json->formatted_expr) != JSONBOID ||
-		json->returning->typmod != -1 || !yields_nothing(json->on_error) ||
-		(!exists && !yields_nothing(json->on_empty)))
-		return (Node *) json;
-	result = (Node *) makeFuncExpr(exists ? F_JSONB_PATH_EXISTS : F_JSONB_PATH_QUERY_FIRST,
-								   exists ? BOOLOID : JSONBOID,
-								   list_make4(json->formatted_expr, json->path_spec,
-											  makeConst(JSONBOID, -1, InvalidOid, -1,
-														DirectFunctionCall1(jsonb_in, CStringGetDatum("{}")),
-														false, false),
-											  makeBoolConst(true, false)),
-								   InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
-	if (exists)
-		return type == BOOLOID ? result : (Node *) json;
-	if (json->op == JSON_QUERY_OP)
-		return type == JSONBOID && !json->omit_quotes &&
-			(json->wrapper == JSW_UNSPEC || json->wrapper == JSW_NONE) ?
-			result :
-			(Node *) json;
-	if (json->op != JSON_VALUE_OP || json->use_json_coercion ||
-		!(type == TEXTOID ? is_equal_to_other_text(clause) : is_read_from_text(type)))
-		return (Node *) json;
-	result = (Node *) makeFuncExpr(F_JSONB_EXTRACT_PATH_TEXT, TEXTOID,
-								   list_make2(result,
-											  makeConst(TEXTARRAYOID, -1, InvalidOid, -1,
-														PointerGetDatum(construct_empty_array(TEXTOID)), false,
-														false)),
-								   DEFAULT_COLLATION_OID, DEFAULT_COLLATION_OID, COERCE_EXPLICIT_CALL);
-	if (type == TEXTOID)
-		return result;
-	cast = makeNode(CoerceViaIO);
-	cast->arg = (Expr *) result;
-	cast->resulttype = type;
-	cast->resultcollid = json->collation;
-	cast->coerceformat = COERCE_EXPLICIT_CAST;
-	cast->location = -1;
-	return (Node *) cast;
-}
-
-/*
- * is_read_from_text
- *		Returns whether values of a type are told from t and f, if they can be read from these
- *		at all.
- */
-static bool
-is_read_from_text(Oid type)
-{
-	return is_plain_type(type) || type == TIMESTAMPTZOID;
-}
-
-/*
- * is_equal_to_other_text
- *		Returns whether a condition is a comparison by = with a constant other than t and f.
- */
-static bool
-is_equal_to_other_text(Node *clause)
-{
-	if (clause == NULL || !IsA(clause, OpExpr) || get_opcode(((OpExpr *) clause)->opno) != F_TEXTEQ)
-		return false;
-	foreach_ptr(Const, value, ((OpExpr *) clause)->args)
-	{
-		if (IsA(value, Const) && !value->constisnull)
-		{
-			char	   *other = TextDatumGetCString(value->constvalue);
-
-			return strcmp(other, "t") != 0 && strcmp(other, "f") != 0;
-		}
-	}
-	return false;
-}
-
-/*
- * yields_nothing
- *		Returns whether a function returns nothing that makes a condition true, where its path
- *		fails or finds nothing.
- */
-static bool
-yields_nothing(JsonBehavior *behavior)
-{
-	return behavior == NULL || behavior->btype == JSON_BEHAVIOR_NULL || behavior->btype == JSON_BEHAVIOR_ERROR ||
-		behavior->btype == JSON_BEHAVIOR_FALSE || behavior->btype == JSON_BEHAVIOR_UNKNOWN;
-}
-#endif
 
 /*
  * json_path_conditions

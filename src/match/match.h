@@ -87,7 +87,6 @@ extern NullTest *null_test(Node *expr, NullTestType type);
 extern List *null_conditions(IndexDef *def, NullTest *test, Index varno);
 extern List *compared_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Index varno, bool *unknown);
 extern bool is_searchable(IndexDef *def, Oid operator, Oid collation, Node *expr, Index varno);
-extern List *operands(Node *clause);
 extern Condition *boolean_condition(IndexDef *def, Node *expr, bool value, Index varno);
 
 /* comparison.c: makes comparisons, of a value as it is or of what becomes of it */
@@ -153,7 +152,6 @@ extern Node *with_elements(Node *node, List *rtable, Index varno, bool *failed);
 extern Node *with_any_element(Node *clause, Field *field, Index varno, bool *may_be_member);
 extern Node *column_of_function(RangeTblEntry *rte, AttrNumber attno);
 extern List *choices_of(Node *node);
-extern Node *replace_node(Node *node, void *nodes);
 extern Node *whole_array_of(Node *arg);
 extern Node *element_of(Node *array);
 extern List *lateral_clauses(PlannerInfo *root, Index varno);
@@ -176,7 +174,6 @@ extern bool is_joined_values(Node *expr);
 extern double number_of_values(PlannerInfo *root, Node *array);
 
 /* json_path.c: those that follow from one in jsonpath */
-extern Node *without_sql_json(Node *clause);
 extern List *json_path_conditions(IndexDef *def, Node *clause, bool negated, Index varno);
 
 /* path_steps.c: tells which steps an expression takes from a column to a value in its document */
@@ -194,7 +191,14 @@ typedef bool (*StepVisitor) (void *arg, StepKind kind, const char *name, int len
 extern Var *follow_path(Node *expr, StepVisitor visit, void *arg);
 extern bool depends_on_json_path(Node *node, void *context);
 extern Oid	function_of(Node *expr, List **args);
+extern List *operands(Node *clause);
 extern Node *with_plain_paths(Node *node, void *context);
+extern Node *replace_node(Node *node, void *nodes);
+
+/* sql_json.c: reads SQL/JSON functions as functions of jsonb */
+extern Node *without_sql_json(Node *clause);
+extern Node *context_of_sql_json(Node *node);
+extern Node *column_of_json_table(RangeTblEntry *rte, AttrNumber attno);
 
 /* field_match.c: tells which field of an index table an expression of a query is */
 extern AttrNumber column_of_expression(IndexDef *def, Node *expr, Index varno);

@@ -236,3 +236,30 @@ note_name(void *names, StepKind kind, const char *name, int len)
 	*(List **) names = lappend(*(List **) names, cstring_to_text_with_len(name, len));
 	return true;
 }
+
+/*
+ * replace_node
+ *		Returns a copy of an expression with the second of two nodes in place of the first.
+ */
+Node *
+replace_node(Node *node, void *nodes)
+{
+	return node == linitial(nodes) ? lsecond(nodes) : expression_tree_mutator(node, replace_node, nodes);
+}
+
+/* operands: returns the list of what a comparison compares, or of what NOT negates */
+List *
+operands(Node *clause)
+{
+	switch (nodeTag(clause))
+	{
+		case T_OpExpr:
+			return ((OpExpr *) clause)->args;
+		case T_ScalarArrayOpExpr:
+			return ((ScalarArrayOpExpr *) clause)->args;
+		case T_BoolExpr:
+			return ((BoolExpr *) clause)->boolop == NOT_EXPR ? ((BoolExpr *) clause)->args : NIL;
+		default:
+			return NIL;
+	}
+}

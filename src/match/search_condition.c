@@ -513,20 +513,3 @@ array_members(IndexDef *def, Oid function, Oid collation, Node *array, Node *mem
 	}
 	return result;
 }
-
-/* operands: returns the list of what a comparison compares, or of what NOT negates */
-List *
-operands(Node *clause)
-{
-	switch (nodeTag(clause))
-	{
-		case T_OpExpr:
-			return ((OpExpr *) clause)->args;
-		case T_ScalarArrayOpExpr:
-			return ((ScalarArrayOpExpr *) clause)->args;
-		case T_BoolExpr:
-			return ((BoolExpr *) clause)->boolop == NOT_EXPR ? ((BoolExpr *) clause)->args : NIL;
-		default:
-			return NIL;
-	}
-}
