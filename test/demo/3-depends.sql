@@ -93,3 +93,47 @@ CALL measure(:'top', 'index table', 'top_index_table', ordered => true);
 \echo 'The ten packages that most others depend on:'
 \set question :top
 \ir report.sql
+\set version 'who needs version 2.34 of libc6'
+\set versions 'versions of libc6 that are needed'
+\echo
+\echo 'Two fields of one element: the relations have versions, in arrays of alternatives.'
+\echo
+\set ECHO queries
+CREATE VIEW version_documents AS
+SELECT doc->>'name' AS name FROM package
+ WHERE doc @? '$.relations.depends[*][*] ? (@.name == "libc6" && @.version == "2.34")';
+
+\echo
+CREATE VIEW versions_documents AS
+SELECT need->>'version' AS version, count(*) AS relations
+  FROM package, jsonb_array_elements(doc #> '{relations,depends}') AS alternatives,
+       jsonb_array_elements(alternatives) AS need
+ WHERE need->>'name' = 'libc6'
+ GROUP BY version
+ ORDER BY relations DESC, (need->>'version') COLLATE "C";
+\set ECHO none
+CALL measure(:'version', 'seq scan', 'version_documents', runs => 3);
+CALL measure(:'versions', 'seq scan', 'versions_documents', ordered => true, runs => 3);
+\echo
+\set ECHO queries
+\timing on
+SELECT indextable.create('pkg_by_need', 'package',
+    key => '{relations.depends[*][*].name, relations.depends[*][*].version}');
+\timing off
+VACUUM (ANALYZE) pkg_by_need;
+
+\echo
+EXPLAIN (COSTS OFF) SELECT * FROM versions_documents;
+
+SELECT * FROM versions_documents LIMIT 4;
+\set ECHO none
+CALL measure(:'version', 'index table', 'version_documents');
+CALL measure(:'versions', 'index table', 'versions_documents', ordered => true);
+\echo
+\echo 'Who needs version 2.34 of libc6 (each package once, however many relations say so):'
+\set question :version
+\ir report.sql
+\echo
+\echo 'How many relations need which version of libc6, from entries alone:'
+\set question :versions
+\ir report.sql
