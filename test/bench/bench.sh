@@ -15,9 +15,10 @@
 #   PARTS="bulk"      some of: single rows, instructions (beside the CPU time that the page has), arrays, bulk, wide
 #                     documents; reads, fetched rows, sizes; growth: cost by the number of entries; of asynchronous maintenance: enqueue
 #                     (also many index tables), drain held lag; life: building, verifying, repairing; beside: writers beside a build;
-#                     partitions: fact tables that are partitioned; retention: partitions that are dropped; shards: on other servers, feeds; planner: plain SQL; and totals
+#                     partitions: fact tables that are partitioned; retention: partitions that are dropped; shards: on other servers, feeds; planner: plain SQL; totals; and
+#                     elements: two fields of one element of an array
 #   VARIANTS="none expression row_trigger indextable"    some of variants/*.sql; none is needed
-#   ROUNDS ROWS_BASE ROWS_SINGLE ROWS_ARRAYS ROWS_BULK ROWS_COPY ROWS_WIDE ROWS_READ ROWS_CALLGRIND TOWNS SECONDS_READ    sizes, see below
+#   ROUNDS ROWS_BASE ROWS_SINGLE ROWS_ARRAYS ROWS_ELEMENTS ROWS_BULK ROWS_COPY ROWS_WIDE ROWS_READ ROWS_CALLGRIND TOWNS SECONDS_READ    sizes, see below
 #   ROWS_ENQUEUE STATEMENTS_ENQUEUE COUNTS ROWS_DRAIN ROWS_HELD ROWS_LAG SECONDS_SESSIONS SECONDS_UPDATES SECONDS_LAG SECONDS_IDLE
 #   ROWS_LIFE WRONG SECONDS_LIFE ROWS_PARTITIONS PARTITIONS ROWS_RETENTION SIZES_GROWTH STATEMENTS_GROWTH
 #   PG_IVM=FOLDER     the sources of the extension pg_ivm, which is built and becomes a variant, where the server has a place of its
@@ -36,13 +37,14 @@ if [ "${QUICK:-0}" = 1 ]; then
 	: "${SECONDS_SESSIONS:=3}" "${SECONDS_UPDATES:=1}" "${SECONDS_LAG:=4}" "${SECONDS_IDLE:=3}"
 	: "${ROWS_LIFE:=50000}" "${WRONG:=10 1000 10000}" "${SECONDS_LIFE:=2}"
 	: "${ROWS_RETENTION:=10000}" "${ROWS_PARTITIONS:=20000}" "${PARTITIONS:=1 16 64 256}"
-	: "${SIZES_GROWTH:=1000 10000 100000}" "${STATEMENTS_GROWTH:=500}" "${ROWS_ARRAYS:=4000}" "${ROWS_COPY:=50000}" "${ROWS_CALLGRIND:=300}"
+	: "${SIZES_GROWTH:=1000 10000 100000}" "${STATEMENTS_GROWTH:=500}" "${ROWS_ARRAYS:=4000}" "${ROWS_COPY:=50000}" "${ROWS_CALLGRIND:=300}" "${ROWS_ELEMENTS:=20000}"
 	: "${ROUNDS:=2}" "${ROWS_BASE:=10000}" "${ROWS_SINGLE:=4000}" "${ROWS_BULK:=50000}" "${ROWS_WIDE:=1000}" "${ROWS_READ:=10000}" "${SECONDS_READ:=1}"
 fi
 : "${ROUNDS:=5}"
 : "${ROWS_BASE:=50000}"      # rows a table holds before single rows are measured
 : "${ROWS_SINGLE:=20000}"    # statements a round, one row each
 : "${ROWS_ARRAYS:=10000}"    # rows of the same with arrays
+: "${ROWS_ELEMENTS:=1000000}"    # orders with lines
 : "${ROWS_CALLGRIND:=1000}"    # of which instructions are counted
 : "${ROWS_BULK:=500000}"     # rows in one INSERT … SELECT
 : "${ROWS_COPY:=200000}"     # in one COPY
@@ -67,7 +69,7 @@ fi
 : "${SIZES_GROWTH:=10000 100000 1000000 10000000}"    # numbers of entries; ten times the last is extrapolated
 : "${STATEMENTS_GROWTH:=1000}"    # of each kind at each, a round
 : "${TOWNS:=5000}"           # distinct keys in the write tests, at most 10,000
-: "${PARTS:=single instructions arrays bulk wide reads fetched sizes growth enqueue drain held lag life beside partitions retention shards feeds planner totals}"
+: "${PARTS:=single instructions arrays bulk wide reads fetched sizes growth enqueue drain held lag life beside partitions retention shards feeds planner totals elements}"
 : "${PG_IVM:=}" "${HINT:=}" "${PG_CONFIG:=pg_config}"
 ALL_VARIANTS="none expression generated gin row_trigger statement_trigger ${PG_IVM:+pg_ivm }empty_trigger floor indextable"
 ARRAY_VARIANTS="none gin floor indextable"
@@ -184,9 +186,10 @@ load_fact() {    # SIZE FIRST LAST
 . "$here/feeds.sh"
 . "$here/planner.sh"
 . "$here/totals.sh"
+. "$here/elements.sh"
 
 # What is measured, in the order of the report. Each has its lines in a file of that name, and is a section of the page.
-SECTIONS="single instructions arrays bulk wide reads fetched sizes growth enqueue many drain held lag life repair beside partitions partition_writes retention shards feeds planner planning totals"
+SECTIONS="single instructions arrays bulk wide reads fetched sizes growth enqueue many drain held lag life repair beside partitions partition_writes retention shards feeds planner planning totals elements"
 
 # table PROGRAM FILE [VARIABLE]: the table that test/bench/PROGRAM.awk makes of the lines in FILE; what it should reach goes to reached.tsv
 table() {
@@ -229,7 +232,7 @@ section() {
 	life | repair | beside) group=life ;;
 	partitions | partition_writes) group=partition ;;
 	shards) group=shard ;;
-	instructions | fetched | sizes | growth | feeds | retention | totals) group=$1 ;;
+	instructions | fetched | sizes | growth | feeds | retention | totals | elements) group=$1 ;;
 	planner | planning) group=planner ;;
 	esac
 	${group}_section "$1"
@@ -332,7 +335,7 @@ if ! sql -c 'CREATE EXTENSION IF NOT EXISTS indextable' 2> "$tmp/extension.log";
 	[ "$ALLOW_MISSING" = 1 ] || die "the extension indextable can't be created (ALLOW_MISSING=1 goes on without it)"
 	say "bench: going on WITHOUT indextable: no such variant, no reads, nothing asynchronous, no life, no partitions, no retention, no shards, no plain SQL"
 	VARIANTS=${VARIANTS/indextable/}
-	for part in instructions arrays reads fetched sizes growth enqueue drain held lag life beside partitions retention shards feeds planner totals; do PARTS=${PARTS/$part/}; done
+	for part in instructions arrays reads fetched sizes growth enqueue drain held lag life beside partitions retention shards feeds planner totals elements; do PARTS=${PARTS/$part/}; done
 else
 	sql -c 'SELECT indextable.stop_workers()' > /dev/null
 	# for the planner, if the server does not preload the library
@@ -370,6 +373,7 @@ if wants shards; then in_time shard_part; fi
 if wants feeds; then in_time feeds_part; fi
 if wants planner; then in_time planner_part; fi
 if wants totals; then in_time totals_part; fi
+if wants elements; then in_time elements_part; fi
 
 mkdir -p "$(dirname "$OUT")"
 report > "$tmp/report.md"
