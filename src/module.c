@@ -69,6 +69,7 @@ _PG_init(void)
 	queue_init();
 	batch_init();
 	at_commit_init();
+	commit_code_init();
 	in_step_init();
 	foreign_init();
 	local_init();

@@ -174,6 +174,9 @@ indextable_judge_key(PG_FUNCTION_ARGS)
 	Profile    *p = palloc0(sizeof(Profile));
 	Relation	fact;
 
+	require_arg(fcinfo, 0, "fact_table");
+	require_arg(fcinfo, 2, "key");
+	require_arg(fcinfo, 4, "sample_rows");
 	p->row = new_request(field_list(fcinfo, 2, "key"), NIL, NULL);
 	p->fact_name = text_arg(fcinfo, 1, NULL);
 	p->document = PG_ARGISNULL(3) ? NULL : NameStr(*PG_GETARG_NAME(3));

@@ -110,12 +110,17 @@ drain_of_another(Turn *turn, Oid fact_table)
 {
 	DrainCall	before = *turn->call;
 	ErrorData  *error;
+	bool		is_limited = is_time_limited();
 	bool		over_time;
 
-	time_limit_begin(setting_batch_timeout);
+	if (!is_limited)
+		time_limit_begin(setting_batch_timeout);
+	if (!is_limited && turn->queue != NULL)
+		time_limit_make_renewable();
 	error = run_with_lock_timeout(take_turn, turn, LOCK_TIMEOUT);
-	over_time = error != NULL && is_over_time(error);
-	time_limit_end();
+	over_time = !is_limited && error != NULL && is_over_time(error);
+	if (!is_limited)
+		time_limit_end();
 	if (error == NULL)
 		return;
 	if (over_time)

@@ -295,7 +295,7 @@ lock_fact_table(Oid index_table, ObjectAddress object)
 
 	if (!OidIsValid(fact) || get_rel_name(fact) == NULL)
 		return;
-	if (acts_for(GetUserId(), table_owner(fact)))
+	if (table_owner(fact) == GetUserId())
 		LockRelationOid(fact, AccessShareLock);
 	else if (!ConditionalLockRelationOid(fact, AccessShareLock))
 		ereport(ERROR,

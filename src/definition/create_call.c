@@ -268,7 +268,7 @@ lock_comment(Oid index_table)
 	LOCKTAG		tag;
 
 	SET_LOCKTAG_OBJECT(tag, MyDatabaseId, DescriptionRelationId, index_table, 0);
-	return LockAcquire(&tag, ShareUpdateExclusiveLock, false, !acts_for(GetUserId(), table_owner(index_table))) !=
+	return LockAcquire(&tag, ShareUpdateExclusiveLock, false, table_owner(index_table) != GetUserId()) !=
 		LOCKACQUIRE_NOT_AVAIL;
 }
 

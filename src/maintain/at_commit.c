@@ -29,6 +29,7 @@
 #include "access/sysattr.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
+#include "utils/portal.h"
 #include "utils/snapmgr.h"
 
 #include "../apply/apply.h"
@@ -69,6 +70,7 @@ at_xact_event(XactEvent event, void *arg)
 		case XACT_EVENT_PRE_COMMIT:
 		case XACT_EVENT_PRE_PREPARE:
 			check_roles(1);
+			is_committing = true;
 			write_shared_keys();
 			batch_write_all();
 			if (event == XACT_EVENT_PRE_PREPARE)
@@ -93,12 +95,18 @@ at_xact_event(XactEvent event, void *arg)
 			elsewhere->snapshots->release();
 			refuse_to_stay();
 
-			/* No code of users runs from here on. */
+			/*
+			 * No code of users runs from here on.  The server has closed
+			 * cursors before, and not those that such code has left open.
+			 */
+			is_committing = false;
+			(void) PreCommit_Portals(event == XACT_EVENT_PRE_PREPARE);
 			time_limit_suspend();
 			break;
 		case XACT_EVENT_COMMIT:
 		case XACT_EVENT_ABORT:
 		case XACT_EVENT_PREPARE:
+			is_committing = false;
 			if (event != XACT_EVENT_ABORT)
 				time_limit_resume();
 			batch_at_end_of_transaction();

@@ -173,6 +173,8 @@ executor_start(QueryDesc *query, int eflags)
 	Written    *last = NULL;
 	bool		is_action = (eflags & EXEC_FLAG_SKIP_TRIGGERS) != 0;
 
+	if (is_committing)
+		refuse_foreign_in_plan(query->plannedstmt);
 	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
 		refuse_put_off_in(query->plannedstmt->rtable);
 	if (next_executor_start)
@@ -259,6 +261,8 @@ process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 		castNode(TransactionStmt, pstmt->utilityStmt)->kind == TRANS_STMT_COMMIT_PREPARED;
 	bool		writes = false;
 
+	if (is_committing)
+		refuse_foreign_in_command(pstmt->utilityStmt);
 	if (copy != NULL && copy->is_from && copy->relation != NULL)
 	{
 		Oid			relid = RangeVarGetRelid(copy->relation, RowExclusiveLock, true);

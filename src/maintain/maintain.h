@@ -18,6 +18,12 @@
 #include "../queue/queue.h"
 #include "../util/lock_wait.h"
 
+/* commit_code.c: keeps code of users that runs while a transaction commits from foreign tables */
+extern bool is_committing;
+extern void commit_code_init(void);
+extern void refuse_foreign_in_plan(PlannedStmt *plan);
+extern void refuse_foreign_in_command(Node *command);
+
 /* at_commit.c: the registration of what is done when a transaction ends */
 extern void at_commit_init(void);
 

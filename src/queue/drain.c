@@ -37,6 +37,7 @@
 
 #include "access/relation.h"
 #include "storage/lmgr.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
@@ -50,8 +51,11 @@
 #include "../util/sql.h"
 #include "../util/subxact.h"
 #include "../util/time_limit.h"
+#include "../util/while_set.h"
 #include "../util/wait_point.h"
 #include "queue.h"
+
+static bool is_draining = false;
 
 static void drain_locked(FactDef *def, Relation fact, void *arg);
 static bool lock_queue(Oid fact_table, Relation *fact, FactDef **def);
@@ -76,6 +80,12 @@ with_queue_locked(Oid fact_table, void (*work) (FactDef *def, Relation fact, voi
 	FactDef    *def;
 	bool		locked;
 
+	/* One that takes too long would take the time of the other. */
+	if (is_draining && is_time_limited())
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot drain table \"%s\" in code that another drain evaluates", get_rel_name(fact_table))));
+
 	/*
 	 * Tables are opened, and indexes and expressions evaluated, with the
 	 * owner's rights.
@@ -85,7 +95,7 @@ with_queue_locked(Oid fact_table, void (*work) (FactDef *def, Relation fact, voi
 		locked = lock_queue(fact_table, &fact, &def);
 		if (locked)
 		{
-			work(def, fact, arg);
+			WHILE_SET(is_draining, true, work(def, fact, arg));
 			relation_close(fact, NoLock);
 		}
 	}
@@ -421,7 +431,7 @@ apply_failing_row(Reconciliation *r, ErrorData *error)
 		one.to = one.from + 1;
 		one.withhold = false;
 		if (slow && !only)
-			time_limit_begin(Max(setting_batch_timeout / (r->to - r->from), 1));
+			time_limit_renew(Max(setting_batch_timeout / (r->to - r->from), 1));
 		if (!only || !slow)
 			error = try_to_write(&one);
 		if (error == NULL)
@@ -441,7 +451,7 @@ apply_failing_row(Reconciliation *r, ErrorData *error)
 		 * unique key they may be in the way of other rows' entries.
 		 */
 		if (slow)
-			time_limit_begin(setting_batch_timeout);
+			time_limit_renew(setting_batch_timeout);
 		one.withhold = true;
 		error = try_to_write(&one);
 		if (error != NULL)

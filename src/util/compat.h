@@ -693,4 +693,20 @@ typedef struct JsonbInState
 #define pg_fallthrough			__attribute__((fallthrough))
 #endif
 
+/*
+ * The hook that is called for each table of a query when the planner meets it, before a foreign-data
+ * wrapper is asked about it.
+ */
+#if PG_VERSION_NUM >= 190000
+#define table_hook			build_simple_rel_hook
+#define table_hook_type		build_simple_rel_hook_type
+#define TABLE_HOOK_PARAMS	PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte
+#define TABLE_HOOK_ARGS		root, rel, rte
+#else
+#define table_hook			get_relation_info_hook
+#define table_hook_type		get_relation_info_hook_type
+#define TABLE_HOOK_PARAMS	PlannerInfo *root, Oid relid, bool inhparent, RelOptInfo *rel
+#define TABLE_HOOK_ARGS		root, relid, inhparent, rel
+#endif
+
 #endif							/* INDEXTABLE_COMPAT_H */

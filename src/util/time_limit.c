@@ -28,6 +28,7 @@
 
 static TimestampTz limit = 0;	/* 0: there is none */
 static TimestampTz statement_end = 0;	/* by statement_timeout, or 0 */
+static bool is_renewable = false;
 
 /*
  * time_limit_begin
@@ -44,6 +45,7 @@ time_limit_begin(int ms)
 	if (ms == 0 || (statement_end != 0 && statement_end <= end))
 		return;
 	limit = end;
+	is_renewable = false;
 	enable_timeout_every(STATEMENT_TIMEOUT, limit, AGAIN);
 }
 
@@ -85,6 +87,34 @@ time_limit_resume(void)
 {
 	if (limit != 0)
 		enable_timeout_every(STATEMENT_TIMEOUT, limit, AGAIN);
+}
+
+/*
+ * time_limit_make_renewable
+ *		Lets time_limit_renew() begin the limit anew: only the drain that has it, and no code of users that
+ *		drains something else, divides a batch that takes too long.
+ */
+void
+time_limit_make_renewable(void)
+{
+	is_renewable = limit != 0;
+}
+
+/* time_limit_renew: gives what follows some ms, if the limit may be renewed */
+void
+time_limit_renew(int ms)
+{
+	if (limit == 0 || !is_renewable)
+		return;
+	time_limit_begin(ms);
+	is_renewable = true;
+}
+
+/* is_time_limited: returns whether there is a limit */
+bool
+is_time_limited(void)
+{
+	return limit != 0;
 }
 
 /* is_time_over: returns whether there is a limit, and it is over */

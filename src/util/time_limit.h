@@ -10,6 +10,9 @@
 
 extern void time_limit_begin(int ms);
 extern void time_limit_end(void);
+extern void time_limit_make_renewable(void);
+extern void time_limit_renew(int ms);
+extern bool is_time_limited(void);
 extern void time_limit_suspend(void);
 extern void time_limit_resume(void);
 extern bool is_time_over(void);

@@ -539,6 +539,7 @@ drain_here(void *arg)
 {
 	DrainBatch *batch = arg;
 
+	time_limit_make_renewable();
 	batch->position.retry_rejected = batch->mended;
 	report_working(batch->queue->table);
 	batch->more = drain_batch(batch->queue->table, batch->limit, &batch->position, &batch->changes);
@@ -560,6 +561,7 @@ drain_feeds(void *arg)
 	DrainBatch *batch = arg;
 	FeedBatch  *feeds = &batch->feeds;
 
+	time_limit_make_renewable();
 	*feeds = (FeedBatch)
 	{
 		.server = batch->queue->server,.limit = batch->limit,.backlog = -1

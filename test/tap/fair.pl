@@ -89,6 +89,17 @@ sql(q(SET ROLE mallory; CREATE OR REPLACE FUNCTION mallory.at_rest() RETURNS int
 queue('mallory.f', 'backlog = 0 AND rejected = 0', 'with another body it is tried again');
 is(sql("SELECT count(*) FROM mallory.f_k WHERE pk = $mended"), 1, 'and the row has its entry');
 
+# A filter that drains something else has no more time by that.
+sql(<<'SQL');
+SET ROLE mallory;
+CREATE TABLE mallory.q (pk serial PRIMARY KEY, doc jsonb);
+SELECT indextable.create('mallory.q_k', 'mallory.q', '{k}', filter => 'mallory.run(doc)', maintenance => 'async');
+SELECT indextable.create('mallory.q_j', 'mallory.q', '{j}', maintenance => 'async');
+SQL
+$slow->(q(FOR i IN 1..50 LOOP INSERT INTO mallory.q (doc) VALUES ('{"k": 1, "run": "SELECT pg_sleep(3600)"}'); BEGIN PERFORM indextable.drain('mallory.q'); EXCEPTION WHEN feature_not_supported THEN PERFORM pg_sleep(1); END; END LOOP),
+	'a filter that drains another table');
+sql('SET ROLE mallory; DROP TABLE mallory.q CASCADE');
+
 # ---- a batch that ends the worker
 
 my $log = -s $node->logfile;

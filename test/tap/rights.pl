@@ -329,7 +329,7 @@ SELECT indextable.create('m.f_parts', 'm.f', '{v::int}', partition_by => 'RANGE 
 CREATE INDEX ON m.f_k ((k || m.code('x'::text, 'index')), id);
 CREATE INDEX ON m.f_as ((v + m.code(1, 'index'))) WHERE m.code(true, 'predicate');
 CREATE INDEX ON m.f_tot (m.code(k));
-CREATE INDEX ON m.f_parts ((v + m.code(1, 'index')));
+CREATE INDEX ON m.f_parts ((m.code(v, 'index')));
 CREATE STATISTICS m.s ON (k || m.code('x'::text, 'statistics')), id FROM m.f_k;
 CREATE TYPE m.mood AS ENUM ('calm');
 CREATE FUNCTION m.as_json(m.mood) RETURNS json LANGUAGE plpgsql AS $$ BEGIN PERFORM m.spy('cast'); RETURN '1'; END $$;
@@ -514,6 +514,46 @@ SQL
 	is(super("SELECT * FROM indextable.verify('m.f')"), '', '... says verify(), too');
 };
 
+# ---- what code may do while a transaction commits
+
+# An entry that is too long for the primary key is written then, and the index of the owner calls the function.
+subtest 'code of an owner while another role commits' => sub {
+	tenant('commits');
+	is(super(sprintf(<<'SQL', $node->host, $node->port, $db)), '', 'a foreign server');
+CREATE EXTENSION postgres_fdw;
+CREATE SERVER s FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '%1$s', port '%2$s', dbname '%3$s', use_remote_estimate 'true');
+GRANT USAGE ON FOREIGN SERVER s TO %3$s;
+CREATE USER MAPPING FOR %3$s SERVER s OPTIONS (user '%3$s', password_required 'false');
+CREATE ROLE commits_writer LOGIN;
+SQL
+	is(mine(<<'SQL'), '', 'code that is called at the commit');
+CREATE TABLE m.remote (i int);
+CREATE FOREIGN TABLE m.there (i int) SERVER s OPTIONS (schema_name 'm', table_name 'remote');
+CREATE TABLE m.parts (i int) PARTITION BY LIST (i);
+CREATE FOREIGN TABLE m.part PARTITION OF m.parts DEFAULT SERVER s OPTIONS (schema_name 'm', table_name 'remote');
+CREATE TABLE m.does (what text);
+GRANT SELECT ON m.does TO public;
+CREATE FUNCTION m.run(what text) RETURNS void LANGUAGE plpgsql AS $$ BEGIN EXECUTE what; END $$;
+CREATE FUNCTION m.at_commit(k text) RETURNS text IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN PERFORM m.run(what) FROM m.does; RETURN k; END $$;
+CREATE TABLE m.f (id int PRIMARY KEY, doc jsonb NOT NULL);
+SELECT indextable.create('m.f_k', 'm.f', '{k}', include => '{v}') \gset
+CREATE INDEX ON m.f_k (m.at_commit(k));
+GRANT INSERT ON m.f TO public;
+SQL
+	my $wide = q(INSERT INTO m.f VALUES (%d, jsonb_build_object('k', 'w', 'v', (SELECT string_agg(md5(i::text), '') FROM generate_series(1, 200) i))));
+	my $id = 0;
+	for my $what ('SELECT count(*) FROM m.there', 'EXPLAIN SELECT FROM m.there', 'INSERT INTO m.there VALUES (1)', 'INSERT INTO m.parts VALUES (1)', 'ANALYZE m.there', 'ANALYZE', 'TRUNCATE m.parts',
+		'COPY m.parts FROM PROGRAM $$echo 1$$', 'IMPORT FOREIGN SCHEMA m FROM SERVER s INTO m')
+	{
+		mine("TRUNCATE m.does; INSERT INTO m.does VALUES (\$w\$$what\$w\$)");
+		like(sql('commits_writer', sprintf($wide, ++$id)), qr/ERROR:  cannot (?:use foreign table|ask other servers)|permission denied/, $what);
+	}
+	mine(q(TRUNCATE m.does; INSERT INTO m.does VALUES ('DO $d$ DECLARE c refcursor := ''left''; BEGIN OPEN c FOR SELECT FROM pg_class; END $d$')));
+	is(sql('commits_writer', sprintf("$wide; SELECT name FROM pg_cursors; SELECT 1", ++$id)), '1', 'a cursor that is left open');
+	is(mine("TRUNCATE m.does; SELECT count(*) FROM m.there; SELECT id FROM m.f_k; SELECT indextable.verify('m.f')"), "0\n$id", 'all goes on');
+};
+
 # ---- what those can do who have few rights
 
 subtest 'a role without rights' => sub {
@@ -526,6 +566,14 @@ SELECT indextable.create('m.f_as', 'm.f', '{k}', maintenance => 'async') \gset
 SELECT indextable.create('m.f_tot', 'm.f', '{k}', totals => '{count(*)}') \gset
 SQL
 	is(super('CREATE ROLE eve_rightless LOGIN; GRANT CREATE ON SCHEMA public TO eve_rightless'), '', 'another');
+	# every function, with NULL for its arguments: nothing ends the session
+	my $calls = super(<<'SQL');
+SELECT CASE prokind WHEN 'p' THEN 'CALL ' ELSE 'SELECT ' END || oid::regproc || '(' ||
+	coalesce((SELECT string_agg('NULL::' || CASE t WHEN 'anyelement'::regtype THEN 'text' ELSE format_type(t, NULL) END, ', ' ORDER BY o) FROM unnest(proargtypes) WITH ORDINALITY u (t, o)), '') || ')'
+FROM pg_proc WHERE pronamespace IN ('indextable'::regnamespace, 'indextable_internal'::regnamespace) AND prokind IN ('f', 'p') AND has_function_privilege('eve_rightless', oid, 'EXECUTE')
+	AND prorettype NOT IN ('trigger'::regtype, 'event_trigger'::regtype) ORDER BY oid::regprocedure::text
+SQL
+	like(sql('eve_rightless', "$calls\n" =~ s/\n/;\n/gr . q(SELECT 'still here')), qr/^still here$/m, 'NULLs');
 	for my $command (
 		"indextable.lookup('m.f_k', '{\"k\": \"secret1\"}')", "indextable.query('m.f_k', '{\"k\": \"secret1\"}')", "indextable.totals('m.f_tot')", "indextable.verify('m.f_k')",
 		"indextable.advise('m.f')", "indextable.profile('m.f', '{k}')", "indextable.wait('m.f_as')", "indextable.drain('m.f')",
