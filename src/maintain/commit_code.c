@@ -59,11 +59,11 @@ refuse_foreign_in_plan(PlannedStmt *plan)
 {
 	foreach_ptr(RangeTblEntry, rte, plan->rtable)
 	{
-		if (rte->rtekind == RTE_RELATION && rte->relkind == RELKIND_FOREIGN_TABLE)
-			refuse_foreign(rte->relid);
+		if (rte->rtekind == RTE_RELATION &&
+			(rte->relkind == RELKIND_FOREIGN_TABLE ||
+			 (rte->relkind == RELKIND_PARTITIONED_TABLE && writes_tables(plan))))
+			refuse_tree(rte->relid);
 	}
-	foreach_int(target, plan->resultRelations)
-		refuse_tree(rt_fetch(target, plan->rtable)->relid);
 }
 
 /* refuse_foreign_in_command: refuses other commands that may ask the server of a foreign table */
