@@ -178,6 +178,7 @@ indextable_judge_key(PG_FUNCTION_ARGS)
 	require_arg(fcinfo, 2, "key");
 	require_arg(fcinfo, 4, "sample_rows");
 	p->row = new_request(field_list(fcinfo, 2, "key"), NIL, NULL);
+	check_request(p->row);
 	p->fact_name = text_arg(fcinfo, 1, NULL);
 	p->document = PG_ARGISNULL(3) ? NULL : NameStr(*PG_GETARG_NAME(3));
 	fact = open_judged(PG_GETARG_OID(0), p->row, p->document);
