@@ -111,7 +111,7 @@ $node->reload;
 # Not the view of available versions: with Debian's patch it may show what the system has, and no more.
 ok(becomes_true($node, "SELECT current_setting('$setting') LIKE '$root%'"), 'the server looks where the next version is');
 $node->safe_psql('postgres', "ALTER EXTENSION indextable UPDATE TO '$version.1'");
-is($node->safe_psql('postgres', q(SELECT extversion, cardinality(extconfig) FROM pg_extension WHERE extname = 'indextable')), "$version.1|8", 'updated');
+is($node->safe_psql('postgres', q(SELECT extversion, cardinality(extconfig) FROM pg_extension WHERE extname = 'indextable')), "$version.1|9", 'updated');
 is($node->safe_psql('postgres', 'TABLE indextable_internal.definition; TABLE indextable_internal.fact; TABLE mine'), $catalog, 'definitions are as they were');
 is($node->safe_psql('postgres', $triggers), $before, 'so are triggers');
 
