@@ -98,6 +98,19 @@ static Node *any_element(Node *node, void *context);
 static Node *without_last_name(Node *doc, Const *names);
 
 /*
+ * tested_clauses
+ *		Returns what is true of some element if a condition that is a subquery, EXISTS (…) or value IN (…), is
+ *		true; NIL if nothing is known.
+ */
+List *
+tested_clauses(PlannerInfo *root, SubPlan *subplan)
+{
+	if (subplan->subLinkType != EXISTS_SUBLINK && subplan->subLinkType != ANY_SUBLINK)
+		return NIL;
+	return subplan_clauses(root, subplan, subplan->testexpr);
+}
+
+/*
  * subplan_clauses
  *		Returns what is true of some element, if a subquery EXISTS (…), or the comparison with its
  *		values, compared, is true: NIL if nothing is known.  In compared, ARRAY(subquery) is in

@@ -114,11 +114,7 @@ implied_conditions(PlannerInfo *root, IndexDef *def, Node *clause, Index varno, 
 		case T_NullTest:
 			return null_conditions(def, (NullTest *) clause, varno);
 		case T_SubPlan:
-			if (((SubPlan *) clause)->subLinkType == EXISTS_SUBLINK)
-				result = subplan_clauses(root, (SubPlan *) clause, NULL);
-			else if (((SubPlan *) clause)->subLinkType == ANY_SUBLINK)
-				result = subplan_clauses(root, (SubPlan *) clause, ((SubPlan *) clause)->testexpr);
-			return implied_by_elements(root, def, result, varno, unknown);
+			return implied_by_elements(root, def, tested_clauses(root, (SubPlan *) clause), varno, unknown);
 		case T_AlternativeSubPlan:
 			return implied_conditions(root, def, linitial(((AlternativeSubPlan *) clause)->subplans), varno,
 									  unknown);

@@ -147,6 +147,7 @@ extern List *absence_conditions(IndexDef *def, Node *clause, Index varno);
 extern List *exact_if_text(IndexDef *def, List *conditions, Node *value);
 
 /* elements.c: conditions on elements of arrays as conditions on documents */
+extern List *tested_clauses(PlannerInfo *root, SubPlan *subplan);
 extern List *subplan_clauses(PlannerInfo *root, SubPlan *subplan, Node *compared);
 extern Node *with_elements(Node *node, List *rtable, Index varno, bool *failed);
 extern Node *with_any_element(Node *clause, Field *field, Index varno, bool *may_be_member);

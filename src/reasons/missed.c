@@ -123,13 +123,8 @@ count_clause(MissedQuery *query, Node *clause)
 		clause = linitial(((AlternativeSubPlan *) clause)->subplans);
 	if (IsA(clause, SubPlan))
 	{
-		SubPlan    *subplan = (SubPlan *) clause;
-
-		if (subplan->subLinkType == EXISTS_SUBLINK || subplan->subLinkType == ANY_SUBLINK)
-		{
-			foreach_ptr(Node, of_element, subplan_clauses(query->root, subplan, subplan->testexpr))
-				count_clause(query, of_element);
-		}
+		foreach_ptr(Node, of_element, tested_clauses(query->root, (SubPlan *) clause))
+			count_clause(query, of_element);
 		return;
 	}
 	if (several ? !((ScalarArrayOpExpr *) clause)->useOr : !IsA(clause, OpExpr))
