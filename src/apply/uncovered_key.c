@@ -97,6 +97,7 @@ static List *warned_of = NIL;	/* OIDs of the index tables that this session
 								 * has warned of */
 
 static Oid	next_wide_table(bool own, Oid *owner);
+static bool acts_for(Oid role, Oid owner);
 static void uncover_key_now(IndexDef *def, OpList *list);
 static bool lock_with_retries(IndexDef *def);
 static bool lock_before_commit(Oid relid);
@@ -224,6 +225,17 @@ is_of_session(Oid index_table)
 	Oid			owner = table_owner(index_table);
 
 	return !OidIsValid(owner) || (acts_for(GetOuterUserId(), owner) && acts_for(GetUserId(), owner));
+}
+
+/*
+ * acts_for
+ *		Returns whether a role is an owner, or has the owner's rights as a member.  That a superuser has all
+ *		rights does not count.
+ */
+static bool
+acts_for(Oid role, Oid owner)
+{
+	return has_privs_of_role(role, owner) && (!superuser_arg(role) || is_member_of_role_nosuper(role, owner));
 }
 
 /*

@@ -110,16 +110,19 @@ drain_of_another(Turn *turn, Oid fact_table)
 {
 	DrainCall	before = *turn->call;
 	ErrorData  *error;
-	bool		is_limited = is_time_limited();
+	bool		limits = !is_time_limited();
 	bool		over_time;
 
-	if (!is_limited)
+	/* Code that a worker evaluates has the time of the worker. */
+	if (limits)
+	{
 		time_limit_begin(setting_batch_timeout);
-	if (!is_limited && turn->queue != NULL)
-		time_limit_make_renewable();
+		if (turn->queue != NULL)
+			time_limit_make_renewable();
+	}
 	error = run_with_lock_timeout(take_turn, turn, LOCK_TIMEOUT);
-	over_time = !is_limited && error != NULL && is_over_time(error);
-	if (!is_limited)
+	over_time = limits && error != NULL && is_over_time(error);
+	if (limits)
 		time_limit_end();
 	if (error == NULL)
 		return;

@@ -43,7 +43,6 @@
 #include "../maintain/maintain.h"
 #include "../place/place.h"
 #include "../util/arguments.h"
-#include "../util/relation.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
 #include "ddl.h"

@@ -122,17 +122,6 @@ require_owner(Oid relid)
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
 }
 
-/*
- * acts_for
- *		Returns whether a role is an owner, or has the owner's rights as a member.  That a superuser has all
- *		rights does not count: what others could lock, it does not wait for, and lock against them.
- */
-bool
-acts_for(Oid role, Oid owner)
-{
-	return has_privs_of_role(role, owner) && (!superuser_arg(role) || is_member_of_role_nosuper(role, owner));
-}
-
 /* may_read_some: returns whether the current user may read any column of a table */
 bool
 may_read_some(Oid relid)

@@ -37,7 +37,6 @@ extern char *equality_sql(const char *left, const char *right, Oid type, bool an
 extern void prepare_sort(SortSupport sort, Oid type, Oid collation, bool abbreviate);
 extern void init_equality_key(ScanKey key, AttrNumber attno, Oid type, Oid collation, MemoryContext cxt);
 extern void require_owner(Oid relid);
-extern bool acts_for(Oid role, Oid owner);
 extern bool may_read_some(Oid relid);
 extern bool can_read_blocks(Oid relid);
 extern bool is_damage(ErrorData *error);
