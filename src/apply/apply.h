@@ -156,6 +156,7 @@ extern bool put_off_ops(IndexDef *def, OpList *list);
 extern void put_off_try_again(void);
 extern Oid	put_off_apply_all(void);
 extern void refuse_to_prepare_put_off(void);
+extern int	count_put_off(void);
 extern bool was_put_off(Oid fact);
 extern void refuse_put_off(Oid index_table);
 extern void refuse_put_off_of_fact(Oid fact);
@@ -196,6 +197,7 @@ typedef struct SharedKey
 } SharedKey;
 
 extern List *take_shared_keys(void);
+extern int	count_shared_keys(void);
 extern void note_shared_key(FactDef *def, TupleTableSlot *row, AttrNumber *columns);
 
 /* write_entry.c: writes single entries into an open table */

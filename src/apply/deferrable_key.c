@@ -75,3 +75,10 @@ take_shared_keys(void)
 	shared_keys = NIL;
 	return keys;
 }
+
+/* count_shared_keys: returns how many are noted */
+int
+count_shared_keys(void)
+{
+	return list_length(shared_keys);
+}

@@ -266,6 +266,13 @@ refuse_to_prepare_put_off(void)
 	}
 }
 
+/* count_put_off: returns how many lists of operations are put off */
+int
+count_put_off(void)
+{
+	return list_length(all);
+}
+
 /*
  * was_put_off
  *		Returns whether operations on an index table of a fact table were put off in this

@@ -75,6 +75,7 @@
 #include "../util/sleep.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
+#include "../util/time_limit.h"
 #include "apply.h"
 
 /* How often we try to lock an index table before a commit, every 10 ms. */
@@ -122,6 +123,9 @@ uncover_key_for_ops(IndexDef *def, OpList *list)
 		uncover_key_now(def, list);
 	else if (def->active || !def->spec.async)
 	{
+		/* drain() for another owner leaves nothing for the commit. */
+		if (is_time_limited() && !IsBackgroundWorker)
+			return;
 		if (!list_member_oid(wide_tables, def->relid))
 			note_table(&wide_tables, def->relid);
 	}

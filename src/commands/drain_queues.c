@@ -134,10 +134,18 @@ drain_of_another(Turn *turn, Oid fact_table)
 	warn_not_drained(fact_table, error);
 }
 
+/*
+ * take_turn
+ *		Drains or folds a table of another owner; for run_with_lock_timeout().
+ *
+ * Code of that owner may write fact tables, and so leave something to be written at the commit, which calls
+ * more of its code.  Nothing would limit its time then, and its errors would undo what was done for others.
+ */
 static void
 take_turn(void *arg)
 {
 	Turn	   *turn = arg;
+	int			left = left_for_commit();
 
 	if (turn->queue != NULL)
 	{
@@ -146,6 +154,10 @@ take_turn(void *arg)
 	}
 	else
 		(void) fold_if_free(turn->totals, INT_MAX);
+	if (left_for_commit() > left)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("code of another owner leaves entries that are written when the transaction commits")));
 	CHECK_FOR_INTERRUPTS();
 }
 

@@ -159,6 +159,17 @@ at_subxact_event(SubXactEvent event, SubTransactionId sub, SubTransactionId pare
 	}
 }
 
+/*
+ * left_for_commit
+ *		Returns how much was left to be written before the transaction commits, which only grows while a
+ *		subtransaction is under way.
+ */
+int
+left_for_commit(void)
+{
+	return count_shared_keys() + batches_pending(InvalidOid) + count_put_off();
+}
+
 /*-------------------------------------------------------------------------
  * Writes once more, before the transaction ends, the entries of rows that shared
  * their primary key with another row.  apply/deferrable_key.c says why.

@@ -275,19 +275,19 @@ batch_written_since(Oid fact, CommandId cid)
 }
 
 /*
- * batch_is_pending
- *		Returns whether entries of a fact table, or of any if it is InvalidOid, were collected
- *		and are not written yet.
+ * batches_pending
+ *		Returns of how many fact tables, of this one or of any if it is InvalidOid, entries were
+ *		collected and are not written yet.
  */
-bool
-batch_is_pending(Oid fact)
+int
+batches_pending(Oid fact)
 {
-	Batch	   *batch;
+	int			n = 0;
 
-	for (batch = touched_batches; batch != NULL; batch = batch->next)
+	for (Batch *batch = touched_batches; batch != NULL; batch = batch->next)
 		if (batch->pending.lists != NULL && (!OidIsValid(fact) || batch->relid == fact))
-			return true;
-	return false;
+			n++;
+	return n;
 }
 
 /*

@@ -398,7 +398,7 @@ writer_ends(const void *statement)
 		if (writer.table != NULL)
 			note_window(writer.table, writer.cid);
 	}
-	if (nwriters == 0 && batch_is_pending(InvalidOid))
+	if (nwriters == 0 && batches_pending(InvalidOid) > 0)
 		unseen = true;
 }
 
@@ -595,7 +595,7 @@ why_out_of_step(IndexDef *def, Snapshot snapshot)
 				if (snapshot->curcid > table->windows[i].after)
 					return "the snapshot was taken while a statement was writing the fact table";
 		}
-	if (batch_is_pending(fact->relid) || was_put_off(fact->relid))
+	if (batches_pending(fact->relid) > 0 || was_put_off(fact->relid))
 		return "entries are not written yet";
 
 	/*

@@ -26,6 +26,7 @@ extern void refuse_foreign_in_command(Node *command);
 
 /* at_commit.c: the registration of what is done when a transaction ends */
 extern void at_commit_init(void);
+extern int	left_for_commit(void);
 
 /*
  * batch.c: collects operations on the index tables of a fact table until the end of the
@@ -58,7 +59,7 @@ extern void batch_write_lists(FactDef *def, OpList *lists, bool keep);
 extern void batch_discard(Oid fact);
 extern void batch_note_foreign(Oid fact, CommandId cid);
 extern bool batch_foreign_since(Oid fact, CommandId cid);
-extern bool batch_is_pending(Oid fact);
+extern int	batches_pending(Oid fact);
 extern void batch_note_version(Oid fact, CommandId cid);
 extern bool batch_written_since(Oid fact, CommandId cid);
 

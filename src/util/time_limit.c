@@ -34,19 +34,20 @@ static bool is_renewable = false;
  * time_limit_begin
  *		Limits the time of what follows to some ms, or not if that is 0; replaces an earlier
  *		limit.
+ *
+ * If the statement is to end before that, the timer goes off then.  It goes on as well: code that catches
+ * this error is not to go on without a limit.
  */
 void
 time_limit_begin(int ms)
 {
-	TimestampTz end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), ms);
-
 	time_limit_end();
 	statement_end = get_timeout_active(STATEMENT_TIMEOUT) ? get_timeout_finish_time(STATEMENT_TIMEOUT) : 0;
-	if (ms == 0 || (statement_end != 0 && statement_end <= end))
+	if (ms == 0)
 		return;
-	limit = end;
+	limit = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), ms);
 	is_renewable = false;
-	enable_timeout_every(STATEMENT_TIMEOUT, limit, AGAIN);
+	enable_timeout_every(STATEMENT_TIMEOUT, statement_end != 0 ? Min(statement_end, limit) : limit, AGAIN);
 }
 
 /*

@@ -125,7 +125,7 @@ add_missing_totals(Oid index_table, bool report)
 
 	if (def == NULL)
 		report_not_index_table(index_table);
-	if (batch_is_pending(def->fact->relid))
+	if (batches_pending(def->fact->relid) > 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
 				 errmsg("cannot mend totals while a statement writes their fact table")));
