@@ -129,7 +129,11 @@ drain_of_another(Turn *turn, Oid fact_table)
 	if (over_time)
 		error->message = pstrdup("draining it takes longer than indextable.batch_timeout allows");
 	else if (is_interruption(error))
+	{
+		if (limits && error->sqlerrcode == ERRCODE_QUERY_CANCELED && is_statement_over())
+			error->message = pstrdup("canceling statement due to statement timeout");
 		ReThrowError(error);
+	}
 	turn->call->changes = before.changes;
 	warn_not_drained(fact_table, error);
 }

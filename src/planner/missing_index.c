@@ -9,7 +9,9 @@
  * member.
  *
  * The index is told as what follows CREATE INDEX ON, and spelled as pg_get_indexdef() would.  Of an
- * expression it has the columns and no values, but for what says what a function does.
+ * expression it has the columns and no values, but for what says what a function does.  Who may read the
+ * table has the index told to its owner, so it calls and uses nothing of other users: an index would call that
+ * with the rights of the owner.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,12 +22,16 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_amop.h"
+#include "catalog/pg_collation.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_opclass.h"
 #include "catalog/pg_operator.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_ts_config.h"
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
 #include "commands/extension.h"
+#include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "rewrite/rewriteManip.h"
@@ -55,8 +61,9 @@ static void find_kind(Oid operator, Oid type, char purpose, IndexKind *found);
 static bool is_default_family(Oid family, Oid method, Oid type);
 static const char *opclass_name(Oid family, Oid method, Oid type);
 static bool is_pattern(Oid operator);
-static bool is_for_index(Node *node);
-static bool has_values(Node *node, void *context);
+static bool is_for_index(Node *node, Oid owner);
+static bool has_values(Node *node, void *owner);
+static bool is_of_another(Oid owner, int cache, AttrNumber column, Oid object);
 static bool has_index(IndexDef *def, Oid method, Node *expr);
 
 /*
@@ -145,6 +152,7 @@ index_by(IndexDef *def, Node *expr, char purpose, bool *exists)
 	IndexKind	kind = {0};
 	Oid			operator;
 	Node	   *field;
+	Oid			owner;
 	Oid			collation;
 	char	   *text;
 
@@ -159,7 +167,9 @@ index_by(IndexDef *def, Node *expr, char purpose, bool *exists)
 		field = lsecond(clause->args);
 	}
 	field = strip_implicit_coercions(field);
-	if (!OidIsValid(operator) || !is_for_index(field))
+	owner = table_owner(def->relid);
+	if (!OidIsValid(operator) || !is_for_index(field, owner) ||
+		is_of_another(owner, COLLOID, Anum_pg_collation_collowner, clause->inputcollid))
 		return NULL;
 	find_kind(operator, exprType(field), purpose, &kind);
 	if (!OidIsValid(kind.method))
@@ -258,32 +268,60 @@ is_pattern(Oid operator)
 		operator == OID_TEXT_ICREGEXEQ_OP;
 }
 
-/* is_for_index: returns whether an index can have an expression, and it shows no values */
+/*
+ * is_for_index
+ *		Returns whether an index of an owner can have an expression, and it shows no values.
+ */
 static bool
-is_for_index(Node *node)
+is_for_index(Node *node, Oid owner)
 {
 	return IsA(node, Var) ||
-		(IsA(node, FuncExpr) && !contain_mutable_functions(node) && !has_values(node, NULL));
+		(IsA(node, FuncExpr) && !contain_mutable_functions(node) && !has_values(node, &owner));
 }
 
 /*
  * has_values
  *		Returns whether an expression has a value, other than the name of a configuration, and what tells which
- *		bounds a range has.
+ *		bounds a range has; or anything of others than the owner and superusers.
  */
 static bool
-has_values(Node *node, void *context)
+has_values(Node *node, void *owner)
 {
 	FuncExpr   *call = (FuncExpr *) node;
 
 	if (node == NULL)
 		return false;
 	if (IsA(node, Const))
-		return ((Const *) node)->consttype != REGCONFIGOID;
+		return ((Const *) node)->consttype != REGCONFIGOID ||
+			is_of_another(*(Oid *) owner, TSCONFIGOID, Anum_pg_ts_config_cfgowner,
+						  DatumGetObjectId(((Const *) node)->constvalue));
+	if (IsA(node, FuncExpr) && (is_of_another(*(Oid *) owner, PROCOID, Anum_pg_proc_proowner, call->funcid) ||
+								is_of_another(*(Oid *) owner, COLLOID, Anum_pg_collation_collowner,
+											  call->inputcollid)))
+		return true;
 	if (IsA(node, FuncExpr) && list_length(call->args) == 3 && type_is_range(call->funcresulttype))
-		return has_values(linitial(call->args), context) || has_values(lsecond(call->args), context);
+		return has_values(linitial(call->args), owner) || has_values(lsecond(call->args), owner);
 	return !(IsA(node, Var) || IsA(node, FuncExpr) || IsA(node, RelabelType)) ||
-		expression_tree_walker(node, has_values, context);
+		expression_tree_walker(node, has_values, owner);
+}
+
+/*
+ * is_of_another
+ *		Returns whether an object, which a cache finds and a column tells the owner of, belongs to somebody else
+ *		than the owner and superusers.
+ */
+static bool
+is_of_another(Oid owner, int cache, AttrNumber column, Oid object)
+{
+	HeapTuple	tuple = SearchSysCache1(cache, ObjectIdGetDatum(object));
+	Oid			its_owner;
+	bool		isnull;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	its_owner = DatumGetObjectId(SysCacheGetAttr(cache, tuple, column, &isnull));
+	ReleaseSysCache(tuple);
+	return its_owner != owner && !superuser_arg(its_owner);
 }
 
 /*

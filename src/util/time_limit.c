@@ -126,6 +126,18 @@ is_time_over(void)
 }
 
 /*
+ * is_statement_over
+ *		Returns whether the statement_timeout that there was when the last limit began is over.
+ *
+ * The server forgets why a timer has gone off that goes off again.
+ */
+bool
+is_statement_over(void)
+{
+	return statement_end != 0 && GetCurrentTimestamp() >= statement_end;
+}
+
+/*
  * is_over_time
  *		Returns whether an error says that the time limit, which has not been ended yet, is
  *		over.

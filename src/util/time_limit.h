@@ -16,6 +16,7 @@ extern bool is_time_limited(void);
 extern void time_limit_suspend(void);
 extern void time_limit_resume(void);
 extern bool is_time_over(void);
+extern bool is_statement_over(void);
 extern bool is_over_time(ErrorData *error);
 extern void time_limit_check(void);
 

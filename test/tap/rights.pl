@@ -734,6 +734,32 @@ SQL
 	got_nothing('names');
 };
 
+# The owner is told to make an index, and it would call what it names.
+subtest 'an index that a reader has advised' => sub {
+	tenant('advised');
+	is(super('CREATE ROLE eve_advised LOGIN; CREATE SCHEMA e AUTHORIZATION eve_advised'), '', 'a reader');
+	is(mine(<<'SQL'), '', 'a table that it may read');
+CREATE TABLE m.f (id int PRIMARY KEY, doc jsonb NOT NULL);
+INSERT INTO m.f SELECT i, jsonb_build_object('k', 'k' || i) FROM generate_series(1, 1000) i;
+SELECT indextable.create('m.f_k', 'm.f', '{k}') \gset
+CREATE FUNCTION m.words(t text) RETURNS tsvector IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN RETURN to_tsvector('simple', t); END $$;
+GRANT SELECT ON m.f TO eve_advised;
+SQL
+	is(sql('eve_advised', <<'SQL'), "0\n0\n0\n0\n0", 'it asks by what is its own');
+CREATE FUNCTION e.words(t text) RETURNS tsvector IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN RETURN to_tsvector('simple', t); END $$;
+CREATE FUNCTION e.same(t text) RETURNS text IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN RETURN t; END $$;
+CREATE TEXT SEARCH CONFIGURATION e.words (COPY = simple);
+CREATE COLLATION e.c (LOCALE = 'C');
+SELECT count(*) FROM m.f WHERE e.words(doc ->> 'k') @@ 'x';
+SELECT count(*) FROM m.f WHERE to_tsvector('simple', e.same(doc ->> 'k')) @@ 'x';
+SELECT count(*) FROM m.f WHERE to_tsvector('e.words', doc ->> 'k') @@ 'x';
+SELECT count(*) FROM m.f WHERE to_tsvector('simple', lower(doc ->> 'k' COLLATE e.c)) @@ 'x';
+SELECT count(*) FROM m.f WHERE m.words(doc ->> 'k') @@ 'x';
+SQL
+	is(mine("SELECT field FROM indextable.missed"), 'm.f_k USING gin (m.words(k))', 'and nobody is told to use that');
+	unlike(mine("SELECT advice FROM indextable.advise('m.f')"), qr/\be\./, '... nor by advise()');
+};
+
 # A filter that cannot be parsed concerns nobody else.
 subtest 'DDL of others, while a filter may not be called' => sub {
 	tenant('uncalled');
