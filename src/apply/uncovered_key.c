@@ -124,7 +124,7 @@ uncover_key_for_ops(IndexDef *def, OpList *list)
 	else if (def->active || !def->spec.async)
 	{
 		/* drain() for another owner leaves nothing for the commit. */
-		if (is_time_limited() && !IsBackgroundWorker)
+		if (is_time_limited() && MyBackendType != B_BG_WORKER)
 			return;
 		if (!list_member_oid(wide_tables, def->relid))
 			note_table(&wide_tables, def->relid);
