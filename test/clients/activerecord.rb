@@ -34,6 +34,7 @@ cases = {
   "array has" => -> { find("doc -> 'tags' @> ?", ["t7"].to_json) },
   "key exists" => -> { find("jsonb_exists(doc -> 'tags', ?)", "t7") },
   "document has" => -> { find("doc @> ?", { town: "Town 7" }.to_json) },
+  "element has" => -> { find("doc @> ?", { lines: [{ name: "L7", qty: 2 }] }.to_json) },
   "document =" => -> { find(doc: { town: "Town 7" }) },
   "order, limit" => -> { find("doc ->> 'town' IS NOT NULL").order(Arel.sql("doc ->> 'town' COLLATE \"C\""), :id).limit(10) },
   "count" => -> { find("doc ->> 'town' = ?", "Town 7").count },

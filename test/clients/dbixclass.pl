@@ -38,6 +38,7 @@ my @cases = (
 	'IS NULL' => sub { find({ $town => undef }) },
 	'array has' => sub { find({ "doc -> 'tags'" => { '@>' => '["t7"]' } }) },
 	'document has' => sub { find({ doc => { '@>' => '{"town": "Town 7"}' } }) },
+	'element has' => sub { find({ doc => { '@>' => '{"lines": [{"name": "L7", "qty": 2}]}' } }) },
 	'order, limit' => sub { find({ $town => { '!=', undef } }, order_by => [ \qq($town COLLATE "C"), 'id' ], rows => 10) },
 	'count' => sub { find({ $town => 'Town 7' })->count },
 	'stream' => sub { my @ids; my $found = find({ $town => 'Town 7' }); while (my $row = $found->next) { push @ids, $row->id; } return \@ids; },

@@ -65,6 +65,7 @@ drive(send, {
     "key exists": lambda: find(doc__tags__has_any_keys=["t7", "t8"]),
     "element": lambda: find(doc__tags__0="t7"),
     "document has": lambda: find(doc__contains={"town": "Town 7"}),
+    "element has": lambda: find(doc__contains={"lines": [{"name": "L7", "qty": 2}]}),
     "order, limit": lambda: find(doc__town__isnull=False).order_by("doc__town", "id")[:10],
     "order of text": lambda: Person.objects.annotate(town=text).filter(town__isnull=False).order_by("town", "id").only("id")[:10],
     "count": lambda: find(doc__town="Town 7").count(),

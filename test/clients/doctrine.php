@@ -30,6 +30,7 @@ $cases = [
     'IS NULL' => fn () => $find("p.doc ->> 'town' IS NULL"),
     'array has' => fn () => $find("p.doc -> 'tags' @> :tags", ['tags' => ['t7']], ['tags' => 'json']),
     'document has' => fn () => $find('p.doc @> :part', ['part' => ['town' => 'Town 7']], ['part' => 'json']),
+    'element has' => fn () => $find('p.doc @> :part', ['part' => ['lines' => [['name' => 'L7', 'qty' => 2]]]], ['part' => 'json']),
     'order, limit' => fn () => $db->createQueryBuilder()->select('p.id')->from('person', 'p')->where("p.doc ->> 'town' IS NOT NULL")->orderBy("p.doc ->> 'town' COLLATE \"C\"")->addOrderBy('p.id')->setMaxResults(10)->fetchFirstColumn(),
     'count' => fn () => $db->createQueryBuilder()->select('count(*)')->from('person', 'p')->where("p.doc ->> 'town' = 'Town 7'")->fetchOne(),
     'lock' => fn () => $db->transactional(fn () => $db->fetchFirstColumn("SELECT id FROM person WHERE doc ->> 'town' = ? " . $db->getDatabasePlatform()->getWriteLockSQL(), ['Town 7'])),

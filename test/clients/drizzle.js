@@ -31,6 +31,7 @@ drive(async () => {
       'IS NULL': () => find(isNull(town)),
       'array has': () => find(sql`${person.doc} -> 'tags' @> ${JSON.stringify(['t7'])}::jsonb`),
       'document has': () => find(sql`${person.doc} @> ${JSON.stringify({ town: 'Town 7' })}::jsonb`),
+      'element has': () => find(sql`${person.doc} @> ${JSON.stringify({ lines: [{ name: 'L7', qty: 2 }] })}::jsonb`),
       'order, limit': () => find(isNotNull(town)).orderBy(sql`${town} collate "C"`, asc(person.id)).limit(10),
       'count': () => db.$count(person, eq(town, 'Town 7')),
       'prepared': async () => { let rows; for (let i = 0; i < 8; i++) rows = await prepared.execute({ town: 'Town 7' }); return rows; },

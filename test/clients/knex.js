@@ -23,6 +23,7 @@ drive(async () => {
       'IS NULL': () => person().whereNull(db.raw("doc->>'town'")),
       'array has': () => person().whereJsonSupersetOf(db.raw("doc->'tags'"), ['t7']),
       'document has': () => person().whereJsonSupersetOf('doc', { town: 'Town 7' }),
+      'element has': () => person().whereJsonSupersetOf('doc', { lines: [{ name: 'L7', qty: 2 }] }),
       'document =': () => person().whereJsonObject('doc', { town: 'Town 7' }),
       'order, limit': () => person().whereNotNull(db.raw("doc->>'town'")).orderByRaw("doc->>'town' collate \"C\", id").limit(10),
       'count': () => db('person').whereJsonPath('doc', '$.town', '=', 'Town 7').count().then(rows => rows[0].count),

@@ -32,6 +32,7 @@ drive(async () => {
       'array has': () => find(b => b(b.ref('doc', '->').key('tags'), '@>', sql`${JSON.stringify(['t7'])}::jsonb`)).execute(),
       'element exists': () => find(b => b.exists(b.selectFrom(sql`jsonb_array_elements(doc -> 'lines')`.as('l')).select('l').where(sql`l ->> 'name'`, '=', 'L7'))).execute(),
       'document has': () => find(b => b('doc', '@>', JSON.stringify({ town: 'Town 7' }))).execute(),
+      'element has': () => find(b => b('doc', '@>', JSON.stringify({ lines: [{ name: 'L7', qty: 2 }] }))).execute(),
       'order, limit': () => find(b => b(town(b), 'is not', null)).orderBy(b => b.ref('doc', '->>').key('town'), o => o.collate('C')).orderBy('id').limit(10).execute(),
       'count': () => db.selectFrom('person').select(b => b.fn.countAll().as('n')).where(b => b(town(b), '=', 'Town 7')).executeTakeFirst().then(row => row.n),
       ...(Cursor && { 'stream': async () => { const rows = []; for await (const row of find(b => b(town(b), '=', 'Town 7')).stream(3)) rows.push(row); return rows; } }),

@@ -26,6 +26,7 @@ drive(async () => {
       'IS NULL': () => find({ doc: { town: null } }),
       'array has': () => find({ doc: { tags: { $contains: ['t7'] } } }),
       'document has': () => find({ doc: { $contains: { town: 'Town 7' } } }),
+      'element has': () => find({ doc: { $contains: { lines: [{ name: 'L7', qty: 2 }] } } }),
       'order, limit': () => find({ doc: { town: { $ne: null } } }, { orderBy: [{ doc: { town: 'asc' } }, { id: 'asc' }], limit: 10 }),
       'count': () => orm.em.fork().count('Person', { doc: { town: 'Town 7' } }),
       'lock': () => orm.em.fork().transactional(em => em.find('Person', { doc: { town: 'Town 7' } }, { fields: ['id'], lockMode: LockMode.PESSIMISTIC_PARTIAL_WRITE })),

@@ -28,6 +28,7 @@ drive(async () => {
       'array has': () => person().whereJsonSupersetOf('doc:tags', ['t7']),
       'key exists': () => person().whereJsonHasAny('doc:tags', ['t7', 't8']),
       'document has': () => person().whereJsonSupersetOf('doc', { town: 'Town 7' }),
+      'element has': () => person().whereJsonSupersetOf('doc', { lines: [{ name: 'L7', qty: 2 }] }),
       'order, limit': () => person().whereNotNull(town).orderBy(town).orderBy('id').limit(10),
       'count': () => Person.query().where(town, 'Town 7').resultSize(),
       'lock': () => Person.transaction(t => Person.query(t).select('id').where(town, 'Town 7').forUpdate().skipLocked()),

@@ -61,6 +61,7 @@ drive(lambda sql: db.execute_sql(sql), {
     "array has": lambda: find(doc["tags"].contains(["t7"])),
     "key exists": lambda: find(doc["tags"].contains_any("t7", "t8")),
     "document has": lambda: find(doc.contains({"town": "Town 7"})),
+    "element has": lambda: find(doc.contains({"lines": [{"name": "L7", "qty": 2}]})),
     "order, limit": lambda: find(town.is_null(False)).order_by(town, Person.id).limit(10),
     "count": lambda: find(town == "Town 7").count(),
     "stream": stream,

@@ -35,6 +35,7 @@ cases = {
   "key exists" => -> { find[doc["tags"].has_key?("t7")] },
   "path exists" => -> { find[doc.path_exists('$.lines[*] ? (@.name == "L7")')] },
   "document has" => -> { find[doc.contains({ town: "Town 7" }.to_json)] },
+  "element has" => -> { find[doc.contains({ lines: [{ name: "L7", qty: 2 }] }.to_json)] },
   "order, limit" => -> { find[Sequel.~(town => nil)].order(Sequel.lit("doc ->> 'town' COLLATE \"C\""), :id).limit(10) },
   "count" => -> { find[town => "Town 7"].count },
   "stream" => -> { find[town => "Town 7"].use_cursor(rows_per_fetch: 3).to_a },

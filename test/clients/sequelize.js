@@ -26,6 +26,7 @@ drive(async () => {
       'IS NULL': () => find({ 'doc.town': null }),
       'array has': () => find({ doc: { [Op.contains]: { tags: ['t7'] } } }),
       'document has': () => find({ doc: { [Op.contains]: { town: 'Town 7' } } }),
+      'element has': () => find({ doc: { [Op.contains]: { lines: [{ name: 'L7', qty: 2 }] } } }),
       'order, limit': () => find({ 'doc.town': { [Op.ne]: null } }, { order: [[json('doc.town'), 'ASC'], ['id', 'ASC']], limit: 10 }),
       'count': () => Person.count({ where: { 'doc.town': 'Town 7' } }),
       'lock': () => db.transaction(transaction => find({ 'doc.town': 'Town 7' }, { lock: true, skipLocked: true, transaction })),

@@ -57,6 +57,7 @@ drive(lambda sql: session.execute(text(sql)), {
     "path exists": lambda: find(func.jsonb_path_exists(doc, '$.lines[*] ? (@.name == "L7")')),
     "element exists": lambda: find(select(elements).where(elements.c.value.op("->>")("name") == "L7").exists()),
     "document has": lambda: find(doc.contains({"town": "Town 7"})),
+    "element has": lambda: find(doc.contains({"lines": [{"name": "L7", "qty": 2}]})),
     "order, limit": lambda: find(town.isnot(None)).order_by(town.collate("C"), Person.id).limit(10),
     "count": lambda: find(town == "Town 7").count(),
     "stream": stream,

@@ -28,6 +28,7 @@ drive(async () => {
       'IS NULL': () => find("p.doc ->> 'town' IS NULL").getMany(),
       'array has': () => repository.find({ select: { id: true }, where: { doc: JsonContains({ tags: ['t7'] }) } }),
       'document has': () => repository.find({ select: { id: true }, where: { doc: JsonContains({ town: 'Town 7' }) } }),
+      'element has': () => repository.find({ select: { id: true }, where: { doc: JsonContains({ lines: [{ name: 'L7', qty: 2 }] }) } }),
       'order, limit': () => find("p.doc ->> 'town' IS NOT NULL").orderBy("p.doc ->> 'town' COLLATE \"C\"").addOrderBy('p.id').limit(10).getRawMany().then(rows => rows.map(row => row.p_id)),
       'take': () => find("p.doc ->> 'town' = :town", { town: 'Town 7' }).orderBy('p.id').skip(2).take(2).getMany(),
       'count': () => repository.countBy({ doc: JsonContains({ town: 'Town 7' }) }),
