@@ -112,7 +112,7 @@ are_of_query(List *conditions)
  *		Returns an index table for clauses that all rows have to satisfy, before it is known what it can do;
  *		NULL, and a reason in *why, if its filter leaves rows out.
  */
-static Candidate *
+Candidate *
 begin_candidate(PlannerInfo *root, IndexDef *def, List *clauses, Index varno, const char **why)
 {
 	Candidate  *c = palloc0(sizeof(Candidate));
@@ -574,7 +574,7 @@ column_of_candidate(Candidate *c, Node *expr)
 	AttrNumber	attno = column_of_expression(c->def, expr, c->varno);
 	uint32		unless;
 
-	if (attno == 0 && c->by_element)
+	if (attno == 0 && (c->by_element || c->of_element))
 		attno = column_of_element(c, expr);
 	unless = attno == 0 ? 0 : values_read_otherwise(c->def, attno);
 
@@ -805,7 +805,6 @@ static bool
 is_key_present(Candidate *c, int i)
 {
 	IndexDef   *def = c->def;
-	TestedColumn column = {.def = def,.field = &def->spec.fields[i],.varno = c->varno};
 	bool		of_element = c->by_element && def->spec.fields[i].spec->multi;
 	bool		proven = !of_element && check_says_not_null(def, &def->spec.fields[i]);
 
@@ -815,9 +814,21 @@ is_key_present(Candidate *c, int i)
 	foreach_ptr(Condition, condition, c->conditions)
 		proven = proven || (condition->position == i && condition->taking != TAKE_NULL);
 	foreach_ptr(Node, clause, c->known)
-		proven = proven || (!depends_on_json_path(clause_of(clause), NULL) &&
-							rejects_null(clause_of(clause), &column));
+		proven = proven || says_field_is_there(c, i, clause_of(clause));
 	return proven;
+}
+
+/*
+ * says_field_is_there
+ *		Returns whether a clause, on a row or on one of its elements, is true only if a field, by its number, is
+ *		not NULL.
+ */
+bool
+says_field_is_there(Candidate *c, int i, Node *clause)
+{
+	TestedColumn column = {.def = c->def,.field = &c->def->spec.fields[i],.varno = c->varno};
+
+	return !depends_on_json_path(clause, NULL) && rejects_null(clause, &column);
 }
 
 /*

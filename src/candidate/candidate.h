@@ -75,6 +75,8 @@ typedef struct Candidate
 								 * element that the one before it returns;
 								 * NIL: of those in the target list */
 	List	   *rtable;			/* which has these functions */
+	bool		of_element;		/* expressions are over an element of the row:
+								 * see tests_of_element() */
 	List	   *of_join;		/* the conditions on the fact table and the
 								 * functions, in the order in which they are
 								 * checked */
@@ -123,6 +125,7 @@ typedef struct Candidate
 
 extern Candidate *consider_index_table(PlannerInfo *root, IndexDef *def, List *clauses, Index varno, List *used,
 									   const char **why);
+extern Candidate *begin_candidate(PlannerInfo *root, IndexDef *def, List *clauses, Index varno, const char **why);
 extern Candidate *consider_elements(PlannerInfo *root, IndexDef *def, List *clauses, Index varno,
 									List *functions, const char **why);
 extern bool is_used(Condition *condition, List *used);
@@ -135,6 +138,7 @@ extern void set_order(PlannerInfo *root, RelOptInfo *rel, Candidate *c);
 extern Node *sort_expression(Candidate *c, RelOptInfo *rel, PathKey *key, int position, bool *last);
 extern bool is_complete_enough(Candidate *c, const char **why);
 extern const char *why_lacking(Candidate *c);
+extern bool says_field_is_there(Candidate *c, int i, Node *clause);
 extern bool may_be_null(Candidate *c, int position);
 extern bool is_searched(Candidate *c, int i);
 extern bool may_find_null(Candidate *c, int position);

@@ -245,11 +245,11 @@ over_entry(Node *node, void *context)
 	if (attno != 0)
 	{
 		Form_pg_attribute att = TupleDescAttr(c->def->layout.desc, attno - 1);
-		Node	   *column = (Node *) makeVar(INDEX_VAR, attno, att->atttypid,
-											  exprTypmod(node), exprCollation(node),
-											  0);
+		Node	   *column = (Node *) makeVar(INDEX_VAR, attno, att->atttypid, exprTypmod(node),
+											  att->attcollation, 0);
 
-		if (exprType(node) == att->atttypid)
+		/* As an index by an expression with COLLATE has it. */
+		if (exprType(node) == att->atttypid && exprCollation(node) == att->attcollation)
 			return column;
 		return (Node *) makeRelabelType((Expr *) column, exprType(node), exprTypmod(node), exprCollation(node),
 										COERCE_IMPLICIT_CAST);

@@ -111,6 +111,28 @@ tested_clauses(PlannerInfo *root, SubPlan *subplan)
 }
 
 /*
+ * all_tested_clauses
+ *		Returns what is true of some element of each row of a table that satisfies clauses, RestrictInfos or
+ *		expressions: of those that subqueries test, and that the table is joined with.
+ */
+List *
+all_tested_clauses(PlannerInfo *root, List *clauses, Index varno)
+{
+	List	   *result = lateral_clauses(root, varno);
+
+	foreach_ptr(Node, clause, clauses)
+	{
+		if (IsA(clause, RestrictInfo))
+			clause = (Node *) ((RestrictInfo *) clause)->clause;
+		if (IsA(clause, AlternativeSubPlan))
+			clause = linitial(((AlternativeSubPlan *) clause)->subplans);
+		if (IsA(clause, SubPlan))
+			result = list_concat(result, tested_clauses(root, (SubPlan *) clause));
+	}
+	return result;
+}
+
+/*
  * subplan_clauses
  *		Returns what is true of some element, if a subquery EXISTS (…), or the comparison with its
  *		values, compared, is true: NIL if nothing is known.  In compared, ARRAY(subquery) is in
@@ -539,6 +561,22 @@ set_scope_of_clause(IndexDef *def, Node *clause, List *conditions)
 		if (narrays <= list_length(scope.scope))
 			condition->scope = list_copy_head(scope.scope, narrays);
 	}
+}
+
+/*
+ * are_of_same_element
+ *		Returns whether a clause is of the same element as another one, which is of one of the innermost array,
+ *		or of an element that has it within.
+ */
+bool
+are_of_same_element(Node *clause, Node *deepest)
+{
+	ClauseScope scope = {0};
+	ClauseScope inner = {0};
+
+	(void) collect_scope(clause, &scope);
+	(void) collect_scope(deepest, &inner);
+	return !scope.several && !inner.several && scope.scope != NIL && begins_with(inner.scope, scope.scope);
 }
 
 /* number_of_arrays: returns how many arrays a multi-valued field is within, one within the other */

@@ -148,6 +148,7 @@ extern List *exact_if_text(IndexDef *def, List *conditions, Node *value);
 
 /* elements.c: conditions on elements of arrays as conditions on documents */
 extern List *tested_clauses(PlannerInfo *root, SubPlan *subplan);
+extern List *all_tested_clauses(PlannerInfo *root, List *clauses, Index varno);
 extern List *subplan_clauses(PlannerInfo *root, SubPlan *subplan, Node *compared);
 extern Node *with_elements(Node *node, List *rtable, Index varno, bool *failed);
 extern Node *with_any_element(Node *clause, Field *field, Index varno, bool *may_be_member);
@@ -160,6 +161,7 @@ extern int	new_scope(void);
 extern List *within_scope(List *scope, int number);
 extern bool is_same_element(IndexDef *def, Condition *condition, Condition *deepest);
 extern bool is_of_deepest(IndexDef *def, Condition *condition);
+extern bool are_of_same_element(Node *clause, Node *deepest);
 extern void set_scope_of_clause(IndexDef *def, Node *clause, List *conditions);
 extern int	number_of_arrays(Field *field);
 extern bool is_of_elements(IndexDef *def, Condition *condition, List *functions);

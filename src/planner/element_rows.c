@@ -30,6 +30,7 @@
 
 static void add_paths_of_elements(PlannerInfo *root, ElementRows * rows);
 static void add_path_of_elements(PlannerInfo *root, ElementRows * rows, Served *served, IndexDef *def);
+static void add_users_index(PlannerInfo *root, ElementRows * rows, Served *served, IndexDef *def);
 static Path *search_of_elements(PlannerInfo *root, ElementRows * rows, IndexDef *def, List *own, Relids required,
 								double loops);
 static bool collect_sets(Node *node, void *sets);
@@ -91,7 +92,11 @@ add_paths_of_elements(PlannerInfo *root, ElementRows * rows)
 	if (unfit_clauses(rows->clauses) != NULL || !find_served_elements(root, rows, &served))
 		return;
 	foreach_ptr(IndexDef, def, served.defs)
+	{
 		add_path_of_elements(root, rows, &served, def);
+		if (def->layout.has_users_indexes)
+			add_users_index(root, rows, &served, def);
+	}
 }
 
 /* find_served_elements: finds, as find_served(), index tables that may serve elements as rows */
@@ -154,6 +159,16 @@ add_path_of_elements(PlannerInfo *root, ElementRows * rows, Served *served, Inde
 	if (partial != NULL)
 		add_partial_path(joined, partial);
 	give_reason(served->fact->relid, def->relid, REASON_COST);
+}
+
+static void
+add_users_index(PlannerInfo *root, ElementRows * rows, Served *served, IndexDef *def)
+{
+	const char *why;
+	Candidate  *c = consider_element_rows(root, rows, def, &why);
+
+	if (c != NULL)
+		add_users_index_of_elements(root, rows->joined, rows->fact, served, c, rows->clauses);
 }
 
 /*
@@ -227,20 +242,6 @@ search_of_elements(PlannerInfo *root, ElementRows * rows, IndexDef *def, List *o
 	path->path.rows = Min(path->path.param_info->ppi_rows, rows_of_elements(root, c));
 	finish_path(root, rows->joined, c, rows->clauses, loops, &path->path);
 	return &path->path;
-}
-
-/* rows_of_elements: estimates how many rows of elements satisfy all conditions on them */
-double
-rows_of_elements(PlannerInfo *root, Candidate *c)
-{
-	List	   *unchecked = NIL;
-
-	foreach_ptr(RestrictInfo, rinfo, c->of_join)
-	{
-		if (!is_checked_by_search(c, rinfo))
-			unchecked = lappend(unchecked, rinfo);
-	}
-	return clamp_row_est(c->entries * clauselist_selectivity(root, unchecked, 0, JOIN_INNER, NULL));
 }
 
 /*

@@ -117,19 +117,18 @@ missing_index_reason(PlannerInfo *root, RelOptInfo *rel, IndexDef *def)
 static char *
 missing_index(PlannerInfo *root, RelOptInfo *rel, IndexDef *def, bool *exists)
 {
-	List	   *clauses = rel->baserestrictinfo;
+	List	   *clauses = in_safe_order(root, rel, in_server_order(root, rel->baserestrictinfo));
 	List	   *quals = NIL;
 	List	   *sorted_by = NIL;
 	const char *why;
 	char	   *result = NULL;
 	Candidate  *c;
 
-	if (clauses == NIL && root->parse->limitCount == NULL)
+	if (clauses == NIL && root->parse->limitCount == NULL && def->spec.nelements == 0)
 		return NULL;
-	c = candidate_of_entries(root, rel, def, clauses);
+	c = candidate_of_entries(root, rel, def, clauses, NIL, &quals);
 	if (c == NULL || c->secured)
 		return NULL;
-	c->told = clauses_of_entries(root, c, in_safe_order(root, rel, in_server_order(root, clauses)), &quals);
 	if (!is_complete_enough(c, &why))
 		return NULL;
 	foreach_ptr(Node, qual, quals)

@@ -229,7 +229,14 @@ add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, R
 	}
 	c = consider_index_table(root, def, clauses, rel->relid, NIL, &why);
 	if (c == NULL)
+	{
+		const char *missing = NULL;
+
+		if (param == NULL && def->spec.nelements > 0)
+			missing = missing_index_reason(root, rel, def);
+		why = missing != NULL ? missing : why;
 		goto unused;
+	}
 	if (param != NULL && !uses_join_clause(c, param->ppi_clauses))
 		return false;
 	set_order(root, rel, c);

@@ -507,6 +507,20 @@ pages_cost(PlannerInfo *root, Candidate *c, double rows, double searches, double
 	return fetched * page_cost + order_of_keys * order_of_keys * Min(together - fetched * page_cost, 0);
 }
 
+/* rows_of_elements: estimates how many rows of elements satisfy all conditions on them */
+double
+rows_of_elements(PlannerInfo *root, Candidate *c)
+{
+	List	   *unchecked = NIL;
+
+	foreach_ptr(RestrictInfo, rinfo, c->of_join)
+	{
+		if (!is_checked_by_search(c, rinfo))
+			unchecked = lappend(unchecked, rinfo);
+	}
+	return clamp_row_est(c->entries * clauselist_selectivity(root, unchecked, 0, JOIN_INNER, NULL));
+}
+
 /* distinct_keys: returns how many keys the entries of a scan have */
 static double
 distinct_keys(Candidate *c)

@@ -15,6 +15,7 @@
 /* path_cost.c: estimates how many entries a scan of an index table reads, and what it costs */
 extern void estimate_index_size(Candidate *c);
 extern double estimate_share(PlannerInfo *root, Candidate *c, List *used);
+extern double rows_of_elements(PlannerInfo *root, Candidate *c);
 extern void estimate_entries(PlannerInfo *root, RelOptInfo *rel, Candidate *c);
 extern void estimate_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *checks, List *clauses,
 						  double loops, Path *path);
@@ -58,9 +59,12 @@ extern void add_or_paths(PlannerInfo *root, RelOptInfo *rel, Served *served);
 extern double estimate_or_entries(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses);
 
 /* users_index_path.c: which find entries by indexes that users have put on an index table */
+extern void add_users_index_of_elements(PlannerInfo *root, RelOptInfo *joined, RelOptInfo *fact, Served *served,
+										Candidate *c, List *clauses);
 extern void add_users_index_paths(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def);
 extern double estimate_users_indexes(PlannerInfo *root, RelOptInfo *rel, Served *served, List *clauses);
-extern Candidate *candidate_of_entries(PlannerInfo *root, RelOptInfo *rel, IndexDef *def, List *clauses);
+extern Candidate *candidate_of_entries(PlannerInfo *root, RelOptInfo *rel, IndexDef *def, List *clauses,
+									   List *exprs, List **quals);
 extern List *wanted_order(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List **exprs);
 
 /* missing_index.c: finds the index that users could put on an index table for a query */
@@ -88,7 +92,6 @@ extern ElementRows * element_rows_of(RelOptInfo *rel);
 extern ElementRows * elements_in_targets(PlannerInfo *root, RelOptInfo *rel);
 extern bool find_served_elements(PlannerInfo *root, ElementRows * rows, Served *served);
 extern Candidate *consider_element_rows(PlannerInfo *root, ElementRows * rows, IndexDef *def, const char **why);
-extern double rows_of_elements(PlannerInfo *root, Candidate *c);
 extern List *searches_of_elements(PlannerInfo *root, RelOptInfo *joined, Path *outer, List *clauses);
 
 /* and_path.c: which search several index tables, or one for several elements */

@@ -10,6 +10,10 @@
  * entries may stand for rows is decided by the same tests, and what entries do not tell is checked for
  * fetched rows.
  *
+ * An entry of an index table with multi-valued fields is of one element.  So it is found by what the
+ * conditions say of one element, if subqueries test elements, or the query joins the table with them.  Its row
+ * is checked by the conditions themselves, and comes once.
+ *
  * Users' indexes compare what no policy may hide, and say so by the time that they take.  So under row
  * security only conditions that come before all policies, or are leakproof, are part of the query.
  *
@@ -21,16 +25,22 @@
 #include "access/relation.h"
 #include "access/sysattr.h"
 #include "catalog/partition.h"
+#include "catalog/pg_amop.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_type.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
 #include "optimizer/planmain.h"
+#include "rewrite/rewriteManip.h"
 #include "storage/lmgr.h"
+#include "utils/catcache.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 
 #include "../candidate/candidate.h"
 #include "../definition/definition.h"
@@ -53,21 +63,25 @@ typedef struct UsersIndexes
 								 * partitions */
 	bool		any;			/* there are others */
 	Bitmapset  *columns;		/* that users' indexes have */
-	bool		expressions;	/* one of them has an expression, or a
-								 * predicate */
+	bool		predicates;		/* one of them has a predicate */
+	List	   *exprs;			/* that they have, over entries */
 } UsersIndexes;
 
 static Candidate *candidate_of_query(PlannerInfo *root, RelOptInfo *rel, IndexDef *def, List *clauses,
-									 UsersIndexes *indexes);
+									 UsersIndexes *indexes, List **quals);
+static List *tests_of_element(PlannerInfo *root, Candidate *c, List *clauses, List *exprs);
+static bool says_element_is_there(Candidate *c, Node *clause);
+static bool is_for_search(Node *expr, List *exprs);
 static bool find_users_indexes(IndexDef *def, UsersIndexes *found);
 static bool find_indexes_of(IndexDef *def, Oid relid, UsersIndexes *found);
 static Oid	user_of_statistics(PlannerInfo *root, RelOptInfo *rel, List *clauses, IndexDef *def);
-static void add_path_of_query(PlannerInfo *root, RelOptInfo *rel, Served *served, Candidate *c, List *quals,
-							  List *sorted_by, UsersIndexes *indexes);
+static void begin_query(Candidate *c);
+static void add_path_of_query(PlannerInfo *root, RelOptInfo *rel, Served *served, Candidate *c, List *clauses,
+							  List *quals, List *sorted_by, UsersIndexes *indexes);
 static bool concerns_indexes(Node *expr, UsersIndexes *indexes);
-static PlannedStmt *plan_entries(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *quals, List *sorted_by,
-								 Oid user);
-static List *targets_of(PlannerInfo *root, RelOptInfo *rel, Candidate *c);
+static PlannedStmt *plan_entries(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, List *quals,
+								 List *sorted_by, Oid user);
+static List *targets_of(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses);
 static Oid	users_index_of(Plan *plan, UsersIndexes *indexes);
 static Oid	users_index_of_any(List *plans, UsersIndexes *indexes);
 
@@ -75,36 +89,58 @@ static Oid	users_index_of_any(List *plans, UsersIndexes *indexes);
  * add_users_index_paths
  *		Adds the paths of an index table by indexes that users have put on it: the cheapest one, and one in
  *		the order that the query wants.
- *
- * With multi-valued fields a row has several entries, and may have none.
  */
 void
 add_users_index_paths(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def)
 {
-	List	   *clauses = rel->baserestrictinfo;
+	List	   *clauses;
 	List	   *quals = NIL;
 	List	   *sorted_by = NIL;
 	List	   *pathkeys;
 	UsersIndexes indexes = {0};
-	Candidate  *c = candidate_of_query(root, rel, def, clauses, &indexes);
+	Candidate  *c;
 
+	if (!def->layout.has_users_indexes)
+		return;
+	clauses = in_safe_order(root, rel, in_server_order(root, rel->baserestrictinfo));
+	c = candidate_of_query(root, rel, def, clauses, &indexes, &quals);
 	if (c == NULL)
 		return;
 	c->tested_again = served->tested_again;
 	c->stored_rows = served->system_columns || is_positionable(root, served->fact->layout.partitioned);
 	if (c->stored_rows && served->fact->layout.partitioned)
 		return;
-	c->told = clauses_of_entries(root, c, in_safe_order(root, rel, in_server_order(root, clauses)), &quals);
 	pathkeys = wanted_order(root, rel, c, &sorted_by);
 	if (concerns_indexes((Node *) quals, &indexes))
-		add_path_of_query(root, rel, served, c, quals, NIL, &indexes);
+		add_path_of_query(root, rel, served, c, clauses, quals, NIL, &indexes);
 	if (pathkeys == NIL || (def->spec.async && !c->entries_only) ||
 		!(concerns_indexes(expression_over_entry(c, linitial(sorted_by)), &indexes) ||
 		  concerns_indexes((Node *) quals, &indexes)))
 		return;
 	c = memcpy(palloc(sizeof(Candidate)), c, sizeof(Candidate));
 	c->pathkeys = pathkeys;
-	add_path_of_query(root, rel, served, c, quals, sorted_by, &indexes);
+	add_path_of_query(root, rel, served, c, clauses, quals, sorted_by, &indexes);
+}
+
+/*
+ * add_users_index_of_elements
+ *		Adds the path of an index table by such indexes in place of a join of a fact table with elements of its
+ *		rows, whose clauses come in the order in which they are checked.
+ */
+void
+add_users_index_of_elements(PlannerInfo *root, RelOptInfo *joined, RelOptInfo *fact, Served *served, Candidate *c,
+							List *clauses)
+{
+	UsersIndexes indexes = {0};
+	List	   *quals = NIL;
+
+	if (c->policy_in_scan || !find_users_indexes(c->def, &indexes))
+		return;
+	begin_query(c);
+	c->told = clauses_of_entries(root, c, clauses, &quals);
+	indexes.user = user_of_statistics(root, fact, clauses, c->def);
+	if (concerns_indexes((Node *) quals, &indexes))
+		add_path_of_query(root, joined, served, c, clauses, quals, NIL, &indexes);
 }
 
 /*
@@ -120,17 +156,16 @@ estimate_users_indexes(PlannerInfo *root, RelOptInfo *rel, Served *served, List 
 	foreach_ptr(IndexDef, def, served->defs)
 	{
 		UsersIndexes indexes = {0};
-		Candidate  *c = candidate_of_query(root, rel, def, clauses, &indexes);
 		List	   *quals = NIL;
+		Candidate  *c = candidate_of_query(root, rel, def, clauses, &indexes, &quals);
 		const char *why;
 
 		if (c == NULL)
 			continue;
-		(void) clauses_of_entries(root, c, clauses, &quals);
 		if (!concerns_indexes((Node *) quals, &indexes) || !is_complete_enough(c, &why))
 			continue;
 		c->entries_only = true;
-		c->query = plan_entries(root, rel, c, quals, NIL, indexes.user);
+		c->query = plan_entries(root, rel, c, clauses, quals, NIL, indexes.user);
 		if (OidIsValid(users_index_of(c->query->planTree, &indexes)) &&
 			(result < 0 || c->query->planTree->plan_rows < result))
 			result = c->query->planTree->plan_rows;
@@ -140,13 +175,14 @@ estimate_users_indexes(PlannerInfo *root, RelOptInfo *rel, Served *served, List 
 
 /*
  * candidate_of_query
- *		Returns a candidate for a query of entries, which has no search of its own, and finds the users'
- *		indexes; NULL if there are none, or if entries cannot be found by them.
+ *		Returns what candidate_of_entries() does, and finds the users' indexes; NULL if there are none, too.
  */
 static Candidate *
-candidate_of_query(PlannerInfo *root, RelOptInfo *rel, IndexDef *def, List *clauses, UsersIndexes *indexes)
+candidate_of_query(PlannerInfo *root, RelOptInfo *rel, IndexDef *def, List *clauses, UsersIndexes *indexes,
+				   List **quals)
 {
-	Candidate  *c = find_users_indexes(def, indexes) ? candidate_of_entries(root, rel, def, clauses) : NULL;
+	Candidate  *c = find_users_indexes(def, indexes) ?
+		candidate_of_entries(root, rel, def, clauses, indexes->exprs, quals) : NULL;
 
 	if (c != NULL)
 		indexes->user = user_of_statistics(root, rel, clauses, def);
@@ -155,23 +191,157 @@ candidate_of_query(PlannerInfo *root, RelOptInfo *rel, IndexDef *def, List *clau
 
 /*
  * candidate_of_entries
- *		Returns a candidate which has no search of its own, for a query of entries by any index; NULL if entries
- *		cannot be found so.
+ *		Returns a candidate for a query of entries by any index, which has no search of its own, and sets *quals
+ *		to the conditions of that query, over entries; NULL if entries cannot be found so.
+ *
+ * The clauses come in the order in which they are checked.  An index may have any of these expressions.
  */
 Candidate *
-candidate_of_entries(PlannerInfo *root, RelOptInfo *rel, IndexDef *def, List *clauses)
+candidate_of_entries(PlannerInfo *root, RelOptInfo *rel, IndexDef *def, List *clauses, List *exprs, List **quals)
 {
+	bool		of_elements = def->spec.nelements > 0;
 	const char *why = NULL;
-	Candidate  *c = def->spec.nelements > 0 || def->fact->place->entries->search != NULL ? NULL :
-		consider_index_table(root, def, clauses, rel->relid, NIL, &why);
+	Candidate  *c;
 
+	if (def->fact->place->entries->search != NULL)
+		return NULL;
+	c = of_elements ? begin_candidate(root, def, clauses, rel->relid, &why) :
+		consider_index_table(root, def, clauses, rel->relid, NIL, &why);
 	if (c == NULL || c->policy_in_scan)
 		return NULL;
+	begin_query(c);
+	c->unless = 0;
+	c->told = clauses_of_entries(root, c, clauses, quals);
+	if (of_elements)
+	{
+		List	   *tests = tests_of_element(root, c, clauses, exprs);
+
+		*quals = list_concat(*quals, tests);
+		return tests == NIL ? NULL : c;
+	}
+	return c;
+}
+
+/* begin_query: has a candidate find entries by a query, and not by a search of its own */
+static void
+begin_query(Candidate *c)
+{
 	c->conditions = NIL;
 	c->nequal = c->order_from = 0;
-	c->unless = 0;
 	c->refuted = NULL;
-	return c;
+}
+
+/*
+ * tests_of_element
+ *		Returns what clauses say of one element of each row, over the entry of the element: of the one of which
+ *		they say most.
+ *
+ * They say that a field of the innermost array is not NULL, so that there is an entry of the element.  A
+ * subquery need not look at each element of a row, so that what is tested must not raise an error.
+ */
+static List *
+tests_of_element(PlannerInfo *root, Candidate *c, List *clauses, List *exprs)
+{
+	List	   *tests = all_tested_clauses(root, clauses, c->varno);
+	List	   *over_entry = NIL;
+	List	   *result = NIL;
+	List	   *chosen = NIL;
+
+	c->of_element = true;
+	foreach_ptr(Node, test, tests)
+	{
+		Node	   *expr = is_deeply_nested(test) ? NULL : expression_over_entry(c, test);
+
+		CHECK_FOR_INTERRUPTS();
+		if (expr != NULL &&
+			(contain_subplans(expr) || contain_volatile_functions(expr) ||
+			 (c->secured && contain_leaked_vars(expr)) ||
+			 !(cannot_raise_error(expr, c->secured) || is_for_search(expr, exprs))))
+			expr = NULL;
+		over_entry = lappend(over_entry, expr);
+	}
+	c->of_element = false;
+	foreach_ptr(Node, deepest, tests)
+	{
+		List	   *quals = NIL;
+		List	   *same = NIL;
+		ListCell   *test;
+		ListCell   *expr;
+
+		CHECK_FOR_INTERRUPTS();
+		if (list_member_ptr(chosen, deepest) || list_nth(over_entry, foreach_current_index(deepest)) == NULL ||
+			!says_element_is_there(c, deepest))
+			continue;
+		forboth(test, tests, expr, over_entry)
+		{
+			if (lfirst(expr) == NULL || !are_of_same_element(lfirst(test), deepest))
+				continue;
+			quals = lappend(quals, lfirst(expr));
+			same = lappend(same, lfirst(test));
+		}
+		if (list_length(quals) <= list_length(result))
+			continue;
+		result = quals;
+		chosen = same;
+	}
+	foreach_ptr(Node, test, chosen)
+	{
+		for (int i = 0; i < c->def->spec.nkeys; i++)
+		{
+			if (says_field_is_there(c, i, test))
+				c->present = bms_add_member(c->present, i);
+		}
+	}
+	c->known = list_concat_copy(c->known, chosen);
+	c->distinct = true;
+	return result;
+}
+
+/* says_element_is_there: returns whether a clause is true only of elements that have a field */
+static bool
+says_element_is_there(Candidate *c, Node *clause)
+{
+	IndexSpec  *spec = &c->def->spec;
+
+	for (int e = 0; e < spec->nelements; e++)
+	{
+		if (spec->fields[spec->elements[e]].element_steps == spec->fields[spec->deepest].element_steps &&
+			says_field_is_there(c, spec->elements[e], clause))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * is_for_search
+ *		Returns whether an expression compares a column of an entry, or one of these expressions, which an index
+ *		has the values of, with a value of the query, by an operator that indexes search by.  These compare what
+ *		they come to, in any order.
+ */
+static bool
+is_for_search(Node *expr, List *exprs)
+{
+	OpExpr	   *op = (OpExpr *) expr;
+	bool		result = false;
+
+	if (!IsA(expr, OpExpr) || list_length(op->args) != 2)
+		return false;
+	for (int i = 0; i < 2 && !result; i++)
+	{
+		Node	   *key = list_nth(op->args, i);
+		Node	   *value = list_nth(op->args, 1 - i);
+
+		result = (IsA(value, Const) || IsA(value, Param)) &&
+			(IsA(strip_implicit_coercions(key), Var) || list_member(exprs, key));
+	}
+	if (result)
+	{
+		CatCList   *members = SearchSysCacheList2(AMOPOPID, ObjectIdGetDatum(op->opno), CharGetDatum(AMOP_SEARCH));
+
+		result = members->n_members > 0;
+		ReleaseSysCacheList(members);
+	}
+	return result;
 }
 
 /*
@@ -227,12 +397,13 @@ find_indexes_of(IndexDef *def, Oid relid, UsersIndexes *found)
 			for (int j = 0; j < index->rd_index->indnatts; j++)
 				found->columns = bms_add_member(found->columns, index->rd_index->indkey.values[j] -
 												FirstLowInvalidHeapAttributeNumber);
-			found->expressions |= !heap_attisnull(index->rd_indextuple, Anum_pg_index_indexprs, NULL) ||
-				!heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL);
+			found->predicates |= !heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL);
+			found->exprs = list_concat(found->exprs, RelationGetIndexExpressions(index));
 		}
 		relation_close(index, NoLock);
 	}
 	list_free(indexes);
+	ChangeVarNodes((Node *) found->exprs, 1, INDEX_VAR, 0);
 	relation_close(rel, NoLock);
 	return locked;
 }
@@ -254,11 +425,12 @@ user_of_statistics(PlannerInfo *root, RelOptInfo *rel, List *clauses, IndexDef *
 /*
  * add_path_of_query
  *		Adds the path that finds entries by a query with these conditions, over entries, in the order of
- *		sorted_by, unless the server's plan of it uses none of the users' indexes.
+ *		sorted_by, unless the server's plan of it uses none of the users' indexes.  The clauses are those of the
+ *		relation.
  */
 static void
-add_path_of_query(PlannerInfo *root, RelOptInfo *rel, Served *served, Candidate *c, List *quals, List *sorted_by,
-				  UsersIndexes *indexes)
+add_path_of_query(PlannerInfo *root, RelOptInfo *rel, Served *served, Candidate *c, List *clauses, List *quals,
+				  List *sorted_by, UsersIndexes *indexes)
 {
 	const char *why = NULL;
 	CustomPath *path;
@@ -266,7 +438,9 @@ add_path_of_query(PlannerInfo *root, RelOptInfo *rel, Served *served, Candidate 
 
 	c->values = NIL;
 	c->sorted_by = sorted_by;
-	c->entries_only = !c->stored_rows && cover_scan(root, rel, c, rel->baserestrictinfo);
+	c->entries_only = !c->stored_rows && cover_scan(root, rel, c, clauses);
+	if (!c->entries_only && c->by_element)
+		return;
 	if (!c->entries_only && served->fact->layout.pk_deferrable)
 		return;
 	if (!is_complete_enough(c, &why))
@@ -274,7 +448,7 @@ add_path_of_query(PlannerInfo *root, RelOptInfo *rel, Served *served, Candidate 
 		give_reason(served->fact->relid, c->def->relid, why);
 		return;
 	}
-	c->query = plan_entries(root, rel, c, quals, sorted_by, indexes->user);
+	c->query = plan_entries(root, rel, c, clauses, quals, sorted_by, indexes->user);
 	index = users_index_of(c->query->planTree, indexes);
 	if (!OidIsValid(index))
 		return;
@@ -282,9 +456,13 @@ add_path_of_query(PlannerInfo *root, RelOptInfo *rel, Served *served, Candidate 
 	estimate_index_size(c);
 	c->entries = clamp_row_est(c->query->planTree->plan_rows);
 	path = make_scan_path(rel, c);
+	if (c->by_element)
+		path->path.rows = rows_of_elements(root, c);
+	else if (c->distinct)
+		path->path.rows = Min(rel->rows, c->entries);
 	if (c->entries_only)
 		path->path.pathtarget = target_of_entries(root, rel, c);
-	finish_path(root, rel, c, rel->baserestrictinfo, 1, &path->path);
+	finish_path(root, rel, c, clauses, 1, &path->path);
 	if (served->sorted_natively && !pathkeys_contained_in(root->sort_pathkeys, path->path.pathkeys))
 		return;
 	add_scan_path(root, rel, &path->path);
@@ -336,7 +514,8 @@ concerns_indexes(Node *expr, UsersIndexes *indexes)
 	Bitmapset  *columns = NULL;
 
 	pull_varattnos(expr, INDEX_VAR, &columns);
-	return !bms_is_empty(columns) && (indexes->expressions || bms_overlap(columns, indexes->columns));
+	return !bms_is_empty(columns) &&
+		(indexes->predicates || indexes->exprs != NIL || bms_overlap(columns, indexes->columns));
 }
 
 /*
@@ -345,10 +524,11 @@ concerns_indexes(Node *expr, UsersIndexes *indexes)
  *		user on the index table.  Those of the reader on the fact table are checked for the query around it.
  */
 static PlannedStmt *
-plan_entries(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *quals, List *sorted_by, Oid user)
+plan_entries(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, List *quals, List *sorted_by,
+			 Oid user)
 {
 	RangeTblEntry *rte = relation_of_index_table(c->def);
-	Query	   *query = query_of_table(rte, targets_of(root, rel, c), NULL);
+	Query	   *query = query_of_table(rte, targets_of(root, rel, c, clauses), NULL);
 	List	   *exprs = NIL;
 	double		fraction = root->tuple_fraction / (root->tuple_fraction >= 1 ? Max(rel->rows, 1) : 1);
 	PlannedStmt *result;
@@ -374,16 +554,18 @@ plan_entries(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *quals, List
  *		Lists the columns of entries as the targets of a query, with NULL for those that are not needed.
  */
 static List *
-targets_of(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
+targets_of(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses)
 {
 	TupleDesc	desc = c->def->layout.desc;
-	Bitmapset  *wanted = c->entries_only ? NULL : columns_to_fetch_by(c->def);
+	Bitmapset  *wanted = c->entries_only && !c->distinct ? NULL : columns_to_fetch_by(c->def);
 	List	   *checks = NIL;
 	List	   *result = NIL;
 
 	foreach_int(attno, c->entries_only ? c->attnos : NIL)
 		wanted = bms_add_member(wanted, abs(attno));
-	(void) checks_of_entries(c, in_safe_order(root, rel, in_server_order(root, rel->baserestrictinfo)), &checks);
+	if (c->by_element && c->def->layout.elements_attno != 0)
+		wanted = bms_add_member(wanted, c->def->layout.elements_attno);
+	(void) checks_of_entries(c, clauses, &checks);
 	foreach_ptr(Var, var, pull_var_clause((Node *) checks, 0))
 		wanted = bms_add_member(wanted, var->varattno);
 	for (int i = 0; i < desc->natts; i++)
