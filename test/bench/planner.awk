@@ -17,7 +17,7 @@ part == "planning" {
 # named(work): its label in full, where that says "the same"
 function named(work,    first) {
 	if (label[work] !~ /^the same/) return label[work]
-	first = label[work ~ /^only/ ? "only_600" : work ~ /^fetch/ ? "fetch_600" : work ~ /^planning/ ? "planning_unserved" : "one_p64"]
+	first = label[work ~ /^only/ ? "only_600" : work ~ /^fetch/ ? "fetch_600" : work ~ /^pattern/ ? "pattern_t" : work ~ /^planning/ ? "planning_unserved" : "one_p64"]
 	sub(/; (600 bytes|64 partitions)$/, "", first)
 	return first substr(label[work], 9)
 }

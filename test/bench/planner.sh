@@ -13,6 +13,8 @@
 #   and       how many documents hold two tags; tag: one; facets: each; union: the first 20 documents of three names, in the order of
 #             another field; names: each name, and how many; latest: the greatest value of another field for each. Native are a GIN
 #             and a B-tree with both fields
+#   pattern   2 fields of the 100 rows whose email is ILIKE a pattern, by trigrams: of the expression, and of the index table's column; t and
+#             t256 are a table for that, and one of 256 partitions
 #   secure    how many documents have a name, asked by a role to which a policy applies
 # The sides: native, on a table with native indexes; generated, with the tags as an array in a generated column, in a GIN; rum, in an
 # index of that extension, if there is one; ours, the query of native on a table with index tables; hand, where it names these.
@@ -47,6 +49,8 @@ planner_query() {
 	facets_*) echo "SELECT t, count(*) FROM $fact, jsonb_array_elements_text(doc->'tags') AS t GROUP BY 1" ;;
 	union_*,hand) echo "SELECT doc FROM (SELECT id, balance FROM bench.by_name_$of WHERE name = ANY (:key::text[]) ORDER BY balance, id LIMIT 20) AS i JOIN $fact USING (id) ORDER BY balance, id" ;;
 	union_*) echo "SELECT doc FROM $fact WHERE doc->>'name' = ANY (:key::text[]) ORDER BY (doc->>'balance')::numeric, id LIMIT 20" ;;
+	pattern_*,hand) echo "SELECT name, street FROM bench.by_email_$of WHERE email ILIKE :key" ;;
+	pattern_*) echo "SELECT doc->>'name' AS name, doc->>'street' AS street FROM $fact WHERE doc->>'email' ILIKE :key" ;;
 	secure_*,hand) echo "SELECT count(*) FROM bench.by_name_$of JOIN $fact USING (id) WHERE name = :key" ;;
 	secure_*) echo "SELECT count(*) FROM $fact WHERE doc->>'name' = :key" ;;
 	one_*,hand) echo "SELECT * FROM indextable.lookup('bench.by_email_$of', jsonb_build_object('email', :key::text))" ;;
@@ -72,6 +76,7 @@ planner_keys() {    # WORK: a random but repeatable choice
 	and_*) key="(doc->'tags')::text" ;;
 	tag_*) key="jsonb_build_array(jsonb_array_elements(doc->'tags'))::text" ;;
 	secure_*) key="doc->>'name'" ;;
+	pattern_*) key="'%' || right(doc->>'id', $((${#ROWS_PARTITIONS} - 3))) || '@%'" ;;
 	union_*) key="(ARRAY[doc->>'name', lag(doc->>'name', 7) OVER (ORDER BY id), lag(doc->>'name', 17) OVER (ORDER BY id)])::text" ;;
 	one_* | update_* | lock_*) key="doc->>'email'" ;;
 	esac
@@ -106,7 +111,7 @@ planner_read() {
 	local query n count=10 limit=(-T "$SECONDS_READ") definitions=()
 	query=$(planner_query "$1" "$2")
 	if [[ $1 =~ ^(groups|facets|names|latest)_ ]]; then count=1 limit=(-t 18)
-	elif [ "$2" != hand ] && [[ $1 = *_[ps][0-9]* ]] && { [ "$2" = native ] || [ "${served[$1]}" = unserved ]; }; then count=3 limit=(-t 18); fi
+	elif [ "$2" != hand ] && [[ $1 = *_[pst][0-9]* ]] && { [ "$2" = native ] || [ "${served[$1]}" = unserved ]; }; then count=3 limit=(-t 18); fi
 	for ((n = 0; n < count; n++)); do
 		if [ "$3" = simple ]; then
 			echo "${query//:key/\'${keys[n]}\'};"
@@ -125,12 +130,19 @@ planner_tables() {
 	say "making the fact tables $of"
 	for side in $sides; do
 		case $of in
-		[ps]*) partitioned "${side}_$of" "${of:1}" ;;
+		[pst][0-9]*) partitioned "${side}_$of" "${of:1}" ;;
 		*) sql -c "CREATE TABLE bench.${side}_$of (id bigint PRIMARY KEY, doc jsonb NOT NULL) WITH (fillfactor = 80)" ;;
 		esac
 		sql -c "INSERT INTO bench.${side}_$of SELECT id, doc::jsonb FROM bench_data.source_$([ "$of" = 4k ] && echo 4k || echo 600) ORDER BY id"
 	done
 	case $of in
+	t*)
+		sql > /dev/null <<-SQL
+			CREATE INDEX ON bench.native_$of USING gin ((doc->>'email') gin_trgm_ops);
+			SELECT indextable.create('bench.by_email_$of', 'bench.ours_$of', '{email}', include => '{name, street}');
+			CREATE INDEX ON bench.by_email_$of USING gin (email gin_trgm_ops);
+		SQL
+		;;
 	p*)
 		sql > /dev/null <<-SQL
 			CREATE INDEX ON bench.native_$of ((doc->>'email'));
@@ -184,7 +196,7 @@ planning_of() {
 }
 
 planner_part() {
-	local n work side protocol round tables=(600 4k both) works=(only_600 only_4k fetch_600 element_600 groups_600 and_both tag_both facets_both union_both names_both latest_both secure_both) plannings=(other unserved pairs_10 pairs_100 pairs_1000)
+	local n work side protocol round tables=(600 4k both t) works=(only_600 only_4k fetch_600 pattern_t element_600 groups_600 and_both tag_both facets_both union_both names_both latest_both secure_both) plannings=(other unserved pairs_10 pairs_100 pairs_1000)
 	local -a keys
 	local -A served
 	local rum
@@ -192,9 +204,10 @@ planner_part() {
 	for n in $PARTITIONS; do
 		((n >= 64)) || continue
 		tables+=("p$n") works+=("one_p$n" "update_p$n" "lock_p$n")
-		if [ "$n" = 256 ]; then tables+=(s256) works+=(only_s256 fetch_s256) plannings+=(expanded); fi
+		if [ "$n" = 256 ]; then tables+=(s256 t256) works+=(only_s256 fetch_s256 pattern_t256) plannings+=(expanded); fi
 	done
 	sql -c 'DROP SCHEMA IF EXISTS bench CASCADE' -c 'CREATE SCHEMA bench' -c 'DROP ROLE IF EXISTS bench_reader' -c 'CREATE ROLE bench_reader'
+	sql -c 'CREATE EXTENSION IF NOT EXISTS pg_trgm'
 	if [ -n "$rum" ]; then sql -c 'CREATE EXTENSION IF NOT EXISTS rum'; else say "planner: there is no rum"; fi
 	sql -c "CREATE FUNCTION bench_data.texts(elements jsonb) RETURNS text[] LANGUAGE sql IMMUTABLE AS 'SELECT array_agg(t) FROM jsonb_array_elements_text(elements) AS t'"
 	source_table 600 "$ROWS_PARTITIONS" $((ROWS_PARTITIONS / 100))
@@ -237,7 +250,7 @@ planner_part() {
 	# one by one, for the locks
 	sql -c 'DROP OWNED BY bench_reader' -c 'DROP ROLE bench_reader'
 	for n in "${tables[@]}"; do sql -c "DROP TABLE bench.native_$n" -c "DROP TABLE bench.ours_$n"; done
-	sql -c 'DROP TABLE bench.generated_both' -c 'DROP TABLE IF EXISTS bench.rum_both' -c 'DROP EXTENSION IF EXISTS rum'
+	sql -c 'DROP TABLE bench.generated_both' -c 'DROP TABLE IF EXISTS bench.rum_both' -c 'DROP EXTENSION IF EXISTS rum' -c 'DROP EXTENSION pg_trgm'
 }
 
 # What bench.sh prints
