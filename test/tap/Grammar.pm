@@ -132,17 +132,18 @@ sub of_elements
 	my $doc = $a eq '' ? 'doc' : "$a.doc";
 	my $element = $field eq 'tagi' || $value =~ /^(1|true)$/ && chance(0.3) ? $value : "\"$value\"";
 	$element = "{\"name\": \"$value\"}" if $field eq 'item';
+	$element = "{\"q\": $value}" if $field eq 'itemq';
 	feature('elements');
 	return pick(
 		"$doc @> '{\"$name\": [$element]}'", "$doc @> '{\"$name\": [$element]}'", as_json($a, $name) . " @> '[$element]'", as_json($a, $name) . " @> '[$element]'", as_json($a, $name) . " @> '$element'",
 		"$doc @> jsonb_build_object('$name', '[$element]'::jsonb)", "'{\"$name\": [$element]}' <@ $doc", "$doc @> '{\"$name\": $element}'",
 		"$doc @> '{\"$name\": [$element, $element]}'", "$doc @> '{\"$name\": [" . ($field eq 'tagi' ? 3 : '"red"') . ", $element]}'", "$doc @> '{\"$name\": []}'",
 		as_json($a, $name) . " ? '$value'", as_json($a, $name) . " ? '$value'", as_json($a, $name) . " ?| ARRAY['$value', 'x']", as_json($a, $name) . " ?& ARRAY['$value']", "jsonb_exists(" . as_json($a, $name) . ", '$value')",
-		($field ne 'item' ? "$doc \@? '\$.$name\[*] ? (@ == $element)'" : ()), "jsonb_path_exists($doc, '\$.$name\[*] ? (@ == \"$value\")')", "$doc \@\@ '\$.$name\[*] == \"$value\"'",
+		(!$FIELD{$field}{sub} ? "$doc \@? '\$.$name\[*] ? (@ == $element)'" : ()), "jsonb_path_exists($doc, '\$.$name\[*] ? (@ == \"$value\")')", "$doc \@\@ '\$.$name\[*] == \"$value\"'",
 		"EXISTS (SELECT FROM jsonb_array_elements_text(CASE jsonb_typeof($doc -> '$name') WHEN 'array' THEN $doc -> '$name' END) e WHERE e = '$value')",
 		"'$value' IN (SELECT jsonb_array_elements_text(CASE jsonb_typeof($doc -> '$name') WHEN 'array' THEN $doc -> '$name' END))",
 		as_json($a, $name) . " IS NOT NULL", "jsonb_array_length(CASE jsonb_typeof($doc -> '$name') WHEN 'array' THEN $doc -> '$name' END) > 1")
-	  if $field ne 'item' || chance(0.5);
+	  if !$FIELD{$field}{sub} || chance(0.5);
 	return "$doc @> '{\"items\": [$element]}'";
 }
 
@@ -193,6 +194,24 @@ sub compared
 	return pick("$e <> $v", "$e IS DISTINCT FROM $v", "$e IS NOT DISTINCT FROM $v", "($e = $v) IS TRUE", "($e = $v) IS NOT FALSE", "coalesce($e = $v, true)", "NOT ($e = $v)", "$e = (SELECT $v)");
 }
 
+# of_one_element FUNCTION, DOCUMENT, EXPRESSION, FIELD: conditions on elements that a function unnests, of which an expression is the field
+sub of_one_element
+{
+	my ($elements, $doc, $e, $field) = @_;
+	my $text = $FIELD{$field}{type} eq 'text';
+	my $v = literal(value_of($field));
+	my $number = $field eq 'item' || $text ? 0 : 1;
+	my $one = $number ? pick("($e)::int = $v", "($e)::int > $v", "($e)::int BETWEEN 1 AND 2", "($e)::int IS NOT NULL") : pick("$e = $v", "$e ILIKE '%U%'", "$e LIKE '%o%'", "$e ~ '^[bn]'", "$e > 'bolt'", "$e NOT ILIKE '%x%'", "$e IS NULL", "$e ILIKE '%u%' OR $e LIKE 'b%'");
+	return "EXISTS (SELECT FROM $elements e WHERE $one)" if !$FIELD{$field}{sub};
+	my ($n, $name) = (between(1, 3), literal(pick(qw(nut bolt))));
+	my $other = $field eq 'item' ? pick("(e ->> 'q')::int = $n", "(e ->> 'q')::int >= $n", "(e ->> 'q')::int IN (1, 3)", "e ->> 'q' IS NULL", "(e ->> 'q')::int + 1 = $n") : pick("e ->> 'name' = $name", "e ->> 'name' ILIKE '%OL%'", "e ->> 'name' ~ 'ut'", "e ->> 'name' IS NULL");
+	my $element = '{"name": ' . ($name =~ tr/'/"/r) . ", \"q\": $n}";
+	feature('one element');
+	return pick("EXISTS (SELECT FROM $elements e WHERE $one AND $other)", "EXISTS (SELECT FROM $elements e WHERE $one AND $other)", "EXISTS (SELECT FROM $elements e WHERE $one) AND EXISTS (SELECT FROM $elements e WHERE $other)", "EXISTS (SELECT FROM $elements e, $elements f WHERE $one AND " . ($other =~ s/\be\b/f/gr) . ')',
+		"$doc \@> '{\"items\": [$element]}'", "$doc -> 'items' \@> '[$element]'", "$doc \@> '{\"items\": [$element, {\"q\": 2}]}'", "$doc \@? '\$.items[*] ? (\@.name == " . ($name =~ tr/'/"/r) . " && \@.q >= $n)'",
+		"$name IN (SELECT e ->> 'name' FROM $elements e WHERE $other)", "EXISTS (SELECT FROM $elements e WHERE $one AND " . pick("$doc ->> 'k' = 'a'", "e ->> 'name' = $doc ->> 'k'", 'random() < 2') . ')', "(SELECT count(*) FROM $elements e WHERE $one AND $other) > 0");
+}
+
 # json_cast CONDITION: that is an error for strings
 sub json_cast { return "/* json cast */ $_[0]"; }
 
@@ -215,6 +234,7 @@ sub spelled
 		my $elements = $sub ? "jsonb_array_elements($array)" : "jsonb_array_elements_text($array)";
 		my $other = literal(value_of($field));
 		my $at = $sub ? ".$sub" : '';
+		return of_one_element($elements, $doc, $e, $field) if chance(0.4);
 		return pick(
 			"EXISTS (SELECT FROM $elements e WHERE $e = '$value')", "EXISTS (SELECT FROM $elements e WHERE $e IN ('$value', $other))", "NOT EXISTS (SELECT FROM $elements e WHERE $e = '$value')", "'$value' = ANY (ARRAY(SELECT $e FROM $elements e))", "'$value' IN (SELECT $e FROM $elements e)",
 			"EXISTS (SELECT FROM jsonb_array_elements($array) e WHERE $j = '$element')", "EXISTS (SELECT FROM jsonb_array_elements($array) e WHERE $j > '$element')", "EXISTS (SELECT FROM $elements e WHERE coalesce($e, $other) = '$value')", "EXISTS (SELECT FROM $elements e WHERE $e = '$value' OR $e = $other)",
@@ -558,6 +578,7 @@ sub by_element
 	$q->{from} .= pick(', ', ' CROSS JOIN ', ' JOIN LATERAL ', ', LATERAL ') . "$elements AS e";
 	$q->{from} .= ' ON true' if $q->{from} =~ /JOIN LATERAL/;
 	my $e = $f->{sub} ? "(e ->> '$f->{sub}')$cast" : "e$cast";
+	if ($f->{sub} && chance(0.3)) { push @{ $q->{where} }, pick("e ->> 'name' ILIKE '%u%'", "e ->> 'name' = 'nut'", "(e ->> 'q')::int = 2", "(e ->> 'q')::int > 1 AND e ->> 'name' LIKE 'b%'"); }
 	push @{ $q->{where} }, pick("$e = " . constant($field), "$e IS NOT NULL", "$e <> " . constant($field)) if chance(0.3);
 	return $e;
 }

@@ -53,6 +53,7 @@ our %FIELD = (
 	tag => { path => ['tags'], spec => 'tags[*] AS tag', multi => 1, pool => [qw(red blue green 1 true)] },
 	tagi => { path => ['nums'], spec => 'nums[*]::int AS num', multi => 1, type => 'int', pool => [ 1 .. 5 ] },
 	item => { path => ['items'], spec => 'items[*].name AS item', multi => 1, sub => 'name', pool => [qw(nut bolt)] },
+	itemq => { path => ['items'], spec => 'items[*].q::int AS itemq', multi => 1, sub => 'q', type => 'int', pool => [ 1 .. 3 ] },
 	low => { path => ['t'], sql => q(lower(doc ->> 't')), spec => q((lower(doc ->> 't')) AS low), pool => [qw(genoa oslo rome), ''] },
 	half => { path => ['i'], sql => q((doc ->> 'i')::int / 2), spec => q(((doc ->> 'i')::int / 2) AS half), type => 'int', pool => [ 0 .. 2 ] },
 	note => { column => 'note', spec => '@note', pool => [qw(n0 n1 n2)] },
@@ -90,12 +91,12 @@ sub member
 	{
 		my %seen;
 		my @set = grep { !$seen{$_}++ } map { $name eq 'nums' ? between(1, 5) : pick(qw(red blue green), chance(0.05) && $name eq 'tags' ? 1 : ()) } 1 .. between(0, 4);
-		return $name eq 'items' ? [ map { { name => $_ } } @set ] : \@set;
+		return $name eq 'items' ? [ map { { name => $_, q => between(1, 3) } } @set ] : \@set;
 	}
 	if ($name eq 'tags' && $w->{strings}) { return [ map { pick(qw(red blue green)) } 1 .. between(0, 4) ]; }
 	if ($name eq 'tags') { return $odd && !$w->{arrays} ? pick('red', undef, 1, { red => 1 }, JSON::PP::true) : [ map { pick(qw(red blue green), $w->{sparse} ? (undef, 1, JSON::PP::true, ['red'], { a => 1 }) : ()) } 1 .. between($w->{sparse} ? 0 : 1, 4) ]; }
 	if ($name eq 'nums') { return $odd ? pick(3, '2', undef, []) : [ map { pick(1 .. 5, '3', $w->{sparse} ? undef : ()) } 1 .. between($w->{sparse} ? 0 : 1, 3) ]; }
-	if ($name eq 'items') { return $odd ? pick({ name => 'nut' }, 'nut', [ [ { name => 'nut' } ] ], undef) : [ map { { (chance(0.9) ? (name => pick(qw(nut bolt), undef)) : ()), q => between(1, 3) } } 1 .. between(0, 3) ]; }
+	if ($name eq 'items') { return $odd ? pick({ name => 'nut' }, 'nut', [ [ { name => 'nut' } ] ], undef) : [ map { { (chance(0.9) ? (name => pick(qw(nut bolt), undef)) : ()), (chance(0.9) ? (q => pick(1 .. 3, '2')) : ()) } } 1 .. between(0, 3) ]; }
 	if ($name eq 'odd "name') { return $odd ? 'p' : { "it's" => pick(qw(p q r)) }; }
 	if ($name eq 'ü') { return pick('ä', 'ö', 'o', $odd ? undef : ()); }
 	if ($name eq 'l') { return pick('x' x 20, 'y' x 900, chance(0.3) ? 'y' x 2300 : 'x', chance(0.1) ? join('', map { chr(97 + int(rand(26))) } 1 .. 4000) : 'z'); }
@@ -210,7 +211,7 @@ sub index_table
 	my @scalars = sort grep { !$FIELD{$_}{multi} } keys %FIELD;
 	my @wanted = qw(k k t t i n d b city note v id r kc u);
 	my (%used, @key);
-	push @key, pick(qw(tag tag tagi item)) if chance(0.25);
+	push @key, pick(qw(tag tag tagi item item itemq)) if chance(0.3);
 	if (!@key || chance(0.6))
 	{
 		for (1 .. pick(1, 1, 1, 2, 2, 3)) { push @key, chance(0.6) ? pick(@wanted) : pick(@scalars); }
@@ -224,6 +225,11 @@ sub index_table
 	@key = grep { !$used{$_}++ } @key;
 	my $multi = 0;
 	@key = grep { !$FIELD{$_}{multi} || !$multi++ } @key;
+	# Another field of the same element comes after it, or is included.
+	my ($element) = grep { $FIELD{$_}{sub} } @key;
+	my ($same, $where) = $element && !@fields ? ($element eq 'item' ? 'itemq' : 'item', pick(qw(key key include none))) : ('', '');
+	$used{$same}++;
+	splice @key, between(1, scalar @key), 0, $same if $where eq 'key';
 	my $i = { name => "$f->{name}_i" . $w->{number}++, fact => $f->{name}, key => \@key, include => [] };
 	my @arguments;
 	if (chance(0.45))
@@ -231,6 +237,7 @@ sub index_table
 		$i->{include} = [ grep { !$used{$_}++ } map { pick(@scalars) } 1 .. between(1, 4) ];
 		@{ $i->{include} } = grep { $_ ne 'id' && $_ ne 'r' } @{ $i->{include} };
 	}
+	push @{ $i->{include} }, $same if $where eq 'include';
 	# What is skipped is skipped because of one field, or of several.
 	if (!@fields && chance(0.35)) { splice @{ chance(0.7) ? \@key : $i->{include} }, 0, 0, grep { !$used{$_}++ } pick(qw(m m mn mb dd)); }
 	my $dirty = grep { $FIELD{$_}{dirty} || $_ eq 'zero' } @key, @{ $i->{include} };
@@ -260,7 +267,7 @@ sub totals_table
 	my @exact = grep { my $x = $FIELD{$_}; !$x->{multi} && !$x->{text} && ($x->{type} // 'text') !~ /json|char\(5\)|float|^numeric$/ } sort keys %FIELD;
 	my %used;
 	my @key = grep { !$used{$_}++ } map { chance(0.6) ? pick(qw(k t i b v note city)) : pick(@exact) } 1 .. pick(0, 1, 1, 2, 2, 3);
-	splice @key, between(0, $#key + 1), 0, pick(qw(tag tagi item)) if chance(0.3);
+	splice @key, between(0, $#key + 1), 0, pick(qw(tag tagi item itemq)) if chance(0.3);
 	%used = ();
 	my @sums = grep { !$used{$_}++ } map { pick(qw(i ib n2 zip v), chance(0.3) ? 'm' : ()) } 1 .. between(0, 3);
 	my $t = { name => "$f->{name}_s" . $w->{number}++, fact => $f->{name}, key => \@key, sums => \@sums };
