@@ -54,6 +54,9 @@
 #include "../util/while_set.h"
 #include "planner.h"
 
+/* The number of elements of which it is found out how much a query says of them. */
+#define MAX_ELEMENTS	16
+
 /* The indexes of users on an index table. */
 typedef struct UsersIndexes
 {
@@ -246,6 +249,7 @@ tests_of_element(PlannerInfo *root, Candidate *c, List *clauses, List *exprs)
 	List	   *over_entry = NIL;
 	List	   *result = NIL;
 	List	   *chosen = NIL;
+	int			n = 0;
 
 	c->of_element = true;
 	foreach_ptr(Node, test, tests)
@@ -272,6 +276,8 @@ tests_of_element(PlannerInfo *root, Candidate *c, List *clauses, List *exprs)
 		if (list_member_ptr(chosen, deepest) || list_nth(over_entry, foreach_current_index(deepest)) == NULL ||
 			!says_element_is_there(c, deepest))
 			continue;
+		if (++n > MAX_ELEMENTS)
+			break;
 		forboth(test, tests, expr, over_entry)
 		{
 			if (lfirst(expr) == NULL || !are_of_same_element(lfirst(test), deepest))
