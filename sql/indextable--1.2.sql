@@ -319,6 +319,23 @@ AS 'MODULE_PATHNAME', 'indextable_explain';
 COMMENT ON FUNCTION indextable.explain(text) IS
 'Which index tables the planner uses for a query of their fact tables, and why it does not use the others; the query is planned, not run. A row for each index table, or with index_table NULL for several or all of a fact table. used: whether the plan reads it; reason: why not, or if it is searched, or read as a whole, in its order or because it is smaller. The query may have parameters $1, $2, ... An error if it is not one statement that can be planned, or the caller may not run it. No rows where it names no fact table, or is NULL';
 
+CREATE FUNCTION indextable.explain(
+    query                    text,
+    what_if                  text,
+    OUT fact_table           regclass,
+    OUT index_table          text,
+    OUT used                 boolean,
+    OUT reason               text,
+    OUT entries              bigint,
+    OUT bytes                bigint,
+    OUT insert_cost          float8,
+    OUT cost                 float8,
+    OUT cost_without         float8) RETURNS SETOF record
+LANGUAGE C VOLATILE PARALLEL UNSAFE ROWS 10
+AS 'MODULE_PATHNAME', 'indextable_explain_what_if';
+COMMENT ON FUNCTION indextable.explain(text, text) IS
+'What explain() would say if calls of create(), which what_if has as SQL with constants, had been run: nothing is created. Estimates from a sample of 10,000 rows: the entries and the bytes of such an index table with its indexes; insert_cost as a multiple of a native index (GIN for an array); the costs of the query as EXPLAIN has them, with these index tables, and without. Existing index tables follow, without such numbers. NULL for what_if supposes none. Errors of create() are raised. Needs to be owner of the fact table, and no row security';
+
 -- Asynchronous index tables --------------------------------------------------
 
 CREATE FUNCTION indextable.drain(fact_table regclass DEFAULT NULL, batch_size integer DEFAULT NULL) RETURNS bigint

@@ -60,7 +60,6 @@ enum
 	ARG_SAMPLE_ROWS
 };
 
-#define SAMPLE_ROWS			10000
 #define MIN_SAMPLE_ROWS		100
 #define MAX_SAMPLE_ROWS		1000000
 
@@ -93,10 +92,8 @@ static bool may_read(Oid relid);
 static int	sample_rows(FunctionCallInfo fcinfo);
 static char *fact_name(Oid relid);
 static Datum profile_of_arguments(FunctionCallInfo fcinfo);
-static Rows query_profile(const char *query, Datum profile, bool is_async);
 static void return_rows(const Rows *rows, ReturnSetInfo *rsinfo);
 static int	words_that_fit(const char *text, int columns);
-static void check_reader(Relation fact, DefinitionRow *row);
 static List *partition_columns(Relation fact);
 static DefinitionRow *new_request(List *key, List *include, char *filter);
 static Relation open_judged(Oid relid, DefinitionRow *row, const char *document);
@@ -330,7 +327,7 @@ profile_of_arguments(FunctionCallInfo fcinfo)
  *		Returns the rows of a query of the numbers of a key, $1; $2 is whether its index table
  *		is asynchronous.
  */
-static Rows
+Rows
 query_profile(const char *query, Datum profile, bool is_async)
 {
 	Oid			types[] = {profile_row_type(false), BOOLOID};
@@ -480,7 +477,7 @@ judge_key(Profile *p, Relation fact, int rows, double bytes)
  * Entries are made as the owner of the table, so nobody else may pass a filter, an
  * expression or a cast of a column, which can call any function.
  */
-static void
+void
 check_reader(Relation fact, DefinitionRow *row)
 {
 	bool		brings_code = row->filter != NULL;

@@ -12,6 +12,7 @@
 
 #include "../fetch/fetch.h"
 #include "../indextable.h"
+#include "../util/sql.h"
 
 /*
  * advise.c: tells users whether an index table, also one that they have created, is worth its
@@ -20,8 +21,13 @@
 extern void advise_init(void);
 extern FactDef *open_documents(Oid relid, const char *document, Relation *fact, AttrNumber *doc);
 extern char *path_text(List *steps);
+extern void check_reader(Relation fact, DefinitionRow *row);
+extern Rows query_profile(const char *query, Datum profile, bool is_async);
 
 /* profile.c: collects numbers on the documents of a fact table, from a sample of them */
+
+/* The number of rows that are sampled unless the caller says otherwise. */
+#define SAMPLE_ROWS			10000
 
 /* The number of the most common keys that are kept. */
 #define COMMON_KEYS			5
@@ -42,6 +48,11 @@ typedef struct Profile
 	int			partitions;
 	bool		hinted;			/* @ctid is among the included fields */
 	bool		shows_fields;	/* so are others, for queries to show */
+	int64		keep;			/* number of entries to keep at most; 0: none,
+								 * and those that lack key fields are left out */
+	HeapTuple  *kept;			/* nkept entries, in the order of the index
+								 * table */
+	int64		nkept;
 
 	/* What the sample has, in rows */
 	int64		sampled;
@@ -51,6 +62,8 @@ typedef struct Profile
 	int64		mismatching;	/* rows with a value that cannot be an entry, */
 	int64		with_entries;	/* and rows with entries */
 	char	   *mismatch;		/* why one of the values cannot be an entry */
+	uint64		lacking;		/* bits of what rows lack, or entries have:
+								 * see entry/entry.h */
 
 	/* What the sample has, in entries */
 	int64		sampled_entries;
@@ -105,6 +118,9 @@ extern void sample_begin(Sample *sample, FactDef *def, AttrNumber doc, Relation 
 extern TupleTableSlot *sample_next(Sample *sample);
 extern void sample_stop(Sample *sample);
 extern void sample_end(Sample *sample);
+
+/* entry_statistics.c: makes of entries what ANALYZE would have of them */
+extern HeapTuple *entry_statistics(IndexDef *def, HeapTuple *entries, int n, double total);
 
 /* profile_row.c: gives SQL the numbers of a key, as a row */
 extern Datum profile_row(Profile *p, List *same);

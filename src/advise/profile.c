@@ -67,18 +67,23 @@ static void choose_sample(Sample *sample, AttrNumber doc, int rows, double bytes
  *		rows and bytes.
  *
  * p->row and p->def say which index table is in question; p->def is resolved and has
- * its columns.  It becomes a copy that is sparse: rows that lack key fields are counted apart.
+ * its columns.  Unless p->keep is set, it becomes a copy that is sparse: rows that lack key fields are
+ * counted apart.
  */
 void
 profile_table(Profile *p, Relation fact, int rows, double bytes)
 {
 	Tuplesortstate *sort;
 	Sample		sample;
-	IndexDef   *sparse = palloc(sizeof(IndexDef));
 
-	*sparse = *p->def;
-	sparse->spec.sparse = true;
-	p->def = sparse;
+	if (p->keep == 0)
+	{
+		IndexDef   *sparse = palloc(sizeof(IndexDef));
+
+		*sparse = *p->def;
+		sparse->spec.sparse = true;
+		p->def = sparse;
+	}
 	sample_begin(&sample, p->def->fact, p->def->spec.fact_document, fact, rows, bytes);
 	p->partitioned = p->def->fact->layout.partitioned;
 	p->partitions = sample.partitions;
@@ -165,6 +170,7 @@ read_row(Profile *p, TupleTableSlot *slot, Tuplesortstate *sort, TupleTableSlot 
 	}
 	entries_init(&entries, def);
 	skipped = extract_entries(def, &row, true, &entries);
+	p->lacking |= entries.lacking;
 	if (rejection.sqlstate != 0 || skipped > 0)
 	{
 		p->mismatching++;
@@ -181,7 +187,7 @@ read_row(Profile *p, TupleTableSlot *slot, Tuplesortstate *sort, TupleTableSlot 
 		Datum	   *values = ENTRY_VALUES(&entries, i);
 		bool	   *isnull = ENTRY_NULLS(&entries, i);
 		Datum		in_ident[INDEX_MAX_KEYS];
-		bool		nulls[INDEX_MAX_KEYS];	/* of included fields only */
+		bool		nulls[INDEX_MAX_KEYS];
 		Size		width;
 
 		for (int k = 0; k < def->layout.nident; k++)
@@ -215,10 +221,16 @@ count_keys(Profile *p, Tuplesortstate *sort)
 	TupleTableSlot *entry = MakeSingleTupleTableSlot(def->layout.desc, &TTSOpsMinimalTuple);
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable key", ALLOCSET_SMALL_SIZES);
 	Datum		values[INDEX_MAX_KEYS];
+	bool		nulls[INDEX_MAX_KEYS];
+	bool		any_null = false;
 	int64		n = 0;
+	int64		read = 0;
 	int64		distinct = 0;
 	int64		once = 0;
 	double		entries;
+
+	if (p->keep > 0)
+		p->kept = palloc(sizeof(HeapTuple) * (p->keep + 1));
 
 	for (;;)
 	{
@@ -228,9 +240,16 @@ count_keys(Profile *p, Tuplesortstate *sort)
 		CHECK_FOR_INTERRUPTS();
 		if (more)
 			slot_getallattrs(entry);
+		/* As many as are kept, at equal distances, in order. */
+		if (more && p->nkept < p->keep && read++ * p->keep >= p->nkept * p->sampled_entries)
+			p->kept[p->nkept++] = ExecCopySlotHeapTuple(entry);
 		for (int i = 0; same && i < def->spec.nkeys; i++)
-			same = ApplySortComparator(values[i], false, entry->tts_values[def->layout.ident[i] - 1], false,
-									   &def->layout.ident_sort[i]) == 0;
+		{
+			AttrNumber	attno = def->layout.ident[i];
+
+			same = ApplySortComparator(values[i], nulls[i], entry->tts_values[attno - 1],
+									   entry->tts_isnull[attno - 1], &def->layout.ident_sort[i]) == 0;
+		}
 		if (!same)
 		{
 			MemoryContext old;
@@ -239,16 +258,25 @@ count_keys(Profile *p, Tuplesortstate *sort)
 			{
 				distinct++;
 				once += n == 1;
-				count_key(p, values, n);
+				if (!any_null)
+					count_key(p, values, n);
 			}
 			if (!more)
 				break;
 			n = 0;
+			any_null = false;
 			MemoryContextReset(cxt);
 			old = MemoryContextSwitchTo(cxt);
 			for (int i = 0; i < def->spec.nkeys; i++)
-				values[i] = datumCopy(entry->tts_values[def->layout.ident[i] - 1], def->spec.fields[i].typbyval,
-									  def->spec.fields[i].typlen);
+			{
+				AttrNumber	attno = def->layout.ident[i];
+
+				nulls[i] = entry->tts_isnull[attno - 1];
+				any_null |= nulls[i];
+				if (!nulls[i])
+					values[i] = datumCopy(entry->tts_values[attno - 1], def->spec.fields[i].typbyval,
+										  def->spec.fields[i].typlen);
+			}
 			MemoryContextSwitchTo(old);
 		}
 		n++;

@@ -49,15 +49,23 @@ query_table_init(void)
 	planner_hook = plan_with_options;
 }
 
-/* plan_with_options: plans a statement, and has it known meanwhile with what options */
+/*
+ * plan_with_options
+ *		Plans a statement, and has it known meanwhile with what options, and with which index tables that are
+ *		only supposed to exist.  Functions that are called meanwhile plan what they execute, without these.
+ */
 static PlannedStmt *
 plan_with_options(PLANNER_HOOK_PARAMETERS)
 {
+	int			outer_options = cursor_options;
+	List	   *outer_facts = supposed_facts;
 	PlannedStmt *result;
 
-	WHILE_SET(cursor_options, cursorOptions,
-			  result = previous_planner ? previous_planner(PLANNER_HOOK_ARGUMENTS) :
-			  standard_planner(PLANNER_HOOK_ARGUMENTS));
+	cursor_options = cursorOptions;
+	supposed_facts = parse == supposing_query ? supposing_facts : NIL;
+	DO_AND_UNDO((cursor_options = outer_options, supposed_facts = outer_facts),
+				result = previous_planner ? previous_planner(PLANNER_HOOK_ARGUMENTS) :
+				standard_planner(PLANNER_HOOK_ARGUMENTS));
 	return result;
 }
 
@@ -214,7 +222,7 @@ find_served(PlannerInfo *root, Index rti, bool totals, Served *served)
 	 */
 	for (int attempt = 0; attempt < MAX_ATTEMPTS && lock_served(root, rti, totals, served); attempt++)
 	{
-		if (soft_definition(rte->relid) == served->fact)
+		if (definition_to_plan(rte->relid) == served->fact)
 			return true;
 	}
 	return false;
@@ -235,7 +243,7 @@ lock_served(PlannerInfo *root, Index rti, bool totals, Served *served)
 
 	if (!is_considered(rte))
 		return false;
-	fact = soft_definition(rte->relid);
+	fact = definition_to_plan(rte->relid);
 	for (int i = 0; i < (fact == NULL || totals ? 0 : fact->ntotals); i++)
 		give_reason(fact->relid, fact->totals[i]->relid, REASON_NO_AGGREGATE);
 	n = fact == NULL ? 0 : totals ? fact->ntotals : fact->ndefs;
@@ -271,7 +279,7 @@ lock_served(PlannerInfo *root, Index rti, bool totals, Served *served)
 			give_reason(fact->relid, def->relid, "it is asynchronous, and the query locks or writes rows");
 		else if (def->spec.async && (reason = why_not_planned_stale(root, rte, def)) != NULL)
 			give_reason(fact->relid, def->relid, reason);
-		else if (!ConditionalLockRelationOid(def->relid, AccessShareLock))
+		else if (supposed_table(def->relid) == NULL && !ConditionalLockRelationOid(def->relid, AccessShareLock))
 			give_reason(fact->relid, def->relid, "it is locked by another session");
 		else
 			served->defs = lappend(served->defs, def);

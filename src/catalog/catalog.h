@@ -192,6 +192,37 @@ extern void guard_own_table(Oid relid);
 extern void record_extension_dependency(Oid relid);
 extern bool is_extension_table(Oid relid);
 
+/* supposed.c: tables that are supposed to exist while a query is planned; statistics of columns */
+
+/* An index table that does not exist. */
+typedef struct SupposedTable
+{
+	Oid			relid;			/* that no table has */
+	char	   *name;			/* as the user has written it */
+	double		entries;
+	double		index_pages;	/* of its primary key */
+	uint64		recorded;		/* bits of what completeness.c would know */
+	int			ncolumns;
+	HeapTuple  *statistics;		/* a row of pg_statistic for each column, or
+								 * NULL */
+} SupposedTable;
+
+/* A fact table, with index tables that do not exist. */
+typedef struct SupposedFact
+{
+	FactDef    *def;			/* has them beside those that do */
+	List	   *tables;			/* of SupposedTable * */
+} SupposedFact;
+
+extern List *supposed_facts;	/* of SupposedFact *, for what is planned now */
+extern struct Query *supposing_query;	/* for which these are to be supposed: */
+extern List *supposing_facts;	/* of SupposedFact * */
+
+extern SupposedTable *supposed_table(Oid relid);
+extern FactDef *supposed_fact(Oid relid);
+extern HeapTuple column_statistics_row(Oid relid, AttrNumber attno, bool inherited);
+extern void release_statistics(HeapTuple statistics);
+
 /* table_access.c: finds the extension's own tables, and reads and writes their rows */
 extern Oid	catalog_relid(const char *name, bool missing_ok);
 extern const char *catalog_table(const char *name);

@@ -303,9 +303,15 @@ index_table_has_none(IndexDef *def, uint32 values, Snapshot snapshot)
 static bool
 read_if_free(IndexDef *def, Snapshot snapshot, uint64 *recorded)
 {
+	SupposedTable *supposed = supposed_table(def->relid);
 	Relation	rel;
 	bool		kept;
 
+	if (supposed != NULL)
+	{
+		*recorded = supposed->recorded;
+		return true;
+	}
 	(void) open_if_free(completeness_relid(), &rel);
 	if (rel == NULL)
 		return false;

@@ -27,7 +27,23 @@ extern void require_no_rejections(Oid index_table, Oid shown);
 /* build_batch.c: writes the entries of one batch of an online build */
 extern void build_batch(FactDef *def, Relation fact, void *arg);
 
-/* create.c: fills and registers an index table whose table exists */
+/* create.c: reads calls of create(); fills and registers an index table whose table exists */
+
+/* What a call of create() asks for. */
+typedef struct CreateCall
+{
+	DefinitionRow row;
+	char	   *name;			/* as the user has written it */
+	char	   *document;		/* NULL: not given */
+	PartitioningRequest parts;
+	List	   *summed;			/* see take_totals() */
+	bool		accept_existing;
+	FunctionCallInfo fcinfo;	/* has the arguments */
+} CreateCall;
+
+extern void read_create_call(FunctionCallInfo fcinfo, CreateCall *call);
+extern IndexDef *resolve_create_call(CreateCall *call, Relation fact);
+extern Oid	target_schema(const char *index_table, Relation fact, char **name);
 extern void register_index_table(DefinitionRow *row, IndexDef *def, Relation fact,
 								 Relation index_table, const char *tablespace);
 

@@ -75,7 +75,6 @@ void		(*index_table_created) (DefinitionRow *row, IndexDef *def) = NULL;
 
 static bool sparse_arg(FunctionCallInfo fcinfo, DefinitionRow *row);
 static List *row_key(FunctionCallInfo fcinfo, Relation fact);
-static Oid	target_schema(const char *index_table, Relation fact, char **name);
 static void fill_and_register(DefinitionRow *row, IndexDef *def, Relation fact, Relation index_table,
 							  const char *tablespace);
 static void add_primary_key(DefinitionRow *row, IndexDef *def, bool covering, const char *tablespace);
@@ -97,59 +96,25 @@ static Oid	make_table(DefinitionRow *row, IndexDef *def, Relation fact, Oid sche
 Datum
 indextable_create(PG_FUNCTION_ARGS)
 {
-	DefinitionRow row = {0};
-	PartitioningRequest parts = {0};
-	char	   *name = text_arg(fcinfo, ARG_INDEX_TABLE, NULL);
+	CreateCall	call = {0};
+	DefinitionRow *row = &call.row;
+	PartitioningRequest *parts = &call.parts;
+	char	   *name;
 	Relation	fact;
 	Relation	index_table;
 	Oid			schema;
 	FactDef    *factdef;
 	IndexDef   *def;
 	bool		populate;
-	bool		accept_existing;
-	bool		has_totals;
-	List	   *summed = NIL;
 	int			nparts = 0;		/* of an index table in parts; 0: as many as
 								 * the fact table has */
 	Oid			existing = InvalidOid;
 
-	require_arg(fcinfo, ARG_INDEX_TABLE, "index_table");
-	require_arg(fcinfo, ARG_FACT_TABLE, "fact_table");
-	require_arg(fcinfo, ARG_KEY, "key");
 	forget_orphaned_rows(InvalidOid);
-	row.key = field_list(fcinfo, ARG_KEY, "key");
-	row.include = PG_ARGISNULL(ARG_INCLUDE) ? NIL : field_list(fcinfo, ARG_INCLUDE, "include");
-	has_totals = PG_NARGS() > ARG_TOTALS && !PG_ARGISNULL(ARG_TOTALS);
-	row.strategy = check_allowed_value("strategy",
-									   text_arg(fcinfo, ARG_STRATEGY, has_totals ? "totals" :
-												row.include != NIL ? "partial" : "normalized"),
-									   strategy_names);
-	row.maintenance = check_allowed_value("maintenance",
-										  text_arg(fcinfo, ARG_MAINTENANCE, "transactional"),
-										  maintenance_names);
-	row.on_mismatch = check_allowed_value("on_mismatch",
-										  text_arg(fcinfo, ARG_ON_MISMATCH, "error"),
-										  mismatch_names);
-	row.filter = text_arg(fcinfo, ARG_FILTER, NULL);
-	row.is_unique = !PG_ARGISNULL(ARG_IS_UNIQUE) && PG_GETARG_BOOL(ARG_IS_UNIQUE);
-	partitioning_args(fcinfo, ARG_PARTITIONS, ARG_PARTITION_BY, &parts);
-	populate = PG_ARGISNULL(ARG_POPULATE) || PG_GETARG_BOOL(ARG_POPULATE);
-	row.state = populate ? STATE_ACTIVE : STATE_BUILDING;
-	accept_existing = !PG_ARGISNULL(ARG_IF_NOT_EXISTS) && PG_GETARG_BOOL(ARG_IF_NOT_EXISTS);
-
-	row.sparse = sparse_arg(fcinfo, &row);
-	if (row.is_unique)
-		place_check_unique(PG_GETARG_OID(ARG_FACT_TABLE));
-	if (keeps_totals(&row))
-		take_totals(&row, has_totals ? field_list(fcinfo, ARG_TOTALS, "totals") : NIL,
-					parts.partitions > 0 || parts.by != NULL, &summed);
-	else if (has_totals)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("totals are allowed only with the strategy \"totals\""),
-				 errdetail("The strategy is \"%s\".", strategy_names[row.strategy])));
-	check_request(&row);
-	elsewhere->snapshots->check_unused(PG_GETARG_OID(ARG_FACT_TABLE), "create()");
+	read_create_call(fcinfo, &call);
+	name = call.name;
+	populate = row->state != STATE_BUILDING;
+	elsewhere->snapshots->check_unused(row->fact_table, "create()");
 
 	/*
 	 * This locks writers out until the transaction ends, as CREATE TRIGGER
@@ -158,68 +123,50 @@ indextable_create(PG_FUNCTION_ARGS)
 	 * committed, so it is looked for once more.  A bare copy of it is
 	 * replaced.
 	 */
-	if (accept_existing)
-		existing = find_named_table(name, PG_GETARG_OID(ARG_FACT_TABLE));
+	if (call.accept_existing)
+		existing = find_named_table(name, row->fact_table);
 	if (!OidIsValid(existing))
 		PreventCommandIfReadOnly("create()");
-	if (is_bare_copy(existing, PG_GETARG_OID(ARG_FACT_TABLE)))
+	if (is_bare_copy(existing, row->fact_table))
 		existing = InvalidOid;
-	fact = open_fact(PG_GETARG_OID(ARG_FACT_TABLE),
-					 OidIsValid(existing) ? AccessShareLock : ShareRowExclusiveLock, WAITING_CREATE);
+	fact = open_fact(row->fact_table, OidIsValid(existing) ? AccessShareLock : ShareRowExclusiveLock,
+					 WAITING_CREATE);
 	require_owner(RelationGetRelid(fact));
-	if (accept_existing && !OidIsValid(existing))
-		existing = replace_bare_copy(find_named_table(name, PG_GETARG_OID(ARG_FACT_TABLE)), fact);
-	place_check_fact(fact, is_async(&row));
-	row.fact_table = RelationGetRelid(fact);
-	row.document = document_column(fact, PG_ARGISNULL(ARG_DOCUMENT) ? NULL :
-								   NameStr(*PG_GETARG_NAME(ARG_DOCUMENT)), &row);
-	if (row.filter != NULL)
-		row.filter = check_filter(fact, row.filter);
-	row.key = stored_fields(fact, row.key);
-	row.include = stored_fields(fact, row.include);
-	row.primary_key = row_key(fcinfo, fact);
-	def = definition_resolve(&row, fact, NULL, 0);
+	if (call.accept_existing && !OidIsValid(existing))
+		existing = replace_bare_copy(find_named_table(name, row->fact_table), fact);
+	def = resolve_create_call(&call, fact);
 	factdef = def->fact;
-	if (is_totals(def))
-		check_totals(def, factdef, summed);
-	check_row_key(factdef, fact);
-	if (factdef->place->index_tables->create != NULL && !row.sparse && !is_totals(def))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("an index table of the distributed table \"%s\" has to be sparse", factdef->name),
-				 errdetail("Where its shards are moved, its columns need a primary key, which has no NULL."),
-				 errhint("Leave out sparse, or use sparse => true.")));
-	if (factdef->place->index_tables->create != NULL && parts.by == NULL)
+	if (factdef->place->index_tables->create != NULL && parts->by == NULL)
 	{
-		nparts = parts.partitions;
-		parts.partitions = 0;
+		nparts = parts->partitions;
+		parts->partitions = 0;
 	}
 	if (OidIsValid(existing))
 	{
-		check_existing(existing, &row, def, &parts, fact);
+		check_existing(existing, row, def, parts, fact);
 		table_close(fact, NoLock);
 		PG_RETURN_OID(existing);
 	}
 	if (factdef->place->index_tables->check != NULL)
-		factdef->place->index_tables->check(&row, factdef, fact, populate, parts.by != NULL);
+		factdef->place->index_tables->check(row, factdef, fact, populate, parts->by != NULL);
 
 	/*
 	 * A change that is not in a feed yet has been committed before the
 	 * snapshot with which the index table is filled.
 	 */
-	if (is_async(&row))
-		elsewhere->feeds->require(factdef, row.fact_table);
-	elsewhere->snapshots->warn(row.fact_table, is_async(&row));
+	if (is_async(row))
+		elsewhere->feeds->require(factdef, row->fact_table);
+	elsewhere->snapshots->warn(row->fact_table, is_async(row));
 
-	row.primary_key = NIL;
+	row->primary_key = NIL;
 	for (int i = 0; i < factdef->layout.npk; i++)
-		row.primary_key = lappend(row.primary_key,
-								  get_attname(row.fact_table, factdef->layout.pk_attno[i], false));
+		row->primary_key = lappend(row->primary_key,
+								   get_attname(row->fact_table, factdef->layout.pk_attno[i], false));
 
 	schema = target_schema(name, fact, &name);
-	row.partitioning = is_totals(def) ? NULL : partitioning_asked(&parts, key_names(def));
-	row.index_table = make_table(&row, def, fact, schema, name);
-	index_table = table_open(row.index_table, AccessExclusiveLock);
+	row->partitioning = is_totals(def) ? NULL : partitioning_asked(parts, key_names(def));
+	row->index_table = make_table(row, def, fact, schema, name);
+	index_table = table_open(row->index_table, AccessExclusiveLock);
 	if (!definition_complete(def, fact, index_table))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -228,17 +175,97 @@ indextable_create(PG_FUNCTION_ARGS)
 
 	if (factdef->place->index_tables->create != NULL)
 	{
-		factdef->place->index_tables->create(&row, def, fact, index_table, nparts);
-		describe_index_table(row.index_table, true);
-		PG_RETURN_OID(row.index_table);
+		factdef->place->index_tables->create(row, def, fact, index_table, nparts);
+		describe_index_table(row->index_table, true);
+		PG_RETURN_OID(row->index_table);
 	}
-	register_index_table(&row, def, fact, index_table, NULL);
+	register_index_table(row, def, fact, index_table, NULL);
 	if (!is_totals(def) && index_table_created != NULL)
-		index_table_created(&row, def);
-	if (is_async(&row))
+		index_table_created(row, def);
+	if (is_async(row))
 		notice_nobody_drains(why_nobody_drains());
-	missed_forget(row.fact_table);
-	PG_RETURN_OID(row.index_table);
+	missed_forget(row->fact_table);
+	PG_RETURN_OID(row->index_table);
+}
+
+/*
+ * read_create_call
+ *		Reads the arguments of create(), and refuses those that do not go together.
+ */
+void
+read_create_call(FunctionCallInfo fcinfo, CreateCall *call)
+{
+	DefinitionRow *row = &call->row;
+	bool		has_totals = PG_NARGS() > ARG_TOTALS && !PG_ARGISNULL(ARG_TOTALS);
+
+	require_arg(fcinfo, ARG_INDEX_TABLE, "index_table");
+	require_arg(fcinfo, ARG_FACT_TABLE, "fact_table");
+	require_arg(fcinfo, ARG_KEY, "key");
+	call->name = text_arg(fcinfo, ARG_INDEX_TABLE, NULL);
+	row->fact_table = PG_GETARG_OID(ARG_FACT_TABLE);
+	row->key = field_list(fcinfo, ARG_KEY, "key");
+	row->include = PG_ARGISNULL(ARG_INCLUDE) ? NIL : field_list(fcinfo, ARG_INCLUDE, "include");
+	row->strategy = check_allowed_value("strategy",
+										text_arg(fcinfo, ARG_STRATEGY, has_totals ? "totals" :
+												 row->include != NIL ? "partial" : "normalized"),
+										strategy_names);
+	row->maintenance = check_allowed_value("maintenance",
+										   text_arg(fcinfo, ARG_MAINTENANCE, "transactional"),
+										   maintenance_names);
+	row->on_mismatch = check_allowed_value("on_mismatch",
+										   text_arg(fcinfo, ARG_ON_MISMATCH, "error"),
+										   mismatch_names);
+	row->filter = text_arg(fcinfo, ARG_FILTER, NULL);
+	row->is_unique = !PG_ARGISNULL(ARG_IS_UNIQUE) && PG_GETARG_BOOL(ARG_IS_UNIQUE);
+	partitioning_args(fcinfo, ARG_PARTITIONS, ARG_PARTITION_BY, &call->parts);
+	row->state = PG_ARGISNULL(ARG_POPULATE) || PG_GETARG_BOOL(ARG_POPULATE) ? STATE_ACTIVE : STATE_BUILDING;
+	call->accept_existing = !PG_ARGISNULL(ARG_IF_NOT_EXISTS) && PG_GETARG_BOOL(ARG_IF_NOT_EXISTS);
+	row->sparse = sparse_arg(fcinfo, row);
+	if (row->is_unique)
+		place_check_unique(row->fact_table);
+	if (keeps_totals(row))
+		take_totals(row, has_totals ? field_list(fcinfo, ARG_TOTALS, "totals") : NIL,
+					call->parts.partitions > 0 || call->parts.by != NULL, &call->summed);
+	else if (has_totals)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("totals are allowed only with the strategy \"totals\""),
+				 errdetail("The strategy is \"%s\".", strategy_names[row->strategy])));
+	check_request(row);
+	call->document = PG_ARGISNULL(ARG_DOCUMENT) ? NULL : NameStr(*PG_GETARG_NAME(ARG_DOCUMENT));
+	call->fcinfo = fcinfo;
+}
+
+/*
+ * resolve_create_call
+ *		Returns the definition that a call of create() asks for, with one of the fact table, which is open
+ *		and the current user's; refuses what cannot be.
+ */
+IndexDef *
+resolve_create_call(CreateCall *call, Relation fact)
+{
+	DefinitionRow *row = &call->row;
+	IndexDef   *def;
+
+	place_check_fact(fact, is_async(row));
+	row->fact_table = RelationGetRelid(fact);
+	row->document = document_column(fact, call->document, row);
+	if (row->filter != NULL)
+		row->filter = check_filter(fact, row->filter);
+	row->key = stored_fields(fact, row->key);
+	row->include = stored_fields(fact, row->include);
+	row->primary_key = row_key(call->fcinfo, fact);
+	def = definition_resolve(row, fact, NULL, 0);
+	if (is_totals(def))
+		check_totals(def, def->fact, call->summed);
+	check_row_key(def->fact, fact);
+	if (def->fact->place->index_tables->create != NULL && !row->sparse && !is_totals(def))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("an index table of the distributed table \"%s\" has to be sparse", def->fact->name),
+				 errdetail("Where its shards are moved, its columns need a primary key, which has no NULL."),
+				 errhint("Leave out sparse, or use sparse => true.")));
+	return def;
 }
 
 /*
@@ -427,7 +454,7 @@ row_key(FunctionCallInfo fcinfo, Relation fact)
  *		Returns the schema that the index table is to be in; *name becomes its
  *		name without the schema.
  */
-static Oid
+Oid
 target_schema(const char *index_table, Relation fact, char **name)
 {
 	RangeVar   *var = makeRangeVarFromNameList(qualified_name(index_table));

@@ -583,6 +583,39 @@ build_fact_def(Relation fact, bool writing, MemoryContext cxt)
 }
 
 /*
+ * definition_uncached
+ *		Returns the definition of a fact table in the current memory context, for definition_suppose().  key as
+ *		for make_fact_def(), if there are no index tables.
+ */
+FactDef *
+definition_uncached(Relation fact, List *key)
+{
+	FactDef    *factdef = catalog_has_fact(RelationGetRelid(fact)) ?
+		build_as_owner(fact, false, CurrentMemoryContext) :
+		make_fact_def(fact, key, NULL, CurrentMemoryContext);
+
+	if (factdef->defs == NULL)
+		factdef->totals = factdef->defs = palloc(sizeof(IndexDef *));
+	return factdef;
+}
+
+/*
+ * definition_suppose
+ *		Adds an index table that does not exist to a definition that is not cached, and returns its own.
+ */
+IndexDef *
+definition_suppose(FactDef *factdef, Relation fact, DefinitionRow *row)
+{
+	IndexDef   *def = make_index_def(factdef, fact, row, NULL, 0, NULL);
+
+	(void) definition_complete_columns(def, fact, layout_desc(def, fact));
+	def->layout.nsearch = def->layout.nident;
+	factdef->defs = repalloc(factdef->defs, sizeof(IndexDef *) * (factdef->nall + 1));
+	add_definition(factdef, def);
+	return def;
+}
+
+/*
  * distrust_without_triggers
  *		Marks the index tables of a fact table as not active, as if their state was invalid, where
  *		its writers would not maintain them.

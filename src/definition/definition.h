@@ -30,6 +30,8 @@ extern bool definition_settled(FactDef *fact, bool more_locks);
 extern void definition_pin(FactDef *fact);
 extern void definition_unpin(FactDef *fact);
 extern void definition_hold(FactDef *fact, MemoryContext cxt);
+extern FactDef *definition_uncached(Relation fact, List *key);
+extern IndexDef *definition_suppose(FactDef *factdef, Relation fact, DefinitionRow *row);
 
 /* create_call.c: the statement that makes an index table as it is, and the comment that has it */
 extern char *create_call(const char *index_table, const char *fact_table, DefinitionRow *row,
@@ -203,6 +205,7 @@ extern void make_totals_index(IndexDef *def, const char *tablespace);
 #define MAX_ATTEMPTS	5
 
 extern FactDef *soft_definition(Oid relid);
+extern FactDef *definition_to_plan(Oid relid);
 
 /* unfinished.c: refuses a fact table whose definitions a restore has not completed */
 extern void refuse_unfinished(Relation fact);

@@ -115,6 +115,18 @@ soft_definition(Oid relid)
 }
 
 /*
+ * definition_to_plan
+ *		Returns what soft_definition() does to what is planned, with the index tables that are supposed to exist.
+ */
+FactDef *
+definition_to_plan(Oid relid)
+{
+	FactDef    *supposed = supposed_fact(relid);
+
+	return supposed != NULL ? supposed : soft_definition(relid);
+}
+
+/*
  * forget_table
  *		Forgets what is known of a table that has changed, or of all tables, if relid is
  *		InvalidOid.

@@ -12,9 +12,9 @@
 #include "catalog/pg_statistic.h"
 #include "optimizer/optimizer.h"
 #include "utils/lsyscache.h"
-#include "utils/syscache.h"
 
 #include "../candidate/candidate.h"
+#include "../catalog/catalog.h"
 #include "../util/compat.h"
 #include "planner.h"
 
@@ -119,9 +119,8 @@ column_statistics(Oid index_table, Form_pg_attribute att, bool partitioned, doub
 	column->vartype = column->atttype = att->atttypid;
 	column->atttypmod = att->atttypmod;
 	column->acl_ok = true;
-	column->statsTuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(index_table), Int16GetDatum(att->attnum),
-										 BoolGetDatum(partitioned));
-	column->freefunc = ReleaseSysCache;
+	column->statsTuple = column_statistics_row(index_table, att->attnum, partitioned);
+	column->freefunc = release_statistics;
 }
 
 /*

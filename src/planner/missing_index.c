@@ -124,7 +124,8 @@ missing_index(PlannerInfo *root, RelOptInfo *rel, IndexDef *def, bool *exists)
 	char	   *result = NULL;
 	Candidate  *c;
 
-	if (clauses == NIL && root->parse->limitCount == NULL && def->spec.nelements == 0)
+	if ((clauses == NIL && root->parse->limitCount == NULL && def->spec.nelements == 0) ||
+		supposed_table(def->relid) != NULL)
 		return NULL;
 	c = candidate_of_entries(root, rel, def, clauses, NIL, &quals);
 	if (c == NULL || c->secured)

@@ -28,6 +28,7 @@
 #include "utils/syscache.h"
 
 #include "../candidate/candidate.h"
+#include "../catalog/catalog.h"
 #include "../fact/fact.h"
 #include "../util/settings.h"
 #include "planner.h"
@@ -91,10 +92,14 @@ index_pages(Oid index)
 void
 estimate_index_size(Candidate *c)
 {
+	SupposedTable *supposed = supposed_table(c->def->relid);
+
 	c->tuples = table_rows(c->def->relid);
 	if (c->tuples < 1)
 		c->tuples = Max(table_rows(c->def->fact->relid), 1000);
-	if (c->def->layout.parts == NULL)
+	if (supposed != NULL)
+		c->pages = supposed->index_pages;
+	else if (c->def->layout.parts == NULL)
 		c->pages = index_pages(c->def->layout.primary_index);
 	if (c->pages < 1)
 		c->pages = ceil(c->tuples / ENTRIES_PER_PAGE);
@@ -550,8 +555,7 @@ distinct_keys(Candidate *c)
 static double
 stored_order(Oid relid, AttrNumber attno, bool partitioned)
 {
-	HeapTuple	tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(relid), Int16GetDatum(attno),
-										BoolGetDatum(partitioned));
+	HeapTuple	tuple = column_statistics_row(relid, attno, partitioned);
 	AttStatsSlot slot;
 	double		result = 0;
 
@@ -563,7 +567,7 @@ stored_order(Oid relid, AttrNumber attno, bool partitioned)
 			result = slot.numbers[0];
 		free_attstatsslot(&slot);
 	}
-	ReleaseSysCache(tuple);
+	release_statistics(tuple);
 	return result;
 }
 

@@ -23,6 +23,7 @@
 #include "utils/tuplestore.h"
 #include "utils/varlena.h"
 
+#include "../catalog/catalog.h"
 #include "../expression/expression.h"
 #include "../indextable.h"
 #include "../util/settings.h"
@@ -35,8 +36,8 @@ static bool told_other_sessions;	/* that these do not use index tables */
 
 static List *join_opinions(List *found);
 static bool is_about_another(Opinion *opinion);
-static void note_opinions(const char *sql, Opinions *noted);
-static void plan_query(const char *sql);
+static PlannedStmt *plan_query(const char *sql, List *facts);
+static PlannedStmt *plan_supposing(Query *query, const char *sql, int options, List *facts);
 static bool is_preloaded(const char *setting);
 static char *command_to_preload(void);
 static Query *parse_query(const char *sql, int *options);
@@ -52,6 +53,27 @@ indextable_explain(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	if (PG_ARGISNULL(0))
 		return (Datum) 0;
+	notice_not_used();
+	sql = TextDatumGetCString(PG_GETARG_DATUM(0));
+	(void) plan_explained(sql, setting_planner == PLANNER_OFF ? PLANNER_ON : setting_planner, NIL, &noted);
+	foreach_ptr(Opinion, opinion, join_opinions(noted.list))
+	{
+		Datum		values[4] = {0};
+		bool		nulls[4] = {false, !OidIsValid(opinion->index_table), false, false};
+
+		values[0] = ObjectIdGetDatum(opinion->fact);
+		values[1] = ObjectIdGetDatum(opinion->index_table);
+		values[2] = BoolGetDatum(opinion->used);
+		values[3] = CStringGetTextDatum(opinion->reason);
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	}
+	return (Datum) 0;
+}
+
+/* notice_not_used: tells who uses no index tables now */
+void
+notice_not_used(void)
+{
 	if (setting_planner == PLANNER_OFF)
 		ereport(NOTICE,
 				(errmsg("index tables are not used, because indextable.planner is off"),
@@ -69,45 +91,49 @@ indextable_explain(PG_FUNCTION_ARGS)
 				 errhint("Have each new session run SELECT FROM indextable.explain(NULL), or a superuser %s",
 						 command_to_preload())));
 	}
-	sql = TextDatumGetCString(PG_GETARG_DATUM(0));
-	if (setting_planner == PLANNER_OFF)
-		WHILE_SET(setting_planner, PLANNER_ON, note_opinions(sql, &noted));
-	else
-		note_opinions(sql, &noted);
-	foreach_ptr(Opinion, opinion, join_opinions(noted.list))
-	{
-		Datum		values[4] = {0};
-		bool		nulls[4] = {false, !OidIsValid(opinion->index_table), false, false};
-
-		values[0] = ObjectIdGetDatum(opinion->fact);
-		values[1] = ObjectIdGetDatum(opinion->index_table);
-		values[2] = BoolGetDatum(opinion->used);
-		values[3] = CStringGetTextDatum(opinion->reason);
-		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
-	}
-	return (Datum) 0;
 }
 
-/* note_opinions: has it noted what is thought while a query is planned */
-static void
-note_opinions(const char *sql, Opinions *noted)
+/*
+ * plan_explained
+ *		Plans a query with a value of indextable.planner, and with index tables of facts (SupposedFact *) that
+ *		do not exist, and notes meanwhile what is thought of index tables.
+ */
+PlannedStmt *
+plan_explained(const char *sql, int planner, List *facts, Opinions *noted)
 {
-	WHILE_SET(opinions, noted, plan_query(sql));
+	PlannedStmt *result;
+
+	WHILE_SET(setting_planner, planner, WHILE_SET(opinions, noted, result = plan_query(sql, facts)));
+	return result;
 }
 
-static void
-plan_query(const char *sql)
+static PlannedStmt *
+plan_query(const char *sql, List *facts)
 {
 	int			options = CURSOR_OPT_PARALLEL_OK;
 	ParseContext context;
+	PlannedStmt *plan;
 	Query	   *query;
 
 	push_parse_context(&context, NULL, sql, 0, 0);
 	query = parse_query(sql, &options);
+	plan = plan_supposing(query, sql, options, facts);
 
 	/* Whether an index table is used tells of its values, like EXPLAIN. */
-	check_rights(pg_plan_query_compat(query, sql, options, NULL));
+	check_rights(plan);
 	pop_parse_context(&context);
+	return plan;
+}
+
+/* plan_supposing: plans a query as if index tables existed */
+static PlannedStmt *
+plan_supposing(Query *query, const char *sql, int options, List *facts)
+{
+	PlannedStmt *result;
+
+	supposing_facts = facts;
+	WHILE_SET(supposing_query, query, result = pg_plan_query_compat(query, sql, options, NULL));
+	return result;
 }
 
 /*

@@ -9,6 +9,7 @@
 #define INDEXTABLE_REASONS_H
 
 #include "nodes/pathnodes.h"
+#include "nodes/plannodes.h"
 
 #include "../indextable.h"
 #include "../util/memory.h"
@@ -58,6 +59,10 @@ extern Opinions *opinions;		/* what is thought is noted there; or NULL */
 extern bool is_explained(void);
 extern void note_use(Oid fact, Oid index_table, const char *how);
 extern void give_reason(Oid fact, Oid index_table, const char *reason);
+
+/* explain.c: tells what was thought of index tables */
+extern void notice_not_used(void);
+extern PlannedStmt *plan_explained(const char *sql, int planner, List *facts, Opinions *noted);
 
 /*
  * missed_counts.c: counts the conditions on fields of documents for which there is no index

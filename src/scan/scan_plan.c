@@ -186,8 +186,9 @@ why_not_stale(IndexDef *def, Oid user)
 		return "it is asynchronous, and indextable.stale_reads is off";
 	if (!stale_reads_set_by(user))
 		return "it is asynchronous, and indextable.stale_reads was set by another role";
-	if (pg_class_aclcheck(def->relid, user, ACL_SELECT) != ACLCHECK_OK ||
-		check_enable_rls(def->relid, user, true) == RLS_ENABLED)
+	if (supposed_table(def->relid) == NULL &&
+		(pg_class_aclcheck(def->relid, user, ACL_SELECT) != ACLCHECK_OK ||
+		 check_enable_rls(def->relid, user, true) == RLS_ENABLED))
 		return "it is asynchronous, and stale reads need the right to SELECT from it";
 	return NULL;
 }

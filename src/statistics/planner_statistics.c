@@ -134,7 +134,7 @@ lend_index(RELATION_HOOK_PARAMETERS)
 		index = index_of_partition(find_lent_index(root->simple_rel_array[child->parent_relid]), child);
 	else
 	{
-		FactDef    *fact = soft_definition(table->relid);
+		FactDef    *fact = definition_to_plan(table->relid);
 		FieldSearch search = {root, fact, table->relid, rel->relid, child, NULL};
 
 		if (fact == NULL || fact->ndefs == 0)

@@ -23,6 +23,7 @@
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 
+#include "../catalog/catalog.h"
 #include "../fact/fact.h"
 #include "../indextable.h"
 #include "../match/match.h"
@@ -165,7 +166,7 @@ lent_statistics(List *lenders)
 			continue;
 		result = lender->common < ALL_ROWS || OidIsValid(lender->cast_to) ? adapt(statistics, lender) :
 			heap_copytuple(statistics);
-		ReleaseSysCache(statistics);
+		release_statistics(statistics);
 		return result;
 	}
 	return NULL;
@@ -174,7 +175,7 @@ lent_statistics(List *lenders)
 /*
  * statistics_of
  *		Returns the row of pg_statistic about a column of an index table, to be released with
- *		ReleaseSysCache(); NULL if there is none.
+ *		release_statistics(); NULL if there is none.
  *
  * The index table is not locked, and may have been dropped or altered since its definition
  * was read.  Then there is no such row, or one about something else, which is only a bad
@@ -183,12 +184,11 @@ lent_statistics(List *lenders)
 static HeapTuple
 statistics_of(Lender *lender)
 {
-	HeapTuple	tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(lender->index_table),
-										Int16GetDatum(lender->attno), BoolGetDatum(lender->partitioned));
+	HeapTuple	tuple = column_statistics_row(lender->index_table, lender->attno, lender->partitioned);
 
 	if (!HeapTupleIsValid(tuple) || are_of_type(tuple, lender->type))
 		return tuple;
-	ReleaseSysCache(tuple);
+	release_statistics(tuple);
 	return NULL;
 }
 

@@ -291,6 +291,18 @@ plan_without_checks(PlannedStmt *plan)
 #endif
 }
 
+/*
+ * begin_statistics: sets the statistics target of a column to be analyzed to the default.  Before 17 it was
+ * in a copy of the row of pg_attribute.
+ */
+#if PG_VERSION_NUM < 170000
+#define begin_statistics(stats, att) \
+	((stats)->attr = memcpy(palloc(ATTRIBUTE_FIXED_PART_SIZE), (att), ATTRIBUTE_FIXED_PART_SIZE), \
+	 (stats)->attr->attstattarget = -1)
+#else
+#define begin_statistics(stats, att)	((stats)->attstattarget = -1)
+#endif
+
 /* check_rights: raises an error if the user lacks a right on a table that a plan needs */
 static inline void
 check_rights(PlannedStmt *plan)

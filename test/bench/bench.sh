@@ -15,7 +15,7 @@
 #   PARTS="bulk"      some of: single rows, instructions (beside the CPU time that the page has), arrays, bulk, wide
 #                     documents; reads, fetched rows, sizes; growth: cost by the number of entries; of asynchronous maintenance: enqueue
 #                     (also many index tables), drain held lag; life: building, verifying, repairing; beside: writers beside a build;
-#                     partitions: fact tables that are partitioned; retention: partitions that are dropped; shards: on other servers, feeds; planner: plain SQL; totals; and
+#                     partitions: fact tables that are partitioned; retention: partitions that are dropped; shards: on other servers, feeds; planner: plain SQL; what_if: predictions; totals; and
 #                     elements: two fields of one element of an array
 #   VARIANTS="none expression row_trigger indextable"    some of variants/*.sql; none is needed
 #   ROUNDS ROWS_BASE ROWS_SINGLE ROWS_ARRAYS ROWS_ELEMENTS ROWS_BULK ROWS_COPY ROWS_WIDE ROWS_READ ROWS_CALLGRIND TOWNS SECONDS_READ    sizes, see below
@@ -69,7 +69,7 @@ fi
 : "${SIZES_GROWTH:=10000 100000 1000000 10000000}"    # numbers of entries; ten times the last is extrapolated
 : "${STATEMENTS_GROWTH:=1000}"    # of each kind at each, a round
 : "${TOWNS:=5000}"           # distinct keys in the write tests, at most 10,000
-: "${PARTS:=single instructions arrays bulk wide reads fetched sizes growth enqueue drain held lag life beside partitions retention shards feeds planner totals elements}"
+: "${PARTS:=single instructions arrays bulk wide reads fetched sizes growth enqueue drain held lag life beside partitions retention shards feeds planner what_if totals elements}"
 : "${PG_IVM:=}" "${HINT:=}" "${PG_CONFIG:=pg_config}"
 ALL_VARIANTS="none expression generated gin row_trigger statement_trigger ${PG_IVM:+pg_ivm }empty_trigger floor indextable"
 ARRAY_VARIANTS="none gin floor indextable"
@@ -185,11 +185,12 @@ load_fact() {    # SIZE FIRST LAST
 . "$here/shards.sh"
 . "$here/feeds.sh"
 . "$here/planner.sh"
+. "$here/what_if.sh"
 . "$here/totals.sh"
 . "$here/elements.sh"
 
 # What is measured, in the order of the report. Each has its lines in a file of that name, and is a section of the page.
-SECTIONS="single instructions arrays bulk wide reads fetched sizes growth enqueue many drain held lag life repair beside partitions partition_writes retention shards feeds planner planning totals elements"
+SECTIONS="single instructions arrays bulk wide reads fetched sizes growth enqueue many drain held lag life repair beside partitions partition_writes retention shards feeds planner planning what_if totals elements"
 
 # table PROGRAM FILE [VARIABLE]: the table that test/bench/PROGRAM.awk makes of the lines in FILE; what it should reach goes to reached.tsv
 table() {
@@ -232,7 +233,7 @@ section() {
 	life | repair | beside) group=life ;;
 	partitions | partition_writes) group=partition ;;
 	shards) group=shard ;;
-	instructions | fetched | sizes | growth | feeds | retention | totals | elements) group=$1 ;;
+	instructions | fetched | sizes | growth | feeds | retention | what_if | totals | elements) group=$1 ;;
 	planner | planning) group=planner ;;
 	esac
 	${group}_section "$1"
@@ -335,7 +336,7 @@ if ! sql -c 'CREATE EXTENSION IF NOT EXISTS indextable' 2> "$tmp/extension.log";
 	[ "$ALLOW_MISSING" = 1 ] || die "the extension indextable can't be created (ALLOW_MISSING=1 goes on without it)"
 	say "bench: going on WITHOUT indextable: no such variant, no reads, nothing asynchronous, no life, no partitions, no retention, no shards, no plain SQL"
 	VARIANTS=${VARIANTS/indextable/}
-	for part in instructions arrays reads fetched sizes growth enqueue drain held lag life beside partitions retention shards feeds planner totals elements; do PARTS=${PARTS/$part/}; done
+	for part in instructions arrays reads fetched sizes growth enqueue drain held lag life beside partitions retention shards feeds planner what_if totals elements; do PARTS=${PARTS/$part/}; done
 else
 	sql -c 'SELECT indextable.stop_workers()' > /dev/null
 	# for the planner, if the server does not preload the library
@@ -372,6 +373,7 @@ if wants retention; then in_time retention_part; fi
 if wants shards; then in_time shard_part; fi
 if wants feeds; then in_time feeds_part; fi
 if wants planner; then in_time planner_part; fi
+if wants what_if; then in_time what_if_part; fi
 if wants totals; then in_time totals_part; fi
 if wants elements; then in_time elements_part; fi
 

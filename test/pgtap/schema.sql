@@ -58,6 +58,11 @@ SELECT bag_eq($$SELECT * FROM pg_temp.functions('indextable')$$, $want$ VALUES
 	('explain',
 		'query text, OUT fact_table regclass, OUT index_table regclass, OUT used boolean, OUT reason text',
 		'SETOF record', 'c', 'v', false, 'u'),
+	('explain',
+		'query text, what_if text, OUT fact_table regclass, OUT index_table text, OUT used boolean, OUT reason text, '
+		'OUT entries bigint, OUT bytes bigint, OUT insert_cost double precision, OUT cost double precision, '
+		'OUT cost_without double precision',
+		'SETOF record', 'c', 'v', false, 'u'),
 	('lookup',
 		'index_table regclass, key jsonb, max_lag interval DEFAULT NULL::interval, '
 		'timeout interval DEFAULT NULL::interval',

@@ -354,6 +354,7 @@ SQL
 		"SELECT indextable.wait('m.f_as')", "SELECT indextable.drain('m.f')",
 		(map { "SET indextable.planner = $_; SELECT id FROM m.f WHERE doc ->> 'k' = 'k1'; SELECT doc ->> 'k', count(*) FROM m.f GROUP BY 1; SELECT id FROM m.f WHERE (doc ->> 'v')::int BETWEEN 5 AND 7" } qw(on force)),
 		"SELECT * FROM indextable.explain(\$\$SELECT id FROM m.f WHERE doc ->> 'k' = 'k1'\$\$)",
+		"SELECT * FROM indextable.explain(\$\$SELECT id FROM m.f WHERE doc ->> 'v' = '1'\$\$, \$\$indextable.create('m.f_if', 'm.f', ARRAY['(m.code(doc ->> ''v'', ''field'')) AS v', 'k'], filter => 'm.code(true, ''filter'')')\$\$)",
 		"SELECT indextable.create('m.f_by_super', 'm.f', '{k}', filter => 'm.code(true, ''filter'')')",
 		"SELECT indextable.alter('m.f_k', include => '{v}')", "SELECT indextable.alter('m.f_as', maintenance => 'transactional')",
 		"CALL indextable.rebuild('m.f_e')", "CALL indextable.rebuild('m.f_parts')", "CALL indextable.repair('m.f')",
