@@ -421,6 +421,20 @@ begin_citus_settings(void)
 	return nestlevel;
 }
 
+/*
+ * use_one_connection
+ *		Has Citus use one connection to each node, which it keeps, for all queries until the caller's level of
+ *		settings ends, and none for the shards of this node.
+ */
+void
+use_one_connection(void)
+{
+	set_config_option("citus.max_adaptive_executor_pool_size", "1", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
+					  true, 0, false);
+	set_config_option("citus.enable_local_execution", "on", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
+					  false);
+}
+
 /* run_with_citus_settings: runs SQL under begin_citus_settings(), as the extension's owner */
 void
 run_with_citus_settings(const char *sql)

@@ -75,6 +75,7 @@ extern void citus_lock_shards(List *pairs);
 extern void citus_lock_table(Oid relid);
 extern ShardPair *shard_of_key(List *shards, FactDef *def, Datum *key);
 extern int	begin_citus_settings(void);
+extern void use_one_connection(void);
 extern void run_with_citus_settings(const char *sql);
 
 /* entries */
@@ -101,6 +102,8 @@ extern bool wait_for_distributed_queue(FactTableRow *queue, int64 max_lag, Times
 extern bool shard_drain_begin(Drain *drain);
 extern void shard_drain_take(Drain *drain);
 extern void drain_all_nodes(Oid fact_table, DrainCall *call);
+
+/* prepared.c: transactions that Citus has prepared on any node */
 extern void wait_for_prepared(FactDef *def, bool all_nodes);
 extern List *prepared_transactions(FactDef *def, bool all_nodes);
 

@@ -389,15 +389,18 @@ wait_for_distributed_queue(FactTableRow *queue, int64 max_lag, TimestampTz until
 {
 	TimestampTz before = max_lag > 0 ? GetCurrentTimestamp() - max_lag : DT_NOEND;
 	bool		result;
+	int			nestlevel = NewGUCNestLevel();
 
 	if (max_lag == 0)
 		check_shards_unchanged(queue->fact_table);
+	use_one_connection();
 	AS_OWNER(get_extension_owner());
 	{
 		result = wait_until_committed(queue->fact_table, until) &&
 			wait_until_consumed(queue->queue, before, until) && wait_until_committed(queue->fact_table, until);
 	}
 	END_AS_OWNER();
+	AtEOXact_GUC(false, nestlevel);
 	return result;
 }
 

@@ -151,6 +151,7 @@ make_statement(EntryScan *search, Statement *statement)
 	statement->types = palloc(sizeof(Oid) * MAX_PARAMS);
 	statement->columns = palloc(sizeof(AttrNumber) * def->layout.desc->natts);
 	statement->ncolumns = 0;
+	appendStringInfoString(&statement->sql, "SELECT");
 	for (int i = 0; i < def->layout.desc->natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(def->layout.desc, i);
@@ -158,7 +159,7 @@ make_statement(EntryScan *search, Statement *statement)
 		if (att->attisdropped ||
 			(search->options.index_only && !bms_is_member(att->attnum, search->options.wanted)))
 			continue;
-		appendStringInfo(&statement->sql, "%s e.%s", statement->ncolumns == 0 ? "SELECT" : ",",
+		appendStringInfo(&statement->sql, "%s e.%s", statement->ncolumns == 0 ? "" : ",",
 						 quote_identifier(NameStr(att->attname)));
 		statement->columns[statement->ncolumns++] = att->attnum;
 	}

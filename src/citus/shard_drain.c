@@ -85,16 +85,6 @@
 #include "../util/wait_point.h"
 #include "citus.h"
 
-/* For so long a drain waits for prepared transactions, in ms, and so often it looks. */
-#define PREPARED_WAIT		1000
-#define PREPARED_LOOK		5
-
-/*
- * The number of bytes, at least, that the name of a shard has in common with that of its
- * table, from the first one on.
- */
-#define SHARD_PREFIX		30
-
 /* A shard since whose arrival no transaction of another node is in doubt. */
 typedef struct MetShard
 {
@@ -130,15 +120,7 @@ shard_drain_begin(Drain *drain)
 	List	   *shards;
 
 	queue_write();
-
-	/*
-	 * One connection to each node does for a batch, and this node's own
-	 * shards need none.
-	 */
-	set_config_option("citus.max_adaptive_executor_pool_size", "1", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
-					  true, 0, false);
-	set_config_option("citus.enable_local_execution", "on", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
-					  false);
+	use_one_connection();
 	finish_building(r->def, &drain->again);
 	AS_OWNER(get_extension_owner());
 	{
@@ -289,85 +271,6 @@ has_queued_rows(Oid relid)
 	UnregisterSnapshot(snapshot);
 	relation_close(rel, NoLock);
 	return found;
-}
-
-/*
- * wait_for_prepared
- *		Waits until the transactions have ended that are prepared now on any node and hold locks on
- *		shards of the index tables or the queue: those that this node has prepared, or all nodes have.
- *		Raises an error if they do not end soon.
- */
-void
-wait_for_prepared(FactDef *def, bool all_nodes)
-{
-	List	   *before = prepared_transactions(def, all_nodes);
-
-	for (int waited = 0; before != NIL; waited += PREPARED_LOOK)
-	{
-		if (waited >= PREPARED_WAIT)
-			ereport(ERROR,
-					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-					 errmsg("changes of table \"%s\" wait for prepared transaction \"%s\"", def->name, strVal(linitial(before))),
-					 errdetail("Citus has prepared it on a node, and it holds shards of the index tables."),
-					 errhint("Citus ends such transactions every citus.recover_2pc_interval, or when recover_prepared_transactions() is called on the node that has begun it.")));
-		CHECK_FOR_INTERRUPTS();
-		pg_usleep(PREPARED_LOOK * 1000);
-		before = list_intersection(before, prepared_transactions(def, all_nodes));
-	}
-}
-
-/*
- * prepared_transactions
- *		Lists the names of these transactions (String *).
- *
- * The server does not say which locks a prepared transaction holds.  They belong to no process, and
- * have the same virtual transaction as the lock on its own transaction number.
- */
-List *
-prepared_transactions(FactDef *def, bool all_nodes)
-{
-	StringInfoData query;
-	List	   *result = NIL;
-	Rows		rows;
-
-	initStringInfo(&query);
-	appendStringInfoString(&query, "SELECT pg_catalog.string_agg(DISTINCT p.gid, ',') FROM pg_catalog.pg_prepared_xacts p"
-						   " JOIN pg_catalog.pg_locks x ON x.locktype = 'transactionid' AND x.transactionid = p.transaction AND x.granted AND x.pid IS NULL"
-						   " JOIN pg_catalog.pg_locks l ON l.virtualtransaction = x.virtualtransaction AND l.pid IS NULL AND l.locktype = 'relation'"
-						   " JOIN pg_catalog.pg_class c ON c.oid = l.relation"
-						   " WHERE p.database = pg_catalog.current_database()");
-	if (all_nodes)
-		appendStringInfoString(&query, " AND p.gid LIKE 'citus\\_%'");
-	else
-		appendStringInfo(&query, " AND p.gid LIKE 'citus\\_%d\\_%%'", citus_local_group());
-	appendStringInfoString(&query, " AND (false");
-	for (int i = -1; i < def->ndefs; i++)
-	{
-		char	   *name = get_rel_name(i < 0 ? def->queue.current : def->defs[i]->relid);
-
-		appendStringInfo(&query, " OR pg_catalog.starts_with(c.relname::pg_catalog.text, %s)",
-						 quote_literal_cstr(pnstrdup(name, pg_mbcliplen(name, strlen(name), SHARD_PREFIX))));
-	}
-	appendStringInfoChar(&query, ')');
-	rows = query_as(InvalidOid, "SELECT success, result FROM pg_catalog.run_command_on_all_nodes(%s)",
-					quote_literal_cstr(query.data));
-	for (uint64 row = 0; row < rows.n; row++)
-	{
-		char	   *text = row_text(&rows, row, 2);
-		char	   *gid;
-		char	   *rest;
-
-		if (!DatumGetBool(row_value(&rows, row, 1)))
-			ereport(ERROR,
-					(errcode(ERRCODE_CONNECTION_FAILURE),
-					 errmsg("could not ask all nodes for prepared transactions"),
-					 text !=NULL ? errdetail("%s", text) : 0));
-		if (text == NULL)
-			continue;
-		for (gid = strtok_r(text, ",", &rest); gid != NULL; gid = strtok_r(NULL, ",", &rest))
-			result = lappend(result, makeString(gid));
-	}
-	return result;
 }
 
 /* all_met: returns whether this process has met all of these shards before */

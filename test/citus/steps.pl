@@ -74,6 +74,21 @@ foreach my $node ($c, $w1)
 	is(sql($node, "BEGIN; SAVEPOINT s; DELETE FROM f; ROLLBACK TO s; SELECT indextable.wait('f_k'); COMMIT"), 't', 'and one who has undone the changes');
 }
 fails($c, "BEGIN; TRUNCATE f; SELECT indextable.wait('f_k')", qr/25001: /, 'nor after TRUNCATE');
+# Those who wait ask all nodes over connections that are kept: no session is begun by the calls after the first.
+my $waiting = session($c);
+$waiting->query("SELECT indextable.wait('f_k')");
+my ($gpid) = $waiting->query('SELECT citus_backend_gpid()') =~ /(\d+)/;
+my $sessions = "SELECT string_agg(pid || ' ' || backend_start, ', ' ORDER BY pid) FROM pg_stat_activity WHERE application_name = 'citus_internal gpid=$gpid'";
+my @before = everywhere([ $w1, $w2 ], $sessions);
+like("@before", qr/\d.* .*\d/, 'wait() asks other nodes');
+$waiting->query("SELECT indextable.wait('f_k')") for 1 .. 5;
+is(join(' ', everywhere([ $w1, $w2 ], $sessions)), "@before", 'and again over the same connections');
+$waiting->finish;
+# Of values of this type none is made to find a shard by, so all nodes are asked over new connections.
+sql($c, 'CREATE TABLE h (pk bytea PRIMARY KEY, doc jsonb)', "SELECT create_distributed_table('h', 'pk', colocate_with => 'none')", "SELECT indextable.create('h_k', 'h', '{k}', maintenance => 'async')",
+	"CALL indextable.build('h_k')", q{INSERT INTO h VALUES ('\x01', '{"k": "a"}')});
+is(sql($c, "SELECT indextable.wait('h_k')", 'SELECT k FROM h_k'), "t\na", 'a key of another type');
+sql($c, 'DROP TABLE h');
 is(sql($c, q{SELECT count(*) FROM indextable.lookup('f_d', '{"v": "v"}')}), '3', 'a look-up of entries that have their documents');
 is(sql($w1, q{SELECT count(*) FROM indextable.query('f_k', '{"k": "k7"}', page_size => 1000)}), sql($c, q{SELECT count(*) FROM f WHERE doc ->> 'k' = 'k7'}), 'query() on a worker');
 is(sql($c, q{SELECT count(*) FROM indextable.verify('f_k')}), '0', 'verify()');

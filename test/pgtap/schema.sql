@@ -157,6 +157,7 @@ SELECT bag_eq($$SELECT * FROM pg_temp.functions('indextable_internal')$$, $want$
 	('on_alter', '', 'event_trigger', 'c', 'v', false, 'u'),
 	('on_drop', '', 'event_trigger', 'c', 'v', false, 'u'),
 	('path_sql', 'document text, path text[], arrows text', 'text', 'sql', 's', false, 's'),
+	('prepared_here', 'gids text, prefixes text[]', 'text', 'c', 'v', true, 'u'),
 	('profile_columns',
 		'p indextable_internal.key_profile, OUT documents bigint, OUT sampled bigint, OUT partitions integer, OUT document_bytes double precision, '
 		'OUT filtered double precision, OUT missing double precision, OUT mismatching double precision, OUT entries_per_document double precision, '
@@ -320,7 +321,7 @@ SELECT schema_privs_are('indextable', 'nobody_in_particular', '{USAGE}', 'anybod
 SELECT schema_privs_are('indextable_internal', 'nobody_in_particular', '{USAGE}', 'and into the other one');
 SELECT bag_eq($$SELECT f.oid::regprocedure::text FROM pg_proc f JOIN pg_temp.members() m ON m.objid = f.oid WHERE NOT has_function_privilege('nobody_in_particular', f.oid, 'EXECUTE')$$,
 	$$VALUES ('indextable.start_workers()'), ('indextable.stop_workers()'), ('indextable_internal.stop_launched()'), ('indextable_internal.restored()'),
-		('indextable_internal.on_drop()'), ('indextable_internal.on_alter()'), ('indextable_internal.before_alter()'), ('indextable_internal.drain_shards(regclass,integer)'),
+		('indextable_internal.on_drop()'), ('indextable_internal.on_alter()'), ('indextable_internal.before_alter()'), ('indextable_internal.drain_shards(regclass,integer)'), ('indextable_internal.prepared_here(text,text[])'),
 		('indextable_internal.due_for_check(double precision)'),
 		('indextable_internal.report_of_check(regclass,double precision,text)'), ('indextable_internal.keep_report(indextable_internal.checked)')$$, 'the functions that not everybody may call');
 -- All others, and why everybody may. What they read they read with the caller's rights.
