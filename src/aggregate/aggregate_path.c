@@ -94,6 +94,8 @@ add_aggregate_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *inpu
 
 	if (previous_hook)
 		previous_hook(root, stage, input_rel, output_rel, extra);
+	if (planned_by_entries)
+		return;
 	if (stage == UPPERREL_GROUP_AGG || stage == UPPERREL_DISTINCT)
 		rows = parse->hasTargetSRFs ? elements_in_targets(root, input_rel) : element_rows_of(input_rel);
 	if (stage == UPPERREL_GROUP_AGG || stage == UPPERREL_DISTINCT)

@@ -32,6 +32,7 @@
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
 #include "../expression/expression.h"
+#include "../place/place.h"
 #include "../reasons/reasons.h"
 #include "candidate.h"
 
@@ -64,6 +65,7 @@ static bool is_key_present(Candidate *c, int i);
 static void note_castable(Candidate *c, List *found);
 static void add_castable(Candidate *c, Condition *condition);
 static uint64 excluded_faults(Candidate *c);
+static bool excludes_long_keys(Candidate *c);
 static bool finds_null(Candidate *c, int position);
 static void skip_to_order(RelOptInfo *rel, Candidate *c, List *pathkeys);
 static bool rejects_null(Node *clause, TestedColumn *column);
@@ -665,7 +667,7 @@ is_complete_enough(Candidate *c, const char **why)
 	if (lacking == NULL && !index_table_complete(c->def, c->excluded, NULL))
 	{
 		fault = fault_not_excluded(c->def, c->excluded);
-		lacking = fault == NULL ? REASON_INCOMPLETE :
+		lacking = c->def->fact->place->in_parts ? REASON_MAY_LACK : fault == NULL ? REASON_INCOMPLETE :
 			psprintf(REASON_FAULT, NameStr(TupleDescAttr(c->def->layout.desc, fault->attno - 1)->attname));
 	}
 	if (lacking != NULL)
@@ -707,9 +709,10 @@ static uint64
 excluded_faults(Candidate *c)
 {
 	IndexDef   *def = c->def;
-	uint64		result = NUMBER_FAULT_BIT;
+	bool		in_parts = def->fact->place->in_parts;
+	uint64		result = NUMBER_FAULT_BIT | (in_parts && excludes_long_keys(c) ? SKIPPED_BIT(def) : 0);
 
-	if (!def->spec.skip_mismatch)
+	if (!def->spec.skip_mismatch && !in_parts)
 		return 0;
 	foreach_ptr(Condition, condition, c->conditions)
 		add_castable(c, condition);
@@ -730,6 +733,28 @@ excluded_faults(Candidate *c)
 			result |= fault_bits(def, column.field, false) & FAULT_BITS;
 	}
 	return result;
+}
+
+/*
+ * excludes_long_keys
+ *		Returns whether all columns of the index whose values may be long are compared by =, so that rows that
+ *		are rejected for the length of their key are not found if the values are short: see set_keys().
+ */
+static bool
+excludes_long_keys(Candidate *c)
+{
+	for (int position = 0; position < c->def->layout.nident; position++)
+	{
+		Form_pg_attribute att = TupleDescAttr(c->def->layout.desc, c->def->layout.ident[position] - 1);
+		bool		short_only = att->attlen > 0;
+
+		foreach_ptr(Condition, condition, c->conditions)
+			short_only = short_only || (condition->position == position && condition->taking != TAKE_NULL &&
+										condition->strategy == BTEqualStrategyNumber);
+		if (!short_only)
+			return false;
+	}
+	return true;
 }
 
 /*

@@ -96,6 +96,7 @@
 #include "utils/lsyscache.h"
 
 #include "../indextable.h"
+#include "../place/place.h"
 #include "../util/relation.h"
 #include "catalog.h"
 
@@ -119,6 +120,7 @@ static int	record_of_row(HeapTuple tuple, Relation rel);
 static void read_records(Relation rel, Oid index_table, Snapshot snapshot, Records *records);
 static bool all_records(Relation rel, Oid index_table, Snapshot snapshot, uint64 *lacking);
 static bool has_rejections(Oid index_table, Snapshot snapshot);
+static uint64 faults_possible(IndexDef *def);
 static bool read_if_free(IndexDef *def, Snapshot snapshot, uint64 *recorded);
 static bool may_lack_json_null(IndexDef *def);
 static bool records_values(IndexDef *def);
@@ -224,6 +226,9 @@ fault_bits(IndexDef *def, Field *field, bool number)
  * Where elements are a key, the caller makes sure that the rows in question have elements.  There is no
  * error, and nobody is waited for: where it cannot be told, the result is false.
  *
+ * Of rows in parts each node records what is wrong with its own, so that no record is believed: no row must be
+ * possible that is skipped or rejected, but for what the conditions exclude.
+ *
  * A SERIALIZABLE transaction does not rely on a record, here and below.  A row of another transaction that
  * has no entry would be no conflict with what it has read, as the other may have found the record there.
  */
@@ -232,6 +237,8 @@ index_table_complete(IndexDef *def, uint64 excluded, Snapshot snapshot)
 {
 	uint64		recorded;
 
+	if (def->fact->place->in_parts)
+		return (faults_possible(def) & ~excluded) == 0;
 	if (def->spec.async && has_rejections(def->relid, snapshot))
 		return false;
 	if (!def->spec.skip_mismatch && !may_lack_json_null(def))
@@ -241,6 +248,35 @@ index_table_complete(IndexDef *def, uint64 excluded, Snapshot snapshot)
 	if (!def->spec.skip_mismatch && (recorded & VALUES_RECORDED) != 0 && records_values(def))
 		return true;
 	return !IsolationIsSerializable() && (recorded & ~excluded & (SKIPPED_BIT(def) | FAULT_BITS)) == 0;
+}
+
+/*
+ * faults_possible
+ *		Returns the FAULT_BITS of rows that may be skipped or rejected, and SKIPPED_BIT if others may be,
+ *		as their keys may be too long.
+ */
+static uint64
+faults_possible(IndexDef *def)
+{
+	uint64		result = 0;
+
+	for (int i = 0; i < def->spec.nkeys + def->spec.nincludes; i++)
+	{
+		Field	   *field = &def->spec.fields[i];
+
+		/* Version 1.1 has made no entry of JSON null. */
+		if (field->fact_attno == EXPRESSION_ATTNO || (i < def->spec.nkeys && field->type == JSONBOID))
+			return ~(uint64) 0;
+		if (field->fact_attno == 0 ? field->type == TEXTOID || field->type == JSONBOID : field->convert == NULL)
+			continue;
+		if ((fault_bits(def, field, true) & FAULT_BITS) == 0)
+			return ~(uint64) 0;
+		result |= fault_bits(def, field, true);
+	}
+	for (int i = 0; i < def->layout.nident; i++)
+		if (TupleDescAttr(def->layout.desc, def->layout.ident[i] - 1)->attlen < 0)
+			result |= SKIPPED_BIT(def);
+	return result;
 }
 
 /*
@@ -312,6 +348,9 @@ read_if_free(IndexDef *def, Snapshot snapshot, uint64 *recorded)
 		*recorded = supposed->recorded;
 		return true;
 	}
+	/* Each node records what is wrong with the rows that it has. */
+	if (def->fact->place->in_parts)
+		return false;
 	(void) open_if_free(completeness_relid(), &rel);
 	if (rel == NULL)
 		return false;

@@ -25,7 +25,9 @@
 #include "commands/sequence.h"
 #include "common/hashfn.h"
 #include "mb/pg_wchar.h"
+#include "nodes/primnodes.h"
 #include "utils/array.h"
+#include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
@@ -275,6 +277,28 @@ citus_local_group(void)
 	Rows		rows = query_as(InvalidOid, "SELECT groupid::pg_catalog.int4 FROM pg_catalog.pg_dist_local_group");
 
 	return rows.n > 0 ? DatumGetInt32(row_value(&rows, 0, 1)) : 0;
+}
+
+/*
+ * citus_distribution_column
+ *		Returns the column by which a table is distributed, or 0.
+ */
+AttrNumber
+citus_distribution_column(Oid relid)
+{
+	Relation	rel = try_relation_open(get_relname_relid("pg_dist_partition", PG_CATALOG_NAMESPACE), AccessShareLock);
+	HeapTuple	tuple;
+	Datum		key = (Datum) 0;
+	Node	   *column;
+
+	if (rel == NULL)
+		return 0;
+	tuple = fetch_row(rel, "logicalrelid", "pg_dist_partition_logical_relid_index", F_OIDEQ, ObjectIdGetDatum(relid));
+	if (tuple != NULL)
+		key = column_value(rel, tuple, "partkey");
+	column = key == (Datum) 0 ? NULL : stringToNode(TextDatumGetCString(key));
+	relation_close(rel, AccessShareLock);
+	return column != NULL && IsA(column, Var) ? ((Var *) column)->varattno : 0;
 }
 
 /* citus_read_table: fills *table with how a distributed table is distributed */

@@ -67,6 +67,7 @@ extern void citus_check_unchanging(Oid index_table, const char *function);
 extern const char *citus_problem(Oid fact, Oid index_table, bool async);
 extern bool citus_is_installed(void);
 extern int	citus_local_group(void);
+extern AttrNumber citus_distribution_column(Oid relid);
 extern void citus_read_table(Oid relid, CitusTable *table);
 extern Oid	citus_colocated_shard(Oid shard, Oid table, Oid other);
 extern List *citus_local_shards(Oid fact, Oid queue);
@@ -78,10 +79,20 @@ extern int	begin_citus_settings(void);
 extern void use_one_connection(void);
 extern void run_with_citus_settings(const char *sql);
 
+/* plain_query.c: queries that name fact tables */
+extern void plain_query_init(void);
+extern const char *why_not_now(void);
+
+/* session.c: what this session is, and has done */
+extern bool is_for_citus(void);
+extern void note_write(void);
+extern bool has_written(void);
+
 /* entries */
 extern void *distributed_scan_start(EntryScan *search);
 extern TupleTableSlot *distributed_scan_next(void *search);
 extern void distributed_scan_end(void *search);
+extern void explain_shards(Oid index_table, struct ExplainState *es);
 extern void *fetch_distributed_entries(IndexDef *def, Datum *keys, int n);
 extern void find_fetched_entries(void *all, Datum *key, Entries *entries);
 extern void apply_distributed_ops(IndexDef *def, OpList *list);

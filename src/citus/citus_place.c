@@ -31,7 +31,9 @@ static const EntryStore entries = {
 	.of_row = find_fetched_entries,
 	.apply = apply_distributed_ops,
 	.undone = undoes_all,
-	.not_planned = "Citus has distributed it, and plans the query itself"
+	.not_planned = "Citus has distributed it, and plans the query itself",
+	.not_now = why_not_now,
+	.explain = explain_shards
 };
 
 static const TriggerMethods triggers = {
@@ -79,6 +81,7 @@ citus_init(void)
 {
 	place_register(&citus_place);
 	shard_guard_init();
+	plain_query_init();
 }
 
 /*

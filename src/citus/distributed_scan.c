@@ -19,6 +19,7 @@
 
 #include "catalog/pg_operator.h"
 #include "catalog/pg_type.h"
+#include "commands/explain.h"
 #include "executor/tstoreReceiver.h"
 #include "miscadmin.h"
 #include "nodes/params.h"
@@ -29,6 +30,7 @@
 #include "utils/tuplestore.h"
 
 #include "../indextable.h"
+#include "../util/as_owner.h"
 #include "../util/compat.h"
 #include "../util/sql.h"
 #include "citus.h"
@@ -97,7 +99,11 @@ distributed_scan_start(EntryScan *search)
 	result->entry = MakeSingleTupleTableSlot(search->def->layout.desc, &TTSOpsVirtual);
 	result->rows = tuplestore_begin_heap(false, false, work_mem);
 	SetTuplestoreDestReceiverParams(dest, result->rows, CurrentMemoryContext, false, NULL, NULL);
-	run_statement(search, &statement, dest);
+	AS_OWNER(search->options.as_owner ? search->def->fact->owner : InvalidOid);
+	{
+		run_statement(search, &statement, dest);
+	}
+	END_AS_OWNER();
 	dest->rDestroy(dest);
 	return result;
 }
@@ -134,6 +140,16 @@ distributed_scan_end(void *search)
 	ExecDropSingleTupleTableSlot(scan->entry);
 	tuplestore_end(scan->rows);
 	pfree(scan);
+}
+
+/* explain_shards: adds to EXPLAIN how many shards a search asks by the first key field */
+void
+explain_shards(Oid index_table, ExplainState *es)
+{
+	CitusTable	table;
+
+	citus_read_table(index_table, &table);
+	ExplainPropertyText("Shards", psprintf("1 of %d", table.nshards), es);
 }
 
 /* make_statement: makes the SELECT of a search */

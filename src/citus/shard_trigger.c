@@ -56,7 +56,6 @@ static char *queue_name(Oid fact);
 static bool check_writes(RIGHTS_PARAMETERS);
 static void check_truncate(ObjectAccessType access, Oid class, Oid object, int part, void *arg);
 static void refuse_by_hand(Oid relid, bool for_citus);
-static bool is_for_citus(void);
 static bool is_guarded(Oid relid);
 
 static ExecutorCheckPerms_hook_type previous_check = NULL;
@@ -267,7 +266,7 @@ shard_guard_init(void)
 
 /*
  * check_writes
- *		Refuses INSERT, UPDATE, DELETE and COPY.
+ *		Refuses INSERT, UPDATE, DELETE and COPY of index tables, and notes those of other tables of Citus.
  *
  * A drain writes to shards on other nodes as the owner of the tables.  So the owner could pretend to be one, and
  * change an index table.
@@ -285,6 +284,9 @@ check_writes(RIGHTS_PARAMETERS)
 		 */
 		if (table->updatedCols != NULL)
 			writes |= ACL_UPDATE;
+		if (OidIsValid(table->relid) && (table->requiredPerms & (writes | ACL_UPDATE)) != 0 &&
+			citus_is_taken(table->relid))
+			note_write();
 		if (OidIsValid(table->relid) && (table->requiredPerms & writes) != 0)
 			refuse_by_hand(table->relid,
 						   is_for_citus() && (superuser() || owns_relation(table->relid, GetUserId())));
@@ -304,22 +306,10 @@ check_truncate(ObjectAccessType access, Oid class, Oid object, int part, void *a
 {
 	if (previous_access != NULL)
 		previous_access(access, class, object, part, arg);
+	if (access == OAT_TRUNCATE && class == RelationRelationId && citus_is_taken(object))
+		note_write();
 	if (access == OAT_TRUNCATE && class == RelationRelationId && !OidIsValid(truncated_by_us))
 		refuse_by_hand(object, is_for_citus() && (superuser() || owns_relation(object, GetUserId())));
-}
-
-/*
- * is_for_citus
- *		Returns whether Citus has opened this session from another node, if the name that it has
- *		given itself is to be believed: anybody can set it.
- */
-static bool
-is_for_citus(void)
-{
-	const char *name = application_name;
-
-	return name != NULL &&
-		(strncmp(name, "citus_internal ", 15) == 0 || strncmp(name, "citus_rebalancer ", 17) == 0);
 }
 
 /*

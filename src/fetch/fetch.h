@@ -181,6 +181,8 @@ typedef struct EntryScanOptions
 									 * the index table is not partitioned; or
 									 * NULL */
 	EntryFilter filter;
+	bool		as_owner;		/* entries in parts are read as the owner of
+								 * the index table, not as the current user */
 } EntryScanOptions;
 
 /* A scan of an index table. */

@@ -14,6 +14,7 @@ static const Place *usual = NULL;	/* the one without has() */
 static const Place *special = NULL; /* the other one, or NULL */
 static const TableMethods *tables = NULL;
 
+bool		planned_by_entries = false;
 const Elsewhere *elsewhere = NULL;
 bool		(*has_changed_elsewhere) (Oid fact) = NULL;
 

@@ -27,6 +27,7 @@ struct DrainCall;
 struct Entries;
 struct EntryScan;
 struct FactTableRow;
+struct ExplainState;
 struct ForeignBatch;
 struct LiveScan;
 struct OpList;
@@ -186,8 +187,16 @@ typedef struct EntryStore
 	void		(*apply) (IndexDef *def, struct OpList *list);
 	/* NULL, or returns whether an error has undone what was written before */
 	bool		(*undone) (ErrorData *error);
-	/* why the planner makes no use of index tables, or NULL */
+
+	/*
+	 * why the planner makes no use of index tables, unless
+	 * planned_by_entries, or NULL
+	 */
 	const char *not_planned;
+	/* NULL, or returns why they must not answer at this moment, or NULL */
+	const char *(*not_now) (void);
+	/* NULL, or adds to EXPLAIN what a search of an index table asks */
+	void		(*explain) (Oid index_table, struct ExplainState *es);
 } EntryStore;
 
 /* The triggers of fact tables and index tables. */
@@ -267,6 +276,12 @@ typedef struct Place
 	/* why an index table cannot be of totals, or NULL */
 	const char *no_totals;
 } Place;
+
+/*
+ * The statement is planned to read entries, and no rows, of tables whose statements an extension plans
+ * otherwise.  None of that extension's hooks is called meanwhile.
+ */
+extern bool planned_by_entries;
 
 extern const Elsewhere *elsewhere;
 

@@ -30,6 +30,7 @@
 #include "optimizer/restrictinfo.h"
 
 #include "../candidate/candidate.h"
+#include "../place/place.h"
 #include "../reasons/reasons.h"
 #include "../util/compat.h"
 #include "planner.h"
@@ -70,6 +71,8 @@ add_element_joins(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel, 
 	Relids		required = NULL;
 	Served		served;
 
+	if (planned_by_entries)
+		return;
 	if (previous_hook)
 		previous_hook(root, joinrel, outerrel, innerrel, jointype, extra);
 	if (jointype == JOIN_INNER)

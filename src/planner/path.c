@@ -66,7 +66,7 @@ add_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 	bool		found;
 	bool		any;
 
-	if (previous_hook)
+	if (previous_hook && !planned_by_entries)
 		previous_hook(root, rel, rti, rte);
 	if ((rel->reloptkind != RELOPT_BASEREL && !is_union_member(root, rel)) || (!alone && IS_DUMMY_REL(rel)))
 		return;
@@ -254,6 +254,8 @@ add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, R
 		c->pathkeys = NIL;
 	if (c->stored_rows && served->fact->layout.partitioned)
 		why = "the query asks for system columns of a partitioned table";
+	else if (!c->entries_only && planned_by_entries && served->fact->place->in_parts)
+		why = "entries lack something that is asked for, and rows are in shards";
 	else if (!c->entries_only && served->fact->layout.pk_deferrable)
 		why = "entries lack something that is asked for, and rows are not fetched by a deferrable primary key";
 	else if (!c->entries_only && c->conditions == NIL && c->pathkeys == NIL && setting_planner == PLANNER_ON)

@@ -540,8 +540,9 @@ replace_values(Node *node, void *context)
 		Var		   *var = copyObject((Var *) node);
 
 		var->varno = number_of_relation(replacing, var->varno);
-		var->varnosyn = 0;
-		var->varattnosyn = 0;
+		/* Citus knows relations by these. */
+		var->varnosyn = var->varno;
+		var->varattnosyn = var->varattno;
 		return (Node *) var;
 	}
 	/* What is computed of the fact row, as it is where the table is scanned. */

@@ -20,6 +20,8 @@
 	"correct these rows, then call verify()"
 #define REASON_FAULT "some rows may have no entry, as their %s cannot be cast, and no condition keeps these out: " \
 	"correct these rows, then call verify()"
+#define REASON_MAY_LACK "some rows may have no entry, as a field cannot be cast or a key is too long, which only their node " \
+	"knows, and no condition keeps these out"
 #define REASON_HIDDEN	"it is hidden, and indextable.use_hidden is off"
 #define REASON_COST	"another plan is estimated to cost less"
 

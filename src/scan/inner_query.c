@@ -95,8 +95,12 @@ ParamListInfo
 parameters_of_scan(CustomScanState *scan, List *values, int first)
 {
 	int			n = list_length(values) - first;
-	ParamListInfo params = makeParamList(n);
+	ParamListInfo params;
 
+	/* Citus crashes on a list without parameters. */
+	if (n == 0)
+		return NULL;
+	params = makeParamList(n);
 	for (int i = 0; i < n; i++)
 	{
 		params->params[i].ptype = exprType(list_nth(((CustomScan *) scan->ss.ps.plan)->custom_exprs, first + i));

@@ -15,6 +15,7 @@
 #include "utils/lsyscache.h"
 #include "utils/ruleutils.h"
 
+#include "../place/place.h"
 #include "scan.h"
 
 static void explain_reading(IndexTableScan *scan, ExplainState *es);
@@ -56,6 +57,8 @@ explain_scan(CustomScanState *node, List *ancestors, ExplainState *es)
 		ExplainPropertyText("Staleness", "asynchronous", es);
 	if (!OidIsValid(scan->plan.index_table))
 		ExplainPropertyText("Fallback", "partitions are looked at when it is executed", es);
+	if (OidIsValid(scan->plan.index_table) && place_of(scan->plan.fact)->entries->explain != NULL)
+		place_of(scan->plan.fact)->entries->explain(scan->plan.index_table, es);
 	if (es->analyze && OidIsValid(scan->plan.index_table))
 		explain_reading(scan, es);
 	if (scan->plan.query != NULL)

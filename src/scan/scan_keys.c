@@ -8,6 +8,7 @@
  */
 #include "postgres.h"
 
+#include "access/detoast.h"
 #include "access/parallel.h"
 #include "access/relation.h"
 #include "miscadmin.h"
@@ -21,6 +22,9 @@
 #include "../fact/fact.h"
 #include "../place/place.h"
 #include "scan.h"
+
+/* The bytes, at most, that values have together which are searched for, if no key with them is too long. */
+#define MAX_SHORT			2000
 
 /* What is in shared memory. */
 typedef struct SharedScan
@@ -47,6 +51,7 @@ typedef struct LooseScan
 static bool set_null_flags(ScanKey key, Condition *condition);
 static ParallelIndexScanDesc shared_index_scan(IndexTableScan *scan);
 static bool next_search(IndexTableScan *scan);
+static bool has_long_value(IndexTableScan *scan, int i);
 static Taken set_array(IndexTableScan *scan, Datum array, Condition *condition);
 static void type_of_value(Condition *condition, int16 *len, bool *byval);
 static Size values_end(IndexTableScan *scan);
@@ -143,6 +148,8 @@ set_keys(IndexTableScan *scan)
 		MemoryContextSwitchTo(old);
 		if (taken == TAKEN_UNKNOWN)
 			return "the value names nothing to search for";
+		if (taken == TAKEN && scan->def->fact->place->in_parts && has_long_value(scan, i))
+			return "rows with a key as long as the value may be rejected";
 		scan->nothing = taken == TAKEN_NONE;
 		if (scan->nothing)
 			return NULL;
@@ -150,6 +157,29 @@ set_keys(IndexTableScan *scan)
 	if (scan->plan.entries_only && scan->fact->layout.partitioned && !scan->plan.async)
 		note_read_by_entries(scan->fact->relid);
 	return NULL;
+}
+
+/*
+ * has_long_value
+ *		Returns whether a column is searched by a value that is so long that the keys of rows with it may be too
+ *		long for the index; see excludes_long_keys().
+ */
+static bool
+has_long_value(IndexTableScan *scan, int i)
+{
+	Condition  *condition = &scan->plan.conditions[i];
+
+	if (get_typlen(condition->subtype) > 0 || condition->strategy != BTEqualStrategyNumber)
+		return false;
+	for (int n = 0; n < (condition->array ? scan->nelements : 1); n++)
+	{
+		Datum		value = condition->array ? scan->elements[n] : scan->keys[i].sk_argument;
+
+		if (get_typlen(condition->subtype) != -1 ||
+			toast_raw_datum_size(value) > (Size) (MAX_SHORT / scan->plan.nconditions))
+			return true;
+	}
+	return false;
 }
 
 /*
@@ -422,7 +452,7 @@ start_search(IndexTableScan *scan)
 	{
 		MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
 		Bitmapset  *wanted = NULL;
-		EntryScanOptions entries = {.counted = true,.index_only = true};
+		EntryScanOptions entries = {.counted = true,.index_only = true,.as_owner = true};
 		LiveScanOptions rows = {.columns = scan->last_column};
 
 		scan->begun = true;

@@ -41,6 +41,7 @@
 #include "../catalog/catalog.h"
 #include "../fact/fact.h"
 #include "../maintain/maintain.h"
+#include "../place/place.h"
 #include "../util/compat.h"
 #include "../util/settings.h"
 #include "scan.h"
@@ -378,6 +379,9 @@ why_not_entries(IndexTableScan *scan)
 		return "no index table serves";
 	if (scan->refused != NULL)
 		return scan->refused;
+	if (scan->def->fact->place->entries->not_now != NULL &&
+		(why = scan->def->fact->place->entries->not_now()) != NULL)
+		return why;
 	if (snapshot_precedes_checks(snapshot))
 		return "a constraint may be newer than the snapshot";
 	if (!scan->def->spec.async && !scan->in_step && (why = why_out_of_step(scan->def, snapshot)) != NULL)

@@ -18,6 +18,7 @@
 #include "utils/rls.h"
 
 #include "../definition/definition.h"
+#include "../place/place.h"
 #include "../util/compat.h"
 #include "../util/settings.h"
 #include "scan.h"
@@ -186,6 +187,9 @@ why_not_stale(IndexDef *def, Oid user)
 		return "it is asynchronous, and indextable.stale_reads is off";
 	if (!stale_reads_set_by(user))
 		return "it is asynchronous, and indextable.stale_reads was set by another role";
+	/* Its shards are read as their owner. */
+	if (def->fact->place->in_parts)
+		return NULL;
 	if (supposed_table(def->relid) == NULL &&
 		(pg_class_aclcheck(def->relid, user, ACL_SELECT) != ACLCHECK_OK ||
 		 check_enable_rls(def->relid, user, true) == RLS_ENABLED))

@@ -404,6 +404,13 @@ typedef struct ErrorSaveContext
 #define lock_held_by_me_exclusively(tag)	LockHeldByMe(tag, AccessExclusiveLock, false)
 #endif
 
+/* The number of this transaction, which no other of the session has. */
+#if PG_VERSION_NUM < 170000
+#define current_lxid()	(MyProc->lxid)
+#else
+#define current_lxid()	(MyProc->vxid.lxid)
+#endif
+
 /* ---- since 18 ---- */
 
 #if PG_VERSION_NUM < 180000
@@ -588,8 +595,12 @@ typedef struct JsonbInState
 /* executor_run_compat: executes a query once, to its end; since 18 that need not be said */
 #if PG_VERSION_NUM < 180000
 #define executor_run_compat(query)	ExecutorRun(query, ForwardScanDirection, 0, true)
+#define EXECUTOR_RUN_PARAMETERS		QueryDesc *query, ScanDirection direction, uint64 count, bool once
+#define EXECUTOR_RUN_ARGUMENTS		query, direction, count, once
 #else
 #define executor_run_compat(query)	ExecutorRun(query, ForwardScanDirection, 0)
+#define EXECUTOR_RUN_PARAMETERS		QueryDesc *query, ScanDirection direction, uint64 count
+#define EXECUTOR_RUN_ARGUMENTS		query, direction, count
 #endif
 
 #if PG_VERSION_NUM < 180000

@@ -1,0 +1,619 @@
+/*-------------------------------------------------------------------------
+ *
+ * plain_query.c
+ *	  Plans queries that name distributed fact tables, if entries of index tables have all that these ask
+ *	  for.
+ *
+ * Citus plans whatever names one of its tables, and sends it to all shards unless it compares the
+ * distribution column.  Its planner has to come first in shared_preload_libraries, so the hook here is
+ * called before it.  If each Citus table of a query is a fact table that an index table serves by its
+ * entries, the server's own planner plans the query as one of ordinary tables: the paths of these tables
+ * are those that read entries, and no others, and distributed_scan.c reads them.  Otherwise Citus plans all
+ * of it, as if nobody had tried.
+ *
+ * Entries are asynchronous, so that the setting stale_reads has to allow them.  What they have is what the
+ * query would have returned a moment ago.  Where rows that are found too much would have the query return
+ * other rows that it never had, as under NOT EXISTS, nothing is served.
+ *
+ * What is recorded of rows without entries is of one node, and is not believed: see completeness.c.  A
+ * plan may be kept, so what depends on the transaction is asked again when a scan starts, and then Citus
+ * answers for it: why_not_now().
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/transam.h"
+#include "access/xact.h"
+#include "commands/explain.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/paths.h"
+#include "optimizer/planner.h"
+#include "parser/parsetree.h"
+#include "rewrite/rewriteManip.h"
+#include "tcop/utility.h"
+#include "utils/fmgroids.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+
+#include "../candidate/candidate.h"
+#include "../definition/definition.h"
+#include "../place/place.h"
+#include "../reasons/reasons.h"
+#include "../scan/scan.h"
+#include "../util/compat.h"
+#include "../util/settings.h"
+#include "../util/while_set.h"
+#include "citus.h"
+
+/*
+ * The number of rows that a fact table is taken to have, as that of all shards is not known here; the planner
+ * then takes 100 to have one key.
+ */
+#define ROWS				20000
+
+/* What it costs to ask another node, beside what that does, in the planner's units. */
+#define ASKING_COST			100
+
+/* What is found of a query's tables. */
+typedef struct Tables
+{
+	List	   *facts;			/* OIDs of distributed fact tables */
+	List	   *others;			/* OIDs of tables that may be others of Citus */
+	const char *why;			/* why it is not served, or NULL */
+} Tables;
+
+/* A statement that is being executed. */
+typedef struct Running
+{
+	QueryDesc  *query;
+	struct Running *outer;		/* NULL: it is not a part of another one */
+} Running;
+
+static planner_hook_type previous_planner = NULL;
+static set_rel_pathlist_hook_type previous_paths = NULL;
+static ExecutorStart_hook_type previous_start = NULL;
+static ExecutorRun_hook_type previous_run = NULL;
+static ProcessUtility_hook_type previous_utility = NULL;
+
+static List *planned_facts = NIL;	/* of the query that is planned by entries */
+static bool all_have_paths;		/* all of them so far */
+static bool left_to_others = false; /* what is planned is a part of a
+									 * statement that Citus plans */
+static Running *running = NULL;
+
+static PlannedStmt *plan_query(PLANNER_HOOK_PARAMETERS);
+static PlannedStmt *plan_either_way(PLANNER_HOOK_PARAMETERS);
+static PlannedStmt *plan_as_otherwise(PLANNER_HOOK_PARAMETERS);
+static PlannedStmt *plan_by_entries(PLANNER_HOOK_PARAMETERS);
+static PlannedStmt *plan_as_ordinary(PLANNER_HOOK_PARAMETERS);
+static void look_at_query(Query *query, bool more_is_right, Tables *tables);
+static void look_at_join(Query *query, Node *node, bool more_is_right, Tables *tables);
+static void look_at_set(Query *query, Node *node, bool more_is_right, Tables *tables);
+static void look_at_conditions(Node *quals, bool more_is_right, Tables *tables);
+static bool look_at_subqueries(Node *node, void *tables);
+static void look_at_table(RangeTblEntry *rte, bool more_is_right, Tables *tables);
+static void keep_paths_of_entries(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte);
+static bool names_shard(RelOptInfo *rel, Oid relid);
+static bool is_served(Path *path);
+static bool reads_entries_only(PlannedStmt *plan);
+static bool has_unserved_scan(Plan *plan, PlannedStmt *all);
+static bool have_unserved_scan(List *plans, PlannedStmt *all);
+static void executor_start(QueryDesc *query, int eflags);
+static void executor_run(EXECUTOR_RUN_PARAMETERS);
+static void run_as_otherwise(EXECUTOR_RUN_PARAMETERS);
+static void process_utility(PlannedStmt *stmt, const char *text, bool is_kept, ProcessUtilityContext context,
+							ParamListInfo params, QueryEnvironment *env, DestReceiver *dest,
+							QueryCompletion *completion);
+static bool is_in_task(void);
+static bool is_within_write(void);
+
+void
+plain_query_init(void)
+{
+	previous_planner = planner_hook;
+	planner_hook = plan_query;
+	previous_paths = set_rel_pathlist_hook;
+	set_rel_pathlist_hook = keep_paths_of_entries;
+	previous_start = ExecutorStart_hook;
+	ExecutorStart_hook = executor_start;
+	previous_run = ExecutorRun_hook;
+	ExecutorRun_hook = executor_run;
+	previous_utility = ProcessUtility_hook;
+	ProcessUtility_hook = process_utility;
+}
+
+/* plan_query: plans a statement; functions that are called meanwhile may have others planned */
+static PlannedStmt *
+plan_query(PLANNER_HOOK_PARAMETERS)
+{
+	PlannedStmt *result = NULL;
+
+	WHILE_SET(planned_by_entries, false, result = plan_either_way(PLANNER_HOOK_ARGUMENTS));
+	return result;
+}
+
+/*
+ * plan_either_way
+ *		Plans a statement by entries, or as it would be planned otherwise.  Citus has parts of a statement planned
+ *		by themselves, of which it is not known what becomes of their rows: none of them is served.
+ */
+static PlannedStmt *
+plan_either_way(PLANNER_HOOK_PARAMETERS)
+{
+	PlannedStmt *result = NULL;
+
+	if (setting_stale_reads && setting_planner != PLANNER_OFF && parse->commandType == CMD_SELECT &&
+		!left_to_others && !is_planned_natively())
+		result = plan_by_entries(PLANNER_HOOK_ARGUMENTS);
+	if (result == NULL)
+		WHILE_SET(left_to_others, true, result = plan_as_otherwise(PLANNER_HOOK_ARGUMENTS));
+	return result;
+}
+
+/* plan_as_otherwise: plans a statement as if there were no index tables of distributed tables */
+static PlannedStmt *
+plan_as_otherwise(PLANNER_HOOK_PARAMETERS)
+{
+	return previous_planner ? previous_planner(PLANNER_HOOK_ARGUMENTS) : standard_planner(PLANNER_HOOK_ARGUMENTS);
+}
+
+/* plan_by_entries: plans a query by entries alone; returns NULL if that cannot be */
+static PlannedStmt *
+plan_by_entries(PLANNER_HOOK_PARAMETERS)
+{
+	Tables		tables = {0};
+	List	   *outer_facts = planned_facts;
+	bool		outer_paths = all_have_paths;
+	PlannedStmt *result = NULL;
+
+	look_at_query(parse, true, &tables);
+	if (tables.facts == NIL)
+		return NULL;
+	if (tables.why == NULL)
+		tables.why = why_not_now();
+	if (tables.why == NULL && contain_volatile_functions((Node *) parse))
+		tables.why = "the query has volatile functions";
+	foreach_oid(relid, tables.others)
+	{
+		if (tables.why == NULL && citus_is_taken(relid))
+			tables.why = "the query names other tables of Citus";
+	}
+	if (tables.why != NULL)
+	{
+		foreach_oid(relid, tables.facts)
+			give_reason(relid, InvalidOid, tables.why);
+		return NULL;
+	}
+	planned_facts = tables.facts;
+	all_have_paths = true;
+	DO_AND_UNDO(planned_facts = outer_facts, result = plan_as_ordinary(PLANNER_HOOK_ARGUMENTS));
+	all_have_paths = outer_paths;
+	return result;
+}
+
+/* plan_as_ordinary: plans a query by the server itself; returns NULL if a table is not served */
+static PlannedStmt *
+plan_as_ordinary(PLANNER_HOOK_PARAMETERS)
+{
+	PlannedStmt *result = NULL;
+
+	WHILE_SET(planned_by_entries, true,
+			  WHILE_SET(cursor_options, cursorOptions,
+						result = standard_planner(copyObject(parse), query_string, cursorOptions, boundParams)));
+	return all_have_paths && reads_entries_only(result) ? result : NULL;
+}
+
+/*-------------------------------------------------------------------------
+ * Looks at all tables of a query, and where they are in it.
+ *
+ * Of a fact table of which there are more rows than it has now, the query must not return what it would
+ * not have returned at any time: more_is_right says so of the place where a table is.
+ *-------------------------------------------------------------------------
+ */
+
+static void
+look_at_query(Query *query, bool more_is_right, Tables *tables)
+{
+	if (query->commandType != CMD_SELECT || query->rowMarks != NIL || query->hasModifyingCTE)
+		tables->why = "the query locks or writes rows";
+	if (query->hasRowSecurity)
+		tables->why = "the query has row security";
+	foreach_node(CommonTableExpr, cte, query->cteList)
+		look_at_query((Query *) cte->ctequery, false, tables);
+	if (query->setOperations != NULL)
+		look_at_set(query, query->setOperations, more_is_right, tables);
+	else
+		look_at_join(query, (Node *) query->jointree, more_is_right, tables);
+	(void) look_at_subqueries((Node *) query->targetList, tables);
+	(void) look_at_subqueries(query->havingQual, tables);
+	(void) look_at_subqueries(query->limitCount, tables);
+	(void) look_at_subqueries(query->limitOffset, tables);
+}
+
+/* look_at_join: looks at a FROM clause, or a part of it */
+static void
+look_at_join(Query *query, Node *node, bool more_is_right, Tables *tables)
+{
+	if (node == NULL)
+		return;
+	if (IsA(node, RangeTblRef))
+	{
+		RangeTblEntry *rte = rt_fetch(((RangeTblRef *) node)->rtindex, query->rtable);
+
+		if (rte->security_barrier || rte->securityQuals != NIL)
+			tables->why = "the query has row security or a security barrier";
+		if (rte->rtekind == RTE_RELATION)
+			look_at_table(rte, more_is_right, tables);
+		else if (rte->rtekind == RTE_SUBQUERY)
+			look_at_query(rte->subquery, more_is_right, tables);
+		else
+			(void) range_table_entry_walker(rte, look_at_subqueries, tables, 0);
+	}
+	else if (IsA(node, FromExpr))
+	{
+		foreach_ptr(Node, item, ((FromExpr *) node)->fromlist)
+			look_at_join(query, item, more_is_right, tables);
+		look_at_conditions(((FromExpr *) node)->quals, more_is_right, tables);
+	}
+	else
+	{
+		JoinExpr   *join = castNode(JoinExpr, node);
+		bool		inner = join->jointype == JOIN_INNER;
+
+		look_at_join(query, join->larg, more_is_right && (inner || join->jointype == JOIN_LEFT), tables);
+		look_at_join(query, join->rarg, more_is_right && (inner || join->jointype == JOIN_RIGHT), tables);
+		look_at_conditions(join->quals, more_is_right && inner, tables);
+	}
+}
+
+/* look_at_set: looks at the queries of UNION, INTERSECT and EXCEPT */
+static void
+look_at_set(Query *query, Node *node, bool more_is_right, Tables *tables)
+{
+	if (IsA(node, SetOperationStmt))
+	{
+		SetOperationStmt *set = (SetOperationStmt *) node;
+
+		look_at_set(query, set->larg, more_is_right, tables);
+		look_at_set(query, set->rarg, more_is_right && set->op != SETOP_EXCEPT, tables);
+	}
+	else
+		look_at_join(query, node, more_is_right, tables);
+}
+
+/*
+ * look_at_conditions
+ *		Looks at conditions.  EXISTS, IN and = ANY that are joined by AND find no rows but with those of their
+ *		subqueries.
+ */
+static void
+look_at_conditions(Node *quals, bool more_is_right, Tables *tables)
+{
+	foreach_ptr(Node, qual, make_ands_implicit((Expr *) quals))
+	{
+		SubLink    *link = (SubLink *) qual;
+
+		if (is_andclause(qual))
+			look_at_conditions((Node *) make_andclause(((BoolExpr *) qual)->args), more_is_right, tables);
+		else if (IsA(qual, SubLink) && (link->subLinkType == EXISTS_SUBLINK || link->subLinkType == ANY_SUBLINK))
+		{
+			(void) look_at_subqueries(link->testexpr, tables);
+			look_at_query((Query *) link->subselect, more_is_right, tables);
+		}
+		else
+			(void) look_at_subqueries(qual, tables);
+	}
+}
+
+/* look_at_subqueries: looks at the queries within an expression, where nothing else is known */
+static bool
+look_at_subqueries(Node *node, void *tables)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Query))
+	{
+		look_at_query((Query *) node, false, tables);
+		return false;
+	}
+	return expression_tree_walker(node, look_at_subqueries, tables);
+}
+
+static void
+look_at_table(RangeTblEntry *rte, bool more_is_right, Tables *tables)
+{
+	FactDef    *fact;
+
+	if (rte->relid < FirstNormalObjectId)
+		return;
+	fact = soft_definition(rte->relid);
+	if (fact == NULL || !fact->place->in_parts || fact->relid != rte->relid)
+	{
+		tables->others = lappend_oid(tables->others, rte->relid);
+		return;
+	}
+	tables->facts = list_append_unique_oid(tables->facts, rte->relid);
+	if (!more_is_right)
+		tables->why = "rows that are there no more would add others: the table is in a CTE, the subquery of an expression or NOT, an outer join or EXCEPT";
+}
+
+/*-------------------------------------------------------------------------
+ * Plans the query.
+ *-------------------------------------------------------------------------
+ */
+
+/*
+ * keep_paths_of_entries
+ *		Leaves a distributed fact table only the paths that find entries by the first key field.  The paths of the
+ *		server itself read the table that stands for the shards, which has no rows.
+ */
+static void
+keep_paths_of_entries(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
+{
+	bool		fact = planned_by_entries && rte->rtekind == RTE_RELATION &&
+		list_member_oid(planned_facts, rte->relid);
+	List	   *others = rel->pathlist;
+	List	   *paths = NIL;
+
+	if (fact && !IS_DUMMY_REL(rel))
+	{
+		rel->consider_parallel = false;
+		rel->pathlist = rel->partial_pathlist = NIL;
+		rel->tuples = ROWS;
+		set_baserel_size_estimates(root, rel);
+	}
+	if (previous_paths)
+		previous_paths(root, rel, rti, rte);
+	if (!fact)
+		return;
+	if (IS_DUMMY_REL(rel))
+		all_have_paths = false;
+	else if (names_shard(rel, rte->relid))
+		give_reason(rte->relid, InvalidOid, "the query names the distribution column, by which Citus finds the shard");
+	else
+	{
+		foreach_ptr(Path, path, rel->pathlist)
+		{
+			if (!is_served(path))
+				continue;
+			path->rows = path->param_info != NULL ? path->param_info->ppi_rows : rel->rows;
+			path->startup_cost += ASKING_COST;
+			path->total_cost += ASKING_COST;
+			paths = lappend(paths, path);
+		}
+	}
+	if (IS_DUMMY_REL(rel))
+		return;
+	all_have_paths &= paths != NIL;
+	rel->pathlist = paths != NIL ? paths : others;
+}
+
+/* names_shard: returns whether a condition compares the distribution column with what is known */
+static bool
+names_shard(RelOptInfo *rel, Oid relid)
+{
+	AttrNumber	attno = citus_distribution_column(relid);
+
+	foreach_node(RestrictInfo, rinfo, rel->baserestrictinfo)
+	{
+		Node	   *clause = (Node *) rinfo->clause;
+		List	   *args = IsA(clause, OpExpr) ? ((OpExpr *) clause)->args :
+			IsA(clause, ScalarArrayOpExpr) ? ((ScalarArrayOpExpr *) clause)->args : NIL;
+
+		if (list_length(args) != 2 || (IsA(clause, OpExpr) && get_oprrest(((OpExpr *) clause)->opno) != F_EQSEL))
+			continue;
+		foreach_ptr(Node, arg, args)
+		{
+			Node	   *other = list_nth(args, 1 - foreach_current_index(arg));
+
+			while (IsA(arg, RelabelType))
+				arg = (Node *) ((RelabelType *) arg)->arg;
+			if (IsA(arg, Var) && ((Var *) arg)->varattno == attno && !contain_var_clause(other))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* is_served: returns whether a path reads few entries, and nothing else */
+static bool
+is_served(Path *path)
+{
+	Candidate  *c;
+	Condition  *first;
+
+	if (!IsA(path, CustomPath) || strcmp(((CustomPath *) path)->methods->CustomName, SCAN_NAME) != 0)
+		return false;
+	c = linitial(((CustomPath *) path)->custom_private);
+	if (c->def == NULL || !c->entries_only || c->conditions == NIL || c->query != NULL || c->parts != NIL ||
+		c->any_part || c->is_part || c->groups != NIL || c->by_element || c->def->spec.nelements > 0)
+		return false;
+	foreach_ptr(Condition, condition, c->conditions)
+	{
+		/* It is evaluated as the owner of the index table. */
+		if (OidIsValid(condition->operator) && condition->operator >= FirstNormalObjectId)
+			return false;
+	}
+	first = linitial(c->conditions);
+	return first->position == 0 && first->strategy == BTEqualStrategyNumber && first->taking != TAKE_NULL;
+}
+
+/* reads_entries_only: returns whether a plan reads tables of Citus by their entries alone */
+static bool
+reads_entries_only(PlannedStmt *plan)
+{
+	foreach_node(RangeTblEntry, rte, plan->rtable)
+	{
+		if (rte->rtekind == RTE_RELATION && rte->relid >= FirstNormalObjectId && rte->inFromCl &&
+			!list_member_oid(planned_facts, rte->relid) && citus_is_taken(rte->relid))
+			return false;
+	}
+	return !has_unserved_scan(plan->planTree, plan) && !have_unserved_scan(plan->subplans, plan);
+}
+
+/* has_unserved_scan: returns whether a node, or one below it, reads a table of Citus itself */
+static bool
+has_unserved_scan(Plan *plan, PlannedStmt *all)
+{
+	Index		relid = 0;
+
+	if (plan == NULL)
+		return false;
+	switch (nodeTag(plan))
+	{
+		case T_SeqScan:
+		case T_SampleScan:
+		case T_IndexScan:
+		case T_IndexOnlyScan:
+		case T_BitmapHeapScan:
+		case T_TidScan:
+		case T_TidRangeScan:
+		case T_ForeignScan:
+			relid = ((Scan *) plan)->scanrelid;
+			break;
+		case T_CustomScan:
+			if (strcmp(((CustomScan *) plan)->methods->CustomName, SCAN_NAME) != 0)
+				relid = ((Scan *) plan)->scanrelid;
+			if (have_unserved_scan(((CustomScan *) plan)->custom_plans, all))
+				return true;
+			break;
+		case T_Append:
+			if (have_unserved_scan(((Append *) plan)->appendplans, all))
+				return true;
+			break;
+		case T_MergeAppend:
+			if (have_unserved_scan(((MergeAppend *) plan)->mergeplans, all))
+				return true;
+			break;
+		case T_SubqueryScan:
+			if (has_unserved_scan(((SubqueryScan *) plan)->subplan, all))
+				return true;
+			break;
+		default:
+			break;
+	}
+	return (relid > 0 && list_member_oid(planned_facts, rt_fetch(relid, all->rtable)->relid)) ||
+		has_unserved_scan(outerPlan(plan), all) || has_unserved_scan(innerPlan(plan), all);
+}
+
+static bool
+have_unserved_scan(List *plans, PlannedStmt *all)
+{
+	foreach_ptr(Plan, plan, plans)
+	{
+		if (has_unserved_scan(plan, all))
+			return true;
+	}
+	return false;
+}
+
+/*-------------------------------------------------------------------------
+ * Knows what keeps entries from answering at a moment.
+ *
+ * Entries have none of a transaction's own changes, also if they were made by another node for it: by a
+ * procedure or a function that Citus has delegated.  Nobody tells which tables these have written, so it may
+ * be any.
+ *-------------------------------------------------------------------------
+ */
+
+/* why_not_now: returns why entries must not answer in this transaction, or NULL */
+const char *
+why_not_now(void)
+{
+	if (IsolationUsesXactSnapshot())
+		return "each node has a snapshot of its own in a transaction of this isolation level";
+	if (has_written())
+		return "this transaction may have written tables of Citus";
+	if (is_for_citus() || is_in_task())
+		return "the query is a part of another one, which Citus runs for shards";
+	return is_within_write() ? "the query is run by a statement that writes" : NULL;
+}
+
+/* executor_start: notes functions that Citus has another node call */
+static void
+executor_start(QueryDesc *query, int eflags)
+{
+	Plan	   *plan = query->plannedstmt->planTree;
+	bool		delegated = (eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0 && plan != NULL && IsA(plan, CustomScan) &&
+		strncmp(((CustomScan *) plan)->methods->CustomName, "Citus", strlen("Citus")) == 0;
+
+	foreach_node(RangeTblEntry, rte, delegated ? query->plannedstmt->rtable : NIL)
+		delegated &= rte->rtekind != RTE_RELATION;
+	if (delegated)
+		note_write();
+	if (previous_start)
+		previous_start(query, eflags);
+	else
+		standard_ExecutorStart(query, eflags);
+}
+
+/* executor_run: knows while a statement is executed */
+static void
+executor_run(EXECUTOR_RUN_PARAMETERS)
+{
+	Running		this = {query, running};
+
+	running = &this;
+	DO_AND_UNDO(running = this.outer, run_as_otherwise(EXECUTOR_RUN_ARGUMENTS));
+}
+
+static void
+run_as_otherwise(EXECUTOR_RUN_PARAMETERS)
+{
+	if (previous_run)
+		previous_run(EXECUTOR_RUN_ARGUMENTS);
+	else
+		standard_ExecutorRun(EXECUTOR_RUN_ARGUMENTS);
+}
+
+/* process_utility: notes procedures, which Citus may have another node call */
+static void
+process_utility(PlannedStmt *stmt, const char *text, bool is_kept, ProcessUtilityContext context,
+				ParamListInfo params, QueryEnvironment *env, DestReceiver *dest, QueryCompletion *completion)
+{
+	bool		call = IsA(stmt->utilityStmt, CallStmt);
+
+	if (previous_utility)
+		previous_utility(stmt, text, is_kept, context, params, env, dest, completion);
+	else
+		standard_ProcessUtility(stmt, text, is_kept, context, params, env, dest, completion);
+	if (call)
+		note_write();
+}
+
+/*
+ * is_in_task
+ *		Returns whether a function that a query of a shard calls, which is executed by this process, runs the
+ *		statement.
+ */
+static bool
+is_in_task(void)
+{
+	for (Running *outer = running; outer != NULL; outer = outer->outer)
+	{
+		foreach_node(RangeTblEntry, rte, outer->query->plannedstmt->rtable)
+		{
+			if (rte->rtekind == RTE_RELATION && OidIsValid(citus_table_of_part(rte->relid)))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* is_within_write: returns whether a statement that is being executed, around this one, writes */
+static bool
+is_within_write(void)
+{
+	for (Running *outer = running; outer != NULL; outer = outer->outer)
+	{
+		if (outer->query->operation != CMD_SELECT || outer->query->plannedstmt->hasModifyingCTE)
+			return true;
+	}
+	return false;
+}
