@@ -76,7 +76,7 @@ planner_keys() {    # WORK: a random but repeatable choice
 	and_*) key="(doc->'tags')::text" ;;
 	tag_*) key="jsonb_build_array(jsonb_array_elements(doc->'tags'))::text" ;;
 	secure_*) key="doc->>'name'" ;;
-	pattern_*) key="'%' || right(doc->>'id', $((${#ROWS_PARTITIONS} - 3))) || '@%'" ;;
+	pattern_*) key="'%' || lpad(right(doc->>'id', $((${#ROWS_PARTITIONS} - 3))), $((${#ROWS_PARTITIONS} - 3)), '0') || '@%'" ;;
 	union_*) key="(ARRAY[doc->>'name', lag(doc->>'name', 7) OVER (ORDER BY id), lag(doc->>'name', 17) OVER (ORDER BY id)])::text" ;;
 	one_* | update_* | lock_*) key="doc->>'email'" ;;
 	esac
