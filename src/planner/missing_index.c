@@ -45,6 +45,7 @@
 #include "../candidate/candidate.h"
 #include "../definition/definition.h"
 #include "../reasons/reasons.h"
+#include "../util/as_owner.h"
 #include "planner.h"
 
 /* By what an operator is searched, or sorted. */
@@ -181,8 +182,16 @@ index_by(IndexDef *def, Node *expr, char purpose, bool *exists)
 		TupleDescAttr(def->layout.desc, ((Var *) field)->varattno - 1)->attcollation : exprCollation(field);
 	field = copyObject(field);
 	ChangeVarNodes(field, INDEX_VAR, 1, 0);
-	text = deparse_expression(field, deparse_context_for(def->name, def->relid), false, false);
 
+	/*
+	 * It is read under another search_path, by which others may have a
+	 * function of the same name.
+	 */
+	AS_OWNER_WITH(IsA(field, Var) ? InvalidOid : owner, false);
+	{
+		text = deparse_expression(field, deparse_context_for(def->name, def->relid), false, false);
+	}
+	END_AS_OWNER();
 	return psprintf("%s USING %s (%s%s%s)",
 					quote_qualified_identifier(get_namespace_name(get_rel_namespace(def->relid)), def->name),
 					get_am_name(kind.method), text,
