@@ -47,6 +47,7 @@
 #include "../place/place.h"
 #include "../reasons/reasons.h"
 #include "../scan/scan.h"
+#include "../util/as_owner.h"
 #include "../util/compat.h"
 #include "../util/inherit.h"
 #include "../util/read_rights.h"
@@ -404,7 +405,15 @@ find_indexes_of(IndexDef *def, Oid relid, UsersIndexes *found)
 				found->columns = bms_add_member(found->columns, index->rd_index->indkey.values[j] -
 												FirstLowInvalidHeapAttributeNumber);
 			found->predicates |= !heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL);
-			found->exprs = list_concat(found->exprs, RelationGetIndexExpressions(index));
+
+			/* The server plans them when they are first asked for. */
+			AS_OWNER(index->rd_indexprs != NIL ||
+					 heap_attisnull(index->rd_indextuple, Anum_pg_index_indexprs, NULL) ?
+					 InvalidOid : rel->rd_rel->relowner);
+			{
+				found->exprs = list_concat(found->exprs, RelationGetIndexExpressions(index));
+			}
+			END_AS_OWNER();
 		}
 		relation_close(index, NoLock);
 	}
