@@ -25,6 +25,7 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
+#include "utils/tuplestore.h"
 
 #include "../commands/commands.h"
 #include "../definition/definition.h"
