@@ -7,6 +7,8 @@
  */
 #include "postgres.h"
 
+#include "utils/guc.h"
+
 #include "citus.h"
 
 static bool undoes_all(ErrorData *error);
@@ -80,6 +82,9 @@ void
 citus_init(void)
 {
 	place_register(&citus_place);
+	/* Citus has to be loaded first.  Without it nothing costs more. */
+	if (GetConfigOption("citus.enable_unsafe_triggers", true, false) == NULL)
+		return;
 	shard_guard_init();
 	plain_query_init();
 }

@@ -252,12 +252,10 @@ queue_name(Oid fact)
  *-------------------------------------------------------------------------
  */
 
-/* shard_guard_init: has statements checked, where there is Citus */
+/* shard_guard_init: has statements checked */
 void
 shard_guard_init(void)
 {
-	if (GetConfigOption("citus.enable_unsafe_triggers", true, false) == NULL)
-		return;
 	previous_check = ExecutorCheckPerms_hook;
 	ExecutorCheckPerms_hook = check_writes;
 	previous_access = object_access_hook;
