@@ -116,7 +116,7 @@ extern void drain_all_nodes(Oid fact_table, DrainCall *call);
 
 /* prepared.c: transactions that Citus has prepared on any node */
 extern void wait_for_prepared(FactDef *def, bool all_nodes);
-extern List *prepared_transactions(FactDef *def, bool all_nodes);
+extern List *prepared_transactions(FactDef *def, bool all_nodes, bool may_lock);
 
 /* guard.c */
 extern int64 guard_number(Oid index_table);

@@ -470,7 +470,7 @@ prepared_on_any_node(Oid fact_table)
 
 	if (fact != NULL)
 	{
-		result = prepared_transactions(definition_of_fact(fact, fact_table), true);
+		result = prepared_transactions(definition_of_fact(fact, fact_table), true, true);
 		relation_close(fact, AccessShareLock);
 	}
 	return result;

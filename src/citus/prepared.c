@@ -5,11 +5,14 @@
  *	  queue.
  *
  * Drains and wait() ask this all the time.  Citus' own functions that run something on all nodes open a
- * new connection to each for every call, which takes more than all else that a drain does.  So each node
- * is asked by a query of one shard of the queue that it has, which Citus sends over a connection that it
+ * new connection to each for every call, which takes more than all else that they do.  So wait() asks each node
+ * by a query of one shard of the queue that it has, which Citus sends over a connection that it
  * keeps.  That shard is found by a value of the column by which the queue is distributed: one whose hash is
- * within the bounds of the shard.  No shard of an index table is read for that, as a drain has not locked
- * these yet: see 6 in shard_drain.c.
+ * within the bounds of the shard.
+ *
+ * Such a query locks the shard until the transaction ends.  Of wait() that is nothing new, as it reads the
+ * queue.  A drain must not: it would be in a deadlock with drop(), or ALTER TABLE, which lock the shards of
+ * one node after those of another.
  *
  * A transaction that is in doubt keeps the shards where they are that it has written to, or its changes
  * have gone with the old copy of the shard.  So those nodes are asked that have shards of the queue or the
@@ -70,7 +73,7 @@ static void add_names(List **names, char *text);
 void
 wait_for_prepared(FactDef *def, bool all_nodes)
 {
-	List	   *before = prepared_transactions(def, all_nodes);
+	List	   *before = prepared_transactions(def, all_nodes, false);
 
 	for (int waited = 0; before != NIL; waited += PREPARED_LOOK)
 	{
@@ -82,19 +85,23 @@ wait_for_prepared(FactDef *def, bool all_nodes)
 					 errhint("Citus ends such transactions every citus.recover_2pc_interval, or when recover_prepared_transactions() is called on the node that has begun it.")));
 		CHECK_FOR_INTERRUPTS();
 		pg_usleep(PREPARED_LOOK * 1000);
-		before = list_intersection(before, prepared_transactions(def, all_nodes));
+		before = list_intersection(before, prepared_transactions(def, all_nodes, false));
 	}
 }
 
-/* prepared_transactions: lists the names of these transactions (String *) */
+/*
+ * prepared_transactions
+ *		Lists the names of these transactions (String *); asks over connections that are kept if shards of
+ *		the queue may be locked until the transaction ends.
+ */
 List *
-prepared_transactions(FactDef *def, bool all_nodes)
+prepared_transactions(FactDef *def, bool all_nodes, bool may_lock)
 {
 	char	   *gids = gids_asked_for(all_nodes);
 	List	   *prefixes = prefixes_of(def);
 	List	   *result = NIL;
 
-	if (catalog_is_old() || !ask_shards(def, gids, prefixes, &result))
+	if (!may_lock || catalog_is_old() || !ask_shards(def, gids, prefixes, &result))
 		ask_all_nodes(gids, prefixes, &result);
 	return result;
 }
