@@ -91,6 +91,7 @@ static PlannedStmt *plan_query(PLANNER_HOOK_PARAMETERS);
 static PlannedStmt *plan_either_way(PLANNER_HOOK_PARAMETERS);
 static PlannedStmt *plan_as_otherwise(PLANNER_HOOK_PARAMETERS);
 static PlannedStmt *plan_by_entries(PLANNER_HOOK_PARAMETERS);
+static PlannedStmt *plan_copy(PLANNER_HOOK_PARAMETERS);
 static PlannedStmt *plan_as_ordinary(PLANNER_HOOK_PARAMETERS);
 static void look_at_query(Query *query, bool more_is_right, Tables *tables);
 static void look_at_join(Query *query, Node *node, bool more_is_right, Tables *tables);
@@ -197,15 +198,24 @@ plan_by_entries(PLANNER_HOOK_PARAMETERS)
 	return result;
 }
 
+/* plan_copy: plans a copy of a query by the server itself */
+static PlannedStmt *
+plan_copy(PLANNER_HOOK_PARAMETERS)
+{
+	PlannedStmt *result = NULL;
+
+	parse = copyObject(parse);
+	WHILE_SET(cursor_options, cursorOptions, result = standard_planner(PLANNER_HOOK_ARGUMENTS));
+	return result;
+}
+
 /* plan_as_ordinary: plans a query by the server itself; returns NULL if a table is not served */
 static PlannedStmt *
 plan_as_ordinary(PLANNER_HOOK_PARAMETERS)
 {
 	PlannedStmt *result = NULL;
 
-	WHILE_SET(planned_by_entries, true,
-			  WHILE_SET(cursor_options, cursorOptions,
-						result = standard_planner(copyObject(parse), query_string, cursorOptions, boundParams)));
+	WHILE_SET(planned_by_entries, true, result = plan_copy(PLANNER_HOOK_ARGUMENTS));
 	return all_have_paths && reads_entries_only(result) ? result : NULL;
 }
 

@@ -36,6 +36,7 @@ static bool told_other_sessions;	/* that these do not use index tables */
 
 static List *join_opinions(List *found);
 static bool is_about_another(Opinion *opinion);
+static PlannedStmt *note_opinions(const char *sql, List *facts, Opinions *noted);
 static PlannedStmt *plan_query(const char *sql, List *facts);
 static PlannedStmt *plan_supposing(Query *query, const char *sql, int options, List *facts);
 static bool is_preloaded(const char *setting);
@@ -103,7 +104,17 @@ plan_explained(const char *sql, int planner, List *facts, Opinions *noted)
 {
 	PlannedStmt *result;
 
-	WHILE_SET(setting_planner, planner, WHILE_SET(opinions, noted, result = plan_query(sql, facts)));
+	WHILE_SET(setting_planner, planner, result = note_opinions(sql, facts, noted));
+	return result;
+}
+
+/* note_opinions: plans a query, and notes what is thought of index tables */
+static PlannedStmt *
+note_opinions(const char *sql, List *facts, Opinions *noted)
+{
+	PlannedStmt *result;
+
+	WHILE_SET(opinions, noted, result = plan_query(sql, facts));
 	return result;
 }
 
