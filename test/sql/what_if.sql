@@ -128,7 +128,9 @@ SELECT * FROM indextable.explain('SELECT 1', 'SELECT 1');
 SELECT * FROM indextable.explain('SELECT 1', 'DROP TABLE person');
 SELECT * FROM indextable.explain('SELECT 1', $$SELECT indextable.create('x', 'person', '{town}') FROM person$$);
 SELECT * FROM indextable.explain('SELECT 1', $$indextable.drop('by_town')$$);
+\set VERBOSITY terse
 SELECT * FROM indextable.explain('SELECT 1', $$indextable.create('x', 'person', '{town}', nix => 1)$$);
+\set VERBOSITY default
 SELECT * FROM indextable.explain('SELECT 1', $$indextable.create('x', 'person', '{town')$$);
 SELECT * FROM indextable.explain('SELECT 1', $$indextable.create('x', 'nobody', '{town}')$$);
 SELECT * FROM indextable.explain('SELECT 1', $$indextable.create('x', 'person', '{town}', $1)$$);
