@@ -92,7 +92,7 @@ void
 count_missed_fields(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 {
 	MissedQuery query = {.root = root,.relid = rte->relid,.varno = rel->relid};
-	List	   *of_elements = lateral_clauses(root, rel->relid);
+	List	   *of_elements = all_tested_clauses(root, rel->baserestrictinfo, rel->relid);
 
 	if (rel->baserestrictinfo == NIL && of_elements == NIL && !rel->has_eclass_joins)
 		return;
@@ -105,11 +105,7 @@ count_missed_fields(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 		(void) generate_implied_equalities_for_column(root, rel, count_joined, &query, NULL);
 }
 
-/*
- * count_clause
- *		Counts the field in a condition, if it has one, or those of the elements of an array in a
- *		subquery.
- */
+/* count_clause: counts the field in a condition, if it has one */
 static void
 count_clause(MissedQuery *query, Node *clause)
 {
@@ -119,14 +115,6 @@ count_clause(MissedQuery *query, Node *clause)
 	char	   *name;
 	List	   *args;
 
-	if (IsA(clause, AlternativeSubPlan))
-		clause = linitial(((AlternativeSubPlan *) clause)->subplans);
-	if (IsA(clause, SubPlan))
-	{
-		foreach_ptr(Node, of_element, tested_clauses(query->root, (SubPlan *) clause))
-			count_clause(query, of_element);
-		return;
-	}
 	if (several ? !((ScalarArrayOpExpr *) clause)->useOr : !IsA(clause, OpExpr))
 		return;
 	operator = several ? ((ScalarArrayOpExpr *) clause)->opno : ((OpExpr *) clause)->opno;
