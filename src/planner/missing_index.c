@@ -56,7 +56,8 @@ typedef struct IndexKind
 								 * one */
 } IndexKind;
 
-static char *missing_index(PlannerInfo *root, RelOptInfo *rel, IndexDef *def, bool *exists);
+static List *clauses_in_order(PlannerInfo *root, RelOptInfo *rel);
+static char *missing_index(PlannerInfo *root, RelOptInfo *rel, IndexDef *def, List *clauses, bool *exists);
 static char *index_by(IndexDef *def, Node *expr, char purpose, bool *exists);
 static void find_kind(Oid operator, Oid type, char purpose, IndexKind *found);
 static bool is_default_family(Oid family, Oid method, Oid type);
@@ -76,13 +77,15 @@ void
 count_missing_index(PlannerInfo *root, RelOptInfo *rel, Served *served)
 {
 	bool		exists = false;
+	List	   *clauses;
 
 	if (!missed_is_kept())
 		return;
+	clauses = clauses_in_order(root, rel);
 	foreach_ptr(IndexDef, def, served->defs)
 	{
 		char	   *index = def->spec.fact_document == NO_DOCUMENT ? NULL :
-			missing_index(root, rel, def, &exists);
+			missing_index(root, rel, def, clauses, &exists);
 
 		if (exists)
 			return;
@@ -102,12 +105,20 @@ const char *
 missing_index_reason(PlannerInfo *root, RelOptInfo *rel, IndexDef *def)
 {
 	bool		exists = false;
-	char	   *index = is_explained() ? missing_index(root, rel, def, &exists) : NULL;
+	char	   *index = is_explained() ?
+		missing_index(root, rel, def, clauses_in_order(root, rel), &exists) : NULL;
 
 	return index == NULL ? NULL :
 		psprintf(REASON_NO_INDEX ": %sCREATE INDEX ON %s",
 				 strstr(index, TRIGRAMS) != NULL && !OidIsValid(get_extension_oid("pg_trgm", true)) ?
 				 "CREATE EXTENSION pg_trgm; " : "", index);
+}
+
+/* clauses_in_order: lists the conditions on a table in the order in which they are checked */
+static List *
+clauses_in_order(PlannerInfo *root, RelOptInfo *rel)
+{
+	return in_safe_order(root, rel, in_server_order(root, rel->baserestrictinfo));
 }
 
 /*
@@ -116,9 +127,8 @@ missing_index_reason(PlannerInfo *root, RelOptInfo *rel, IndexDef *def)
  *		*exists if there is such an index.
  */
 static char *
-missing_index(PlannerInfo *root, RelOptInfo *rel, IndexDef *def, bool *exists)
+missing_index(PlannerInfo *root, RelOptInfo *rel, IndexDef *def, List *clauses, bool *exists)
 {
-	List	   *clauses = in_safe_order(root, rel, in_server_order(root, rel->baserestrictinfo));
 	List	   *quals = NIL;
 	List	   *sorted_by = NIL;
 	const char *why;
