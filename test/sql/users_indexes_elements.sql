@@ -106,7 +106,15 @@ SELECT a.*, c FROM unnest(ARRAY['%ku12%', 'RENAMED']) c, answered(format('SELECT
 ROLLBACK;
 SET plan_cache_mode = force_generic_plan;
 PREPARE kept(text) AS SELECT count(*) FROM f WHERE EXISTS (SELECT FROM jsonb_array_elements(doc -> 'lines') l WHERE l ->> 'sku' ILIKE $1);
-EXPLAIN (COSTS OFF) EXECUTE kept('%ku12%');
+-- Each version writes in its own way that there is a subplan.
+CREATE FUNCTION plan_of(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE line text;
+BEGIN
+	FOR line IN EXECUTE format('EXPLAIN (COSTS OFF) %s', query) LOOP
+		IF line !~ 'SubPlan' THEN RETURN NEXT line; END IF;
+	END LOOP;
+END $$;
+SELECT plan_of($$EXECUTE kept('%ku12%')$$);
 EXECUTE kept('%ku12%');
 EXECUTE kept(NULL);
 DROP INDEX line_sku, part_sku, filtered_sku;
