@@ -78,7 +78,7 @@ static bool says_element_is_there(Candidate *c, Node *clause);
 static bool is_for_search(Node *expr, List *exprs);
 static bool find_users_indexes(IndexDef *def, UsersIndexes *found);
 static bool find_indexes_of(IndexDef *def, Oid relid, UsersIndexes *found);
-static Oid	user_of_statistics(PlannerInfo *root, RelOptInfo *rel, List *clauses, IndexDef *def);
+static Oid	user_of_statistics(PlannerInfo *root, RelOptInfo *rel, IndexDef *def);
 static void begin_query(Candidate *c);
 static void add_path_of_query(PlannerInfo *root, RelOptInfo *rel, Served *served, Candidate *c, List *clauses,
 							  List *quals, List *sorted_by, UsersIndexes *indexes);
@@ -142,7 +142,7 @@ add_users_index_of_elements(PlannerInfo *root, RelOptInfo *joined, RelOptInfo *f
 		return;
 	begin_query(c);
 	c->told = clauses_of_entries(root, c, clauses, &quals);
-	indexes.user = user_of_statistics(root, fact, clauses, c->def);
+	indexes.user = user_of_statistics(root, fact, c->def);
 	if (concerns_indexes((Node *) quals, &indexes))
 		add_path_of_query(root, joined, served, c, clauses, quals, NIL, &indexes);
 }
@@ -189,7 +189,7 @@ candidate_of_query(PlannerInfo *root, RelOptInfo *rel, IndexDef *def, List *clau
 		candidate_of_entries(root, rel, def, clauses, indexes->exprs, quals) : NULL;
 
 	if (c != NULL)
-		indexes->user = user_of_statistics(root, rel, clauses, def);
+		indexes->user = user_of_statistics(root, rel, def);
 	return c;
 }
 
@@ -428,13 +428,13 @@ find_indexes_of(IndexDef *def, Oid relid, UsersIndexes *found)
  *		Returns the user whose rights on an index table decide whether operators that are not leakproof are
  *		shown common values of entries, when conditions are estimated; InvalidOid: the current one.
  *
- * It is the owner if the reader may read all columns of the fact table that the conditions have.  The
- * query is planned before the server checks these rights.
+ * It is the owner if the reader may read all columns of the fact table that entries depend on.  The query is
+ * planned before the server checks these rights.
  */
 static Oid
-user_of_statistics(PlannerInfo *root, RelOptInfo *rel, List *clauses, IndexDef *def)
+user_of_statistics(PlannerInfo *root, RelOptInfo *rel, IndexDef *def)
 {
-	return may_read_all_columns(root, rel, clauses) ? table_owner(def->relid) : rel->userid;
+	return may_read_all_columns(root, rel, def->spec.used) ? table_owner(def->relid) : rel->userid;
 }
 
 /*

@@ -13,7 +13,6 @@
 #include "access/sysattr.h"
 #include "catalog/pg_class.h"
 #include "miscadmin.h"
-#include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
 #include "utils/acl.h"
 
@@ -22,23 +21,17 @@
 
 /*
  * may_read_all_columns
- *		Returns whether the user may read the columns of a table that expressions or RestrictInfos have, in all
- *		rows.
+ *		Returns whether the user may read these columns of a table, offset as by pull_varattnos(), in all rows.
  */
 bool
-may_read_all_columns(PlannerInfo *root, RelOptInfo *rel, List *exprs)
+may_read_all_columns(PlannerInfo *root, RelOptInfo *rel, Bitmapset *columns)
 {
-	Bitmapset  *columns = NULL;
 	int			i = -1;
 
-	foreach_ptr(Node, expr, exprs)
-		pull_varattnos(IsA(expr, RestrictInfo) ? (Node *) ((RestrictInfo *) expr)->clause : expr, rel->relid,
-					   &columns);
 	while ((i = bms_next_member(columns, i)) >= 0)
 	{
 		AttrNumber	attno = i + FirstLowInvalidHeapAttributeNumber;
 
-		/* Of a row as a whole, or a system column, no entry has the value. */
 		if (attno <= 0 || !may_read_all(root, rel, attno))
 			return false;
 	}

@@ -11,6 +11,6 @@
 #include "nodes/pathnodes.h"
 
 extern bool may_read_all(PlannerInfo *root, RelOptInfo *rel, AttrNumber attno);
-extern bool may_read_all_columns(PlannerInfo *root, RelOptInfo *rel, List *exprs);
+extern bool may_read_all_columns(PlannerInfo *root, RelOptInfo *rel, Bitmapset *columns);
 
 #endif							/* INDEXTABLE_READ_RIGHTS_H */

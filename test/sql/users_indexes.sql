@@ -211,6 +211,9 @@ SET ROLE regress_users_indexes;
 EXPLAIN SELECT id FROM hidden WHERE secret === 'x';
 EXPLAIN SELECT id FROM hidden WHERE doc ->> 'town' === 'x';
 EXPLAIN SELECT id FROM hidden WHERE open = 'closed' AND secret === 'x';
+RESET ROLE;
+GRANT SELECT ON hidden TO regress_users_indexes;
+SET ROLE regress_users_indexes;
 SELECT count(*) FROM hidden WHERE open = 'closed' AND open === 'x';
 RESET ROLE;
 

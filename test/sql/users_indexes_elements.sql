@@ -141,6 +141,24 @@ SELECT count(*) FROM f WHERE EXISTS (SELECT FROM jsonb_array_elements(doc -> 'li
 RESET ROLE;
 SET indextable.planner = off;
 SELECT count(*) FROM f WHERE id % 2 = 0 AND EXISTS (SELECT FROM jsonb_array_elements(doc -> 'lines') l WHERE l ->> 'sku' ILIKE '%ku12%');
+-- an operator of the reader's is shown no common values of elements that he may not read: a query is planned before rights are checked
+CREATE FUNCTION seen(text, text) RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN RAISE WARNING 'seen: %', $1; RETURN $1 = $2; END $$;
+CREATE OPERATOR === (FUNCTION = seen, LEFTARG = text, RIGHTARG = text, RESTRICT = eqsel);
+CREATE TABLE hidden (id int PRIMARY KEY, doc jsonb, names text[]);
+INSERT INTO hidden SELECT i, '{"tags": ["hidden"]}', '{hidden}' FROM generate_series(1, 100) i;
+SELECT indextable.create('hidden_tags', 'hidden', '{tags[*]}'), indextable.create('hidden_names', 'hidden', '{@names[*]}') \gset
+CREATE INDEX ON hidden_tags (tags text_pattern_ops);
+CREATE INDEX ON hidden_names (names text_pattern_ops);
+ANALYZE hidden_tags, hidden_names;
+GRANT SELECT (id) ON hidden TO regress_users_elements;
+SET indextable.planner = force;
+SET ROLE regress_users_elements;
+EXPLAIN SELECT FROM hidden, jsonb_array_elements_text(doc -> 'tags') t WHERE t === 'x';
+EXPLAIN SELECT FROM hidden, jsonb_array_elements_text(doc -> 'tags') t WHERE t === 'x' AND id > 0;
+EXPLAIN SELECT FROM hidden, unnest(names) n WHERE n === 'x';
+EXPLAIN SELECT FROM hidden WHERE EXISTS (SELECT FROM unnest(names) n WHERE n === 'x');
+EXPLAIN SELECT FROM hidden WHERE id IN (SELECT h.id FROM hidden h, unnest(names) n WHERE n === 'x');
+RESET ROLE;
 DROP EXTENSION pg_trgm CASCADE;
 DROP SCHEMA usersindexeselements CASCADE;
 DROP ROLE regress_users_elements;
