@@ -33,6 +33,7 @@ typedef enum WalkResult
 	WALK_BEYOND					/* the bytes at hand are too few to tell */
 } WalkResult;
 
+static struct varlena *stored_document(FactRow *row, AttrNumber attno);
 static bool load_document(FactRow *row, int docno);
 static void load_whole_document(FactRow *row, int docno);
 static WalkResult walk_path(JsonbValue *value, PathStep *steps, int nsteps, const char *end);
@@ -49,6 +50,7 @@ factrow_init(FactRow *row, FactDef *fact, TupleTableSlot *slot)
 {
 	row->fact = fact;
 	row->slot = slot;
+	row->written = NULL;
 	row->rejection = NULL;
 	row->docs = fact->layout.ndocs <= 1 ? &row->only : palloc(sizeof(Document) * fact->layout.ndocs);
 	memset(row->docs, 0, sizeof(Document) * fact->layout.ndocs);
@@ -149,6 +151,21 @@ json_walk(JsonbValue *value, PathStep *steps, int nsteps)
 	return walk_path(value, steps, nsteps, NULL) == WALK_FOUND;
 }
 
+/* stored_document: returns a document that is not NULL, from where it is cheapest to detoast */
+static struct varlena *
+stored_document(FactRow *row, AttrNumber attno)
+{
+	struct varlena *stored = (struct varlena *) DatumGetPointer(row->slot->tts_values[attno - 1]);
+	struct varlena *written;
+
+	if (row->written == NULL || !VARATT_IS_EXTENDED(stored))
+		return stored;
+	slot_getsomeattrs(row->written, attno);
+	Assert(!row->written->tts_isnull[attno - 1]);
+	written = (struct varlena *) DatumGetPointer(row->written->tts_values[attno - 1]);
+	return VARATT_IS_EXTERNAL(written) ? stored : written;
+}
+
 /*
  * load_document
  *		Detoasts a document, or a slice of it, unless that was done before; returns
@@ -167,7 +184,7 @@ load_document(FactRow *row, int docno)
 	if (doc->json != NULL)
 		return true;
 
-	stored = (struct varlena *) DatumGetPointer(row->slot->tts_values[attno - 1]);
+	stored = stored_document(row, attno);
 	if (fact->run.slice[docno] == 0)
 		fact->run.slice[docno] = FIRST_SLICE;
 	if (fact->run.slice[docno] > 0 &&
@@ -197,7 +214,7 @@ load_whole_document(FactRow *row, int docno)
 	Document   *doc = &row->docs[docno];
 
 	fact->run.slice[docno] = fact->run.slice[docno] < LAST_SLICE ? fact->run.slice[docno] * 2 : -1;
-	doc->json = DatumGetJsonbP(row->slot->tts_values[fact->layout.doc_attno[docno] - 1]);
+	doc->json = DatumGetJsonbP(PointerGetDatum(stored_document(row, fact->layout.doc_attno[docno])));
 	doc->end = NULL;
 }
 

@@ -37,6 +37,9 @@ typedef struct FactRow
 {
 	FactDef    *fact;
 	TupleTableSlot *slot;
+	TupleTableSlot *written;	/* the same row as its writer has it still,
+								 * before it was compressed or stored out of
+								 * line; or NULL */
 	Document   *docs;			/* its documents, one for each JSONB column in
 								 * use */
 	Rejection  *rejection;		/* filled in if a value cannot be an entry;

@@ -98,6 +98,8 @@ typedef struct Written
 typedef struct Writing
 {
 	const void *statement;		/* identifies it */
+	EState	   *estate;			/* in which its triggers fire, too; NULL:
+								 * COPY, and actions of foreign keys */
 	Written    *table;			/* NULL: none that may have fact rows */
 	CommandId	cid;			/* of what it writes */
 	SubTransactionId sub;		/* in which it has begun */
@@ -136,7 +138,7 @@ static void alter_table(PlannedStmt *pstmt, const char *queryString, bool readOn
 						QueryEnvironment *queryEnv, DestReceiver *dest, QueryCompletion *qc);
 static Written *written_table(Relation rel);
 static Written *enter_written(Oid relid);
-static Writing *writer_begins(const void *statement, Written *table, CommandId cid);
+static Writing *writer_begins(const void *statement, EState *estate, Written *table, CommandId cid);
 static void writer_ends(const void *statement);
 static bool hand_over(int action);
 static void note_window(Written *table, CommandId after);
@@ -198,13 +200,13 @@ executor_start(QueryDesc *query, int eflags)
 		table = written_table(target->ri_RelationDesc);
 		if (table == NULL)
 			continue;
-		writer = writer_begins(query, table, query->estate->es_output_cid);
+		writer = writer_begins(query, is_action ? NULL : query->estate, table, query->estate->es_output_cid);
 		writer->is_action = is_action;
 		last = table;
 	}
 	/* It may be the statement around an action that writes such a table. */
 	if (writer == NULL && !is_action)
-		writer_begins(query, NULL, query->estate->es_output_cid);
+		writer_begins(query, query->estate, NULL, query->estate->es_output_cid);
 }
 
 /*
@@ -271,7 +273,7 @@ process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 		{
 			Relation	rel = relation_open(relid, NoLock);
 
-			writer_begins(&writes, written_table(rel), GetCurrentCommandId(false));
+			writer_begins(&writes, NULL, written_table(rel), GetCurrentCommandId(false));
 			relation_close(rel, NoLock);
 			writes = true;
 		}
@@ -356,7 +358,7 @@ enter_written(Oid relid)
 
 /* writer_begins: puts a statement with one of its tables on the stack */
 static Writing *
-writer_begins(const void *statement, Written *table, CommandId cid)
+writer_begins(const void *statement, EState *estate, Written *table, CommandId cid)
 {
 	Writing    *writer;
 
@@ -364,6 +366,7 @@ writer_begins(const void *statement, Written *table, CommandId cid)
 		writers = grow_array(writers, &max_writers, 16, sizeof(Writing), TopMemoryContext);
 	writer = &writers[nwriters++];
 	writer->statement = statement;
+	writer->estate = estate;
 	writer->table = table;
 	writer->cid = cid;
 	writer->sub = GetCurrentSubTransactionId();
@@ -423,8 +426,16 @@ hand_over(int action)
 			return true;
 		}
 	writers[action].statement = writers[around].statement;
+	writers[action].estate = writers[around].estate;
 	writers[action].is_action = false;
 	return true;
+}
+
+/* innermost_writer: returns the state of the statement whose triggers fire, or NULL */
+EState *
+innermost_writer(void)
+{
+	return nwriters > 0 ? writers[nwriters - 1].estate : NULL;
 }
 
 /*

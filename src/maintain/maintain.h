@@ -113,6 +113,7 @@ extern void refuse_undefined(Oid fact_table, Oid written);
 extern void in_step_init(void);
 extern const char *why_out_of_step(IndexDef *def, Snapshot snapshot);
 extern bool written_by_us(FactDef *def);
+extern EState *innermost_writer(void);
 extern void in_step_lost(Oid fact);
 extern void in_step_at_end(void);
 extern void in_step_at_abort_of(SubTransactionId sub);
