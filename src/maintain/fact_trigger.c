@@ -372,14 +372,25 @@ row_of_writer(TriggerData *trigdata, HeapTuple stored)
 	return NULL;
 }
 
-/* is_row_at: returns whether a slot, or NULL, holds the values that were stored in a tuple */
+/*
+ * is_row_at
+ *		Returns whether a slot, or NULL, holds the values that were stored in a tuple.  A slot forgets its TID when
+ *		it gets other values; where it has a tuple, the server has written there who has stored it, too.
+ */
 static bool
 is_row_at(TupleTableSlot *slot, Oid relid, HeapTuple stored)
 {
-	return slot != NULL && !TTS_EMPTY(slot) && slot->tts_tableOid == relid &&
-		ItemPointerIsValid(&slot->tts_tid) && ItemPointerEquals(&slot->tts_tid, &stored->t_self) &&
-		(TTS_IS_VIRTUAL(slot) ? TTS_SHOULDFREE(slot) :
-		 TTS_IS_BUFFERTUPLE(slot) && ((HeapTupleTableSlot *) slot)->tuple != NULL);
+	HeapTuple	tuple;
+
+	if (slot == NULL || TTS_EMPTY(slot) || slot->tts_tableOid != relid || !ItemPointerIsValid(&slot->tts_tid) ||
+		!ItemPointerEquals(&slot->tts_tid, &stored->t_self))
+		return false;
+	if (TTS_IS_VIRTUAL(slot))
+		return TTS_SHOULDFREE(slot);
+	tuple = TTS_IS_BUFFERTUPLE(slot) ? ((HeapTupleTableSlot *) slot)->tuple : NULL;
+	return tuple != NULL &&
+		HeapTupleHeaderGetRawXmin(tuple->t_data) == HeapTupleHeaderGetRawXmin(stored->t_data) &&
+		HeapTupleHeaderGetRawCommandId(tuple->t_data) == HeapTupleHeaderGetRawCommandId(stored->t_data);
 }
 
 /*
