@@ -216,6 +216,8 @@ find_served(PlannerInfo *root, Index rti, bool totals, Served *served)
 {
 	RangeTblEntry *rte = planner_rt_fetch(rti, root);
 
+	memset(served, 0, sizeof(*served));
+
 	/*
 	 * Every ANALYZE of a table is news of it, so do not plan natively for
 	 * want of one more attempt.
