@@ -148,6 +148,7 @@ extern bool cover_scan(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *c
 extern PathTarget *target_of_entries(PlannerInfo *root, RelOptInfo *rel, Candidate *c);
 extern PathTarget *target_of_expressions(PlannerInfo *root, RelOptInfo *rel, List *exprs);
 extern bool cover_aggregates(PlannerInfo *root, Candidate *c, List *clauses, PathTarget *target);
+extern bool found_by_search(Candidate *c, RestrictInfo *rinfo);
 extern bool is_checked_by_search(Candidate *c, RestrictInfo *rinfo);
 extern List *clauses_of_entries(PlannerInfo *root, Candidate *c, List *clauses, List **exprs);
 extern Node *expression_over_entry(Candidate *c, Node *node);

@@ -37,7 +37,6 @@ typedef struct OverEntry
 } OverEntry;
 
 static List *clauses_over_entry(Candidate *c, List *clauses, Index level, List **exprs);
-static bool found_by_search(Candidate *c, RestrictInfo *rinfo);
 static bool searches_check(Candidate *c, RestrictInfo *rinfo, uint32 *told);
 static Node *over_entry(Node *node, void *over);
 static bool is_key_not_null(Candidate *c, Node *clause);
@@ -70,7 +69,7 @@ is_checked_by_search(Candidate *c, RestrictInfo *rinfo)
 }
 
 /* found_by_search: returns whether the entries that are found are of rows that satisfy a clause */
-static bool
+bool
 found_by_search(Candidate *c, RestrictInfo *rinfo)
 {
 	uint32		told = 0;

@@ -272,6 +272,8 @@ add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, R
 		path->path.rows = param->ppi_rows;
 	else if (has_lateral_condition(c))
 		path->path.rows = Min(rel->rows, c->entries);
+	else
+		path->path.rows = rows_of_search(root, rel, c);
 	if (c->entries_only)
 		path->path.pathtarget = target_of_entries(root, rel, c);
 	finish_path(root, rel, c, clauses, outer == NULL ? 1 : outer_rows(root, outer), &path->path);

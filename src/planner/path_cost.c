@@ -171,6 +171,35 @@ estimate_entries(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
 	c->entries = clamp_row_est(c->entries);
 }
 
+/*
+ * rows_of_search
+ *		Returns how many rows a search finds.  The server knows nothing of the elements of an array, and takes any
+ *		condition on them to be true of a hundredth of the rows: what a LIMIT leaves to be read, and to be
+ *		fetched, would be as wrong.  Entries tell, if nothing but their conditions is to be checked.
+ */
+double
+rows_of_search(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
+{
+	List	   *others = NIL;
+	bool		implied = false;
+
+	foreach_ptr(Condition, condition, c->conditions)
+		implied |= condition->implied && condition->strategy == BTEqualStrategyNumber;
+	if (!implied || c->by_element)
+		return rel->rows;
+	foreach_ptr(RestrictInfo, rinfo, rel->baserestrictinfo)
+	{
+		if (!found_by_search(c, rinfo))
+			others = lappend(others, rinfo);
+	}
+	foreach_ptr(Condition, condition, c->conditions)
+	{
+		if (list_member_ptr(others, condition->rinfo))
+			return rel->rows;
+	}
+	return clamp_row_est(c->entries * clauselist_selectivity(root, others, rel->relid, JOIN_INNER, NULL));
+}
+
 static double
 height(double pages)
 {

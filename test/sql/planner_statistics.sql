@@ -337,6 +337,16 @@ SELECT planned($$DELETE FROM person WHERE doc ->> 'town' = 'common'$$);
 CLUSTER person USING person_pkey;
 SELECT estimated($$SELECT 1 FROM by_opt WHERE opt = 'o7'$$) > 0 AS planned, estimated('SELECT 1 FROM pg_statistic WHERE starelid = 1') > 0 AS planned;
 
+-- The server takes a condition on the elements of an array to be true of a hundredth of the rows. Entries tell better what a LIMIT leaves
+-- to be fetched.
+CREATE TABLE tagged (id int PRIMARY KEY, doc jsonb NOT NULL);
+INSERT INTO tagged SELECT i, jsonb_build_object('tags', jsonb_build_array('t' || i % 10), 'n', i % 1000, 'x', repeat('x', 300)) FROM generate_series(1, 20000) i;
+SELECT indextable.create('tagged_tags', 'tagged', '{tags[*], n::int}') \gset
+VACUUM ANALYZE tagged, tagged_tags;
+SET indextable.planner = on;
+EXPLAIN (COSTS OFF) SELECT doc FROM tagged WHERE doc -> 'tags' @> '["t1"]' ORDER BY (doc ->> 'n')::int LIMIT 200;
+EXPLAIN (COSTS OFF) SELECT doc FROM tagged WHERE doc -> 'tags' ? 't1' AND doc ->> 'x' > 'a' ORDER BY (doc ->> 'n')::int LIMIT 200;
+
 SET client_min_messages = warning;
 DROP SCHEMA planner_statistics CASCADE;
 DROP ROLE regress_planner_reader;
