@@ -153,7 +153,7 @@ indextable_alter(PG_FUNCTION_ARGS)
 static void
 check_totals_args(FunctionCallInfo fcinfo, Oid index_table)
 {
-	DefinitionRow *stored = stored_definition(index_table);
+	DefinitionRow *stored = required_definition(index_table);
 
 	if (!keeps_totals(stored))
 		return;
@@ -239,7 +239,7 @@ alter(FunctionCallInfo fcinfo, bool locked)
 		{
 			lock_tree_in_turns(index_table, AccessExclusiveLock);
 			drain_queue(row.fact_table, 0);
-			replace_index_table(stored_definition(row.index_table));
+			replace_index_table(row.index_table);
 		}
 	}
 	else

@@ -552,7 +552,7 @@ finish_build(Build *b)
 	{
 		update_definitions(b->fact_table, false, true);
 		check_replaceable(stored, b->shown);
-		replace_index_table(stored_definition(b->index_table));
+		replace_index_table(b->index_table);
 		return;
 	}
 	catalog_set_state(b->index_table, STATE_ACTIVE, NULL);

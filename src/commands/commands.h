@@ -120,7 +120,7 @@ extern void throttle_rest(Throttle *t, bool reading);
 /* replace.c: makes the replacement of an index table, and puts it in its place */
 extern Oid	make_replacement(DefinitionRow *row, Oid index_table);
 extern void check_not_in_use(Oid relid);
-extern void replace_index_table(DefinitionRow *replacement);
+extern void replace_index_table(Oid new);
 
 /* replaceable.c: tells whether, and how, one index table can take the place of another */
 

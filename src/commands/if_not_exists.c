@@ -156,7 +156,7 @@ check_existing(Oid existing, DefinitionRow *row, IndexDef *asked, PartitioningRe
 	if (def == NULL)
 		report_not_index_table(existing);
 	definition_hold(def->fact, CurrentMemoryContext);
-	compare(row, asked, parts, stored_definition(existing),
+	compare(row, asked, parts, required_definition(existing),
 			def, rel, fact, &found);
 	relation_close(rel, NoLock);
 	if (found.names.len == 0)

@@ -190,15 +190,16 @@ uses_dropped_column(Relation index, Relation new)
  *		replacement.
  *
  * The fact table is locked against writers, and the two index tables are locked
- * against all other sessions; what was queued is applied.
+ * against all other sessions; what was queued is applied.  Code of the owner that was called meanwhile may
+ * have dropped the replacement, or had another one take the place.
  */
 void
-replace_index_table(DefinitionRow *replacement)
+replace_index_table(Oid new)
 {
+	DefinitionRow *replacement = required_definition(new);
 	DefinitionRow row = *replacement;
-	Oid			new = row.index_table;
 	Oid			old = row.replaces;
-	DefinitionRow *stored = stored_definition(old);
+	DefinitionRow *stored = required_definition(old);
 	Relation	fact = relation_open(row.fact_table, NoLock);
 	Relation	rel = table_open(old, NoLock);
 	ObjectAddress object;

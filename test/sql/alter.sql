@@ -898,6 +898,33 @@ COMMIT;
 INSERT INTO both_new VALUES (1, '{"k": "k", "v": "v"}');
 CALL pg_temp.compare('both_k', 'SELECT doc ->> ''k'', id, doc ->> ''v'' FROM both_new');
 DROP TABLE both_new;
+-- Code of the owner, which is called when definitions are loaded, drops what is to take the place.
+CREATE FUNCTION drop_replacements() RETURNS void LANGUAGE plpgsql AS $$
+DECLARE replacement text;
+BEGIN
+	FOR replacement IN SELECT relname FROM pg_class WHERE relnamespace = 'indextable_internal'::regnamespace AND relname LIKE 'rebuild\_%' AND relkind = 'r' LOOP
+		BEGIN
+			EXECUTE format('DROP TABLE indextable_internal.%I', replacement);
+			RAISE NOTICE 'dropped';
+		EXCEPTION WHEN object_in_use THEN NULL;
+		END;
+	END LOOP;
+END $$;
+CREATE FUNCTION drops() RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN PERFORM altering.drop_replacements(); RETURN 0; END $$;
+CREATE PROCEDURE try(command text) LANGUAGE plpgsql AS $$
+BEGIN
+	EXECUTE command;
+EXCEPTION WHEN undefined_table THEN RAISE NOTICE '%', regexp_replace(SQLERRM, '\d+', 'N');
+END $$;
+CREATE TABLE dropping (id int PRIMARY KEY, doc jsonb);
+INSERT INTO dropping VALUES (1, '{"k": "k", "v": "v"}');
+SELECT indextable.create('dropping_k', 'dropping', '{k}'), indextable.create('dropping_as', 'dropping', '{k}', filter => 'id > altering.drops()', maintenance => 'async') \gset
+CALL try($$SELECT indextable.alter('dropping_k', include => '{v}')$$);
+CALL try($$SELECT indextable.alter('dropping_as', include => '{v}')$$);
+SELECT * FROM indextable.verify('dropping');
+DROP TABLE dropping;
+DROP FUNCTION drops, drop_replacements;
+DROP PROCEDURE try;
 CALL pg_temp.no_rows('left_behind()');
 DROP SCHEMA altering CASCADE;
 DROP OWNED BY altering_other, altering_owner;
