@@ -166,6 +166,7 @@ add_path_of_arms(PlannerInfo *root, RelOptInfo *rel, Served *served, Node *claus
 	List	   *paths = NIL;
 	Cost		startup_cost = 0;
 	Cost		total_cost = 0;
+	double		rows = 0;
 	Path	   *path;
 
 	if (candidates == NIL && take_native_arm(root, rel, served, arms))
@@ -179,7 +180,10 @@ add_path_of_arms(PlannerInfo *root, RelOptInfo *rel, Served *served, Node *claus
 	{
 		CustomPath *scan = make_scan_path(rel, c);
 
-		scan->path.rows = Min(rel->rows, c->entries);
+		scan->path.rows = rows_of_search(root, rel, c, c->clauses);
+		rows += scan->path.rows;
+		if (scan->path.rows == 0)
+			scan->path.rows = Min(rel->rows, c->entries);
 		if (target != NULL)
 			scan->path.pathtarget = target;
 		finish_path(root, rel, c, c->clauses, 1, &scan->path);
@@ -190,11 +194,11 @@ add_path_of_arms(PlannerInfo *root, RelOptInfo *rel, Served *served, Node *claus
 	if (arms->in_order && !arms->in_turn)
 	{
 		path = (Path *) create_merge_append_path_compat(root, rel, paths, common_order(candidates));
-		path->rows = rel->rows;
+		path->rows = Max(rel->rows, rows);
 	}
 	else
 		path = (Path *) create_append_path_compat(root, rel, paths, arms->in_turn ? common_order(candidates) : NIL,
-												  rel->rows);
+												  Max(rel->rows, rows));
 	if (target != NULL)
 		path->pathtarget = target;
 	if (setting_planner != PLANNER_ON)

@@ -220,6 +220,7 @@ add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, R
 	Candidate  *c;
 	CustomPath *path;
 	Path	   *partial;
+	double		rows;
 
 	if (param != NULL)
 	{
@@ -272,8 +273,8 @@ add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, R
 		path->path.rows = param->ppi_rows;
 	else if (has_lateral_condition(c))
 		path->path.rows = Min(rel->rows, c->entries);
-	else
-		path->path.rows = rows_of_search(root, rel, c);
+	else if ((rows = rows_of_search(root, rel, c, clauses)) > 0)
+		path->path.rows = rows;
 	if (c->entries_only)
 		path->path.pathtarget = target_of_entries(root, rel, c);
 	finish_path(root, rel, c, clauses, outer == NULL ? 1 : outer_rows(root, outer), &path->path);

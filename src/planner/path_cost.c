@@ -173,12 +173,13 @@ estimate_entries(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
 
 /*
  * rows_of_search
- *		Returns how many rows a search finds.  The server knows nothing of the elements of an array, and takes any
- *		condition on them to be true of a hundredth of the rows: what a LIMIT leaves to be read, and to be
- *		fetched, would be as wrong.  Entries tell, if nothing but their conditions is to be checked.
+ *		Returns how many rows with these clauses a search finds; 0, if that is no better known than the server has
+ *		estimated.  The server knows nothing of the elements of an array, and takes any condition on them to be
+ *		true of a hundredth of the rows: what a LIMIT leaves to be read, and to be fetched, would be as wrong.
+ *		Entries tell, if nothing but their conditions is to be checked.
  */
 double
-rows_of_search(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
+rows_of_search(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses)
 {
 	List	   *others = NIL;
 	bool		implied = false;
@@ -186,8 +187,8 @@ rows_of_search(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
 	foreach_ptr(Condition, condition, c->conditions)
 		implied |= condition->implied && condition->strategy == BTEqualStrategyNumber;
 	if (!implied || c->by_element)
-		return rel->rows;
-	foreach_ptr(RestrictInfo, rinfo, rel->baserestrictinfo)
+		return 0;
+	foreach_ptr(RestrictInfo, rinfo, clauses)
 	{
 		if (!found_by_search(c, rinfo))
 			others = lappend(others, rinfo);
@@ -195,7 +196,7 @@ rows_of_search(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
 	foreach_ptr(Condition, condition, c->conditions)
 	{
 		if (list_member_ptr(others, condition->rinfo))
-			return rel->rows;
+			return 0;
 	}
 	return clamp_row_est(c->entries * clauselist_selectivity(root, others, rel->relid, JOIN_INNER, NULL));
 }

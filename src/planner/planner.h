@@ -17,7 +17,7 @@ extern void estimate_index_size(Candidate *c);
 extern double estimate_share(PlannerInfo *root, Candidate *c, List *used);
 extern double rows_of_elements(PlannerInfo *root, Candidate *c);
 extern void estimate_entries(PlannerInfo *root, RelOptInfo *rel, Candidate *c);
-extern double rows_of_search(PlannerInfo *root, RelOptInfo *rel, Candidate *c);
+extern double rows_of_search(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses);
 extern void estimate_cost(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *checks, List *clauses,
 						  double loops, Path *path);
 extern double parallel_divisor(int workers);

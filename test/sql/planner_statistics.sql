@@ -346,6 +346,7 @@ VACUUM ANALYZE tagged, tagged_tags;
 SET indextable.planner = on;
 EXPLAIN (COSTS OFF) SELECT doc FROM tagged WHERE doc -> 'tags' @> '["t1"]' ORDER BY (doc ->> 'n')::int LIMIT 200;
 EXPLAIN (COSTS OFF) SELECT doc FROM tagged WHERE doc -> 'tags' ? 't1' AND doc ->> 'x' > 'a' ORDER BY (doc ->> 'n')::int LIMIT 200;
+EXPLAIN (COSTS OFF) SELECT doc FROM tagged WHERE doc -> 'tags' ?| '{t1,t2}' ORDER BY (doc ->> 'n')::int LIMIT 200;
 
 SET client_min_messages = warning;
 DROP SCHEMA planner_statistics CASCADE;
