@@ -113,7 +113,11 @@ gids_asked_for(bool all_nodes)
 	return all_nodes ? pstrdup("citus\\_%") : psprintf("citus\\_%d\\_%%", citus_local_group());
 }
 
-/* prefixes_of: lists what the names of shards of the queue and index tables begin with (char *) */
+/*
+ * prefixes_of
+ *		Lists what the names of shards of the queue and index tables begin with (char *), behind their owner and
+ *		schema: any role may have a table of such a name, and prepare a transaction of such a name.
+ */
 static List *
 prefixes_of(FactDef *def)
 {
@@ -121,10 +125,14 @@ prefixes_of(FactDef *def)
 
 	for (int i = -1; i < def->ndefs; i++)
 	{
-		char	   *name = get_rel_name(i < 0 ? def->queue.current : def->defs[i]->relid);
+		Oid			relid = i < 0 ? def->queue.current : def->defs[i]->relid;
+		char	   *name = get_rel_name(relid);
 
-		if (name != NULL)
-			result = lappend(result, pnstrdup(name, pg_mbcliplen(name, strlen(name), SHARD_PREFIX)));
+		if (name == NULL)
+			continue;
+		result = lappend(result, psprintf("%s.%s.%s", quote_literal_cstr(GetUserNameFromId(table_owner(relid), false)),
+										  quote_literal_cstr(get_namespace_name(get_rel_namespace(relid))),
+										  pnstrdup(name, pg_mbcliplen(name, strlen(name), SHARD_PREFIX))));
 	}
 	return result;
 }
@@ -146,10 +154,12 @@ query_of_prepared(const char *gids, List *prefixes)
 					 " JOIN pg_catalog.pg_locks x ON x.locktype = 'transactionid' AND x.transactionid = p.transaction AND x.granted AND x.pid IS NULL"
 					 " JOIN pg_catalog.pg_locks l ON l.virtualtransaction = x.virtualtransaction AND l.pid IS NULL AND l.locktype = 'relation'"
 					 " JOIN pg_catalog.pg_class c ON c.oid = l.relation"
+					 " JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
 					 " WHERE p.database = pg_catalog.current_database() AND p.gid LIKE %s AND (false",
 					 quote_literal_cstr(gids));
 	foreach_ptr(char, prefix, prefixes)
-		appendStringInfo(&query, " OR pg_catalog.starts_with(c.relname::pg_catalog.text, %s)",
+		appendStringInfo(&query, " OR pg_catalog.starts_with(pg_catalog.format('%%L.%%L.%%s',"
+						 " pg_catalog.pg_get_userbyid(c.relowner), n.nspname, c.relname), %s)",
 						 quote_literal_cstr(prefix));
 	appendStringInfoChar(&query, ')');
 	return query.data;
