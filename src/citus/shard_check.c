@@ -65,7 +65,7 @@ static const char answers[] =
 "SELECT r.success, r.result"
 " FROM (SELECT pg_catalog.array_agg(s.nodename), pg_catalog.array_agg(s.nodeport), pg_catalog.array_agg(s.command)"
 "       FROM (SELECT n.nodename::pg_catalog.text, n.nodeport::pg_catalog.int4,"
-"                    pg_catalog.format($2, s.shardid) AS command,"
+"                    pg_catalog.format($2, $4, s.shardid) AS command,"
 "                    pg_catalog.row_number() OVER (PARTITION BY n.nodeid ORDER BY s.shardid) AS turn"
 "             FROM (SELECT shardid FROM pg_catalog.pg_dist_shard WHERE logicalrelid = $1"
 "                   ORDER BY pg_catalog.random() LIMIT (SELECT pg_catalog.ceil(count(*) * $3 / 100) FROM pg_catalog.pg_dist_shard WHERE logicalrelid = $1)) s"
@@ -272,16 +272,17 @@ verify_all_shards(IndexDef *def, double sample, int64 repair, discrepancy_handle
 {
 	char	   *command = psprintf("SELECT coalesce(pg_catalog.jsonb_agg(v), '[]') FROM"
 								   " (SELECT * FROM " IT_INTERNAL
-								   ".verify_shard(%s::pg_catalog.regclass, %%s, " INT64_FORMAT ") LIMIT %d) v",
-								   quote_literal_cstr(quoted_relation(def->relid)), repair, MAX_REPORTED);
-	Oid			types[] = {OIDOID, TEXTOID, FLOAT8OID};
-	Datum		values[3];
+								   ".verify_shard(%%L::pg_catalog.regclass, %%s, " INT64_FORMAT ") LIMIT %d) v",
+								   repair, MAX_REPORTED);
+	Oid			types[] = {OIDOID, TEXTOID, FLOAT8OID, TEXTOID};
+	Datum		values[4];
 	Rows		found;
 
 	values[0] = ObjectIdGetDatum(def->fact->relid);
 	values[1] = CStringGetTextDatum(command);
 	values[2] = Float8GetDatum(sample);
-	found = query_with(InvalidOid, psprintf(rows, answers), 3, types, values);
+	values[3] = CStringGetTextDatum(quoted_relation(def->relid));
+	found = query_with(InvalidOid, psprintf(rows, answers), 4, types, values);
 	for (uint64 i = 0; i < found.n; i++)
 	{
 		Discrepancy d = {.def = def};
