@@ -85,6 +85,8 @@ typedef struct Candidate
 								 * several */
 	List	   *pathkeys;		/* that the order gives */
 	bool		backward;
+	int			limit;			/* number of entries of one search that are
+								 * enough, if all of them pass; 0: all */
 	bool		entries_only;	/* no fact row is needed */
 	bool		partial_rows;	/* then it returns rows of the fact table that
 								 * are made of entries; see partial_row.c */

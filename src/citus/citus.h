@@ -93,6 +93,7 @@ extern void *distributed_scan_start(EntryScan *search);
 extern TupleTableSlot *distributed_scan_next(void *search);
 extern void distributed_scan_end(void *search);
 extern void explain_shards(Oid index_table, struct ExplainState *es);
+extern void run_kept(Oid relid, const char *sql, ParamListInfo params, Snapshot snapshot, DestReceiver *dest);
 extern void *fetch_distributed_entries(IndexDef *def, Datum *keys, int n);
 extern void find_fetched_entries(void *all, Datum *key, Entries *entries);
 extern void apply_distributed_ops(IndexDef *def, OpList *list);

@@ -36,8 +36,8 @@
 #include "citus.h"
 
 /*
- * The comparisons of two rows with as many columns as an index can have, each written out, and
- * a prefix have no more parameters.
+ * The comparisons of two rows with as many columns as an index can have, each written out, a prefix
+ * and a limit have no more parameters.
  */
 #define MAX_PARAMS			(2 * (INDEX_MAX_KEYS + 1) * INDEX_MAX_KEYS)
 
@@ -204,7 +204,7 @@ make_statement(EntryScan *search, Statement *statement)
 							 quoted_column(def, def->layout.ident[i]),
 							 search->backward ? " DESC" : "");
 		if (filter->limit > 0)
-			appendStringInfo(&statement->sql, " LIMIT %d", filter->limit);
+			appendStringInfo(&statement->sql, " LIMIT $%d", add_param(statement, INT8OID, Int64GetDatum(filter->limit)));
 	}
 	index_close(index, NoLock);
 }
@@ -363,6 +363,6 @@ run_statement(EntryScan *search, Statement *statement, DestReceiver *dest)
 		params->params[i].ptype = statement->types[i];
 	}
 	/* Citus crashes on a list without parameters. */
-	send_rows(search->def->relid, statement->sql.data, statement->nparams > 0 ? params : NULL,
-			  search->snapshot, dest);
+	run_kept(search->def->relid, statement->sql.data, statement->nparams > 0 ? params : NULL,
+			 search->snapshot, dest);
 }

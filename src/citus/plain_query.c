@@ -33,6 +33,7 @@
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
+#include "optimizer/plancat.h"
 #include "optimizer/planner.h"
 #include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
@@ -76,6 +77,7 @@ typedef struct Running
 } Running;
 
 static planner_hook_type previous_planner = NULL;
+static relation_hook_type previous_relation = NULL;
 static set_rel_pathlist_hook_type previous_paths = NULL;
 static ExecutorStart_hook_type previous_start = NULL;
 static ExecutorRun_hook_type previous_run = NULL;
@@ -99,7 +101,10 @@ static void look_at_set(Query *query, Node *node, bool more_is_right, Tables *ta
 static void look_at_conditions(Node *quals, bool more_is_right, Tables *tables);
 static bool look_at_subqueries(Node *node, void *tables);
 static void look_at_table(RangeTblEntry *rte, bool more_is_right, Tables *tables);
+static bool is_planned_fact(RangeTblEntry *rte);
+static void forget_indexes(RELATION_HOOK_PARAMETERS);
 static void keep_paths_of_entries(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte);
+static void set_limit(PlannerInfo *root, RelOptInfo *rel, Path *path);
 static bool names_shard(RelOptInfo *rel, Oid relid);
 static bool is_served(Path *path);
 static bool reads_entries_only(PlannedStmt *plan);
@@ -119,6 +124,8 @@ plain_query_init(void)
 {
 	previous_planner = planner_hook;
 	planner_hook = plan_query;
+	previous_relation = relation_hook;
+	relation_hook = forget_indexes;
 	previous_paths = set_rel_pathlist_hook;
 	set_rel_pathlist_hook = keep_paths_of_entries;
 	previous_start = ExecutorStart_hook;
@@ -358,6 +365,23 @@ look_at_table(RangeTblEntry *rte, bool more_is_right, Tables *tables)
  *-------------------------------------------------------------------------
  */
 
+/* is_planned_fact: returns whether a table is a fact table that is planned by entries */
+static bool
+is_planned_fact(RangeTblEntry *rte)
+{
+	return planned_by_entries && rte->rtekind == RTE_RELATION && list_member_oid(planned_facts, rte->relid);
+}
+
+/* forget_indexes: forgets the indexes of a table that stands for the shards */
+static void
+forget_indexes(RELATION_HOOK_PARAMETERS)
+{
+	if (is_planned_fact(planner_rt_fetch(rel->relid, root)))
+		rel->indexlist = NIL;
+	else if (previous_relation)
+		previous_relation(RELATION_HOOK_ARGUMENTS);
+}
+
 /*
  * keep_paths_of_entries
  *		Leaves a distributed fact table only the paths that find entries by the first key field.  The paths of the
@@ -366,8 +390,7 @@ look_at_table(RangeTblEntry *rte, bool more_is_right, Tables *tables)
 static void
 keep_paths_of_entries(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 {
-	bool		fact = planned_by_entries && rte->rtekind == RTE_RELATION &&
-		list_member_oid(planned_facts, rte->relid);
+	bool		fact = is_planned_fact(rte);
 	List	   *others = rel->pathlist;
 	List	   *paths = NIL;
 
@@ -392,6 +415,7 @@ keep_paths_of_entries(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEnt
 		{
 			if (!is_served(path))
 				continue;
+			set_limit(root, rel, path);
 			path->rows = path->param_info != NULL ? path->param_info->ppi_rows : rel->rows;
 			path->startup_cost += ASKING_COST;
 			path->total_cost += ASKING_COST;
@@ -404,11 +428,32 @@ keep_paths_of_entries(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEnt
 	rel->pathlist = paths != NIL ? paths : others;
 }
 
+/*
+ * set_limit
+ *		Sets how many entries of one search are enough for a path, if the query has a LIMIT.
+ *
+ * Entries come in their order.  That a scan tests none of them is seen when it is planned.
+ */
+static void
+set_limit(PlannerInfo *root, RelOptInfo *rel, Path *path)
+{
+	Query	   *query = root->parse;
+	Candidate  *c = linitial(((CustomPath *) path)->custom_private);
+	bool		known = query->limitCount != NULL && IsA(query->limitCount, Const) &&
+		(query->limitOffset == NULL || IsA(query->limitOffset, Const)) &&
+		query->limitOption == LIMIT_OPTION_COUNT;
+
+	if (known && root->limit_tuples >= 1 && root->limit_tuples <= INT_MAX && !c->distinct &&
+		rel->reloptkind == RELOPT_BASEREL && bms_membership(root->all_baserels) == BMS_SINGLETON &&
+		pathkeys_contained_in(root->sort_pathkeys, path->pathkeys))
+		c->limit = (int) root->limit_tuples;
+}
+
 /* names_shard: returns whether a condition compares the distribution column with what is known */
 static bool
 names_shard(RelOptInfo *rel, Oid relid)
 {
-	AttrNumber	attno = citus_distribution_column(relid);
+	AttrNumber	attno = InvalidAttrNumber;
 
 	foreach_node(RestrictInfo, rinfo, rel->baserestrictinfo)
 	{
@@ -424,7 +469,11 @@ names_shard(RelOptInfo *rel, Oid relid)
 
 			while (IsA(arg, RelabelType))
 				arg = (Node *) ((RelabelType *) arg)->arg;
-			if (IsA(arg, Var) && ((Var *) arg)->varattno == attno && !contain_var_clause(other))
+			if (!IsA(arg, Var) || contain_var_clause(other))
+				continue;
+			if (attno == InvalidAttrNumber)
+				attno = citus_distribution_column(relid);
+			if (((Var *) arg)->varattno == attno)
 				return true;
 		}
 	}

@@ -167,6 +167,7 @@ make_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 			(c->tested_again || !list_member_ptr(checked, rinfo)))
 			quals = lappend(quals, rinfo->clause);
 	}
+	plan.limit = quals == NIL && checks == NIL ? c->limit : 0;
 	columns = c->stored_rows || c->is_part || c->by_element ? NIL : needed_columns(rel, clauses);
 	plan.columns = c->entries_only ? c->attnos : columns;
 	plan.sources = c->partial_rows ? NIL : c->sources;

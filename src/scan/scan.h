@@ -62,6 +62,8 @@ typedef struct ScanPlan
 								 * returned; 0: once */
 	int			nequal;			/* number of leading columns that are compared
 								 * by = */
+	int			limit;			/* number of entries of one search that are
+								 * enough; 0: all */
 	bool		any_part;		/* returns the rows that one of its parts
 								 * finds or several, each once */
 	bool		has_checks;		/* the last of custom_exprs lists conditions

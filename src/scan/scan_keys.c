@@ -474,6 +474,7 @@ start_search(IndexTableScan *scan)
 		if (scan->plan.query == NULL)
 		{
 			entries.wanted = wanted;
+			entries.filter.limit = scan->plan.limit;
 			entries.parallel = shared_index_scan(scan);
 			entry_scan_begin(&scan->entries, scan->def, scan->index_table, estate->es_snapshot,
 							 nkeys_of_scan(scan), &entries);

@@ -48,6 +48,7 @@ static void add_command(void *arg);
 static void execute_command(const char *sql);
 static int	fix_search_path(void);
 static uint64 execute_with_latest_snapshot(const char *sql, int nargs, Oid *types, Datum *values);
+static void execute_plan(SPIPlanPtr plan, ParamListInfo params, DestReceiver *dest);
 static Rows copy_rows_of(int result, MemoryContext cxt);
 static void rethrow_error(MemoryContext cxt);
 static int	compare_names(const ListCell *a, const ListCell *b);
@@ -362,25 +363,36 @@ copy_rows_of(int result, MemoryContext cxt)
 	return copy_rows(cxt);
 }
 
-/*
- * send_rows
- *		Runs one query of a table as query_as_caller() does, with a snapshot, and sends its rows to
- *		a receiver.
- */
+/* send_rows: runs a query as query_by_plan() does, and sends its rows to a receiver */
 void
-send_rows(Oid relid, const char *sql, ParamListInfo params, Snapshot snapshot, DestReceiver *dest)
+send_rows(Oid relid, SPIPlanPtr plan, ParamListInfo params, Snapshot snapshot, DestReceiver *dest)
 {
-	SPIExecuteOptions options = {.params = params,.dest = dest,.read_only = true};
-	int			result;
+	const char *sql = ((CachedPlanSource *) linitial(SPI_plan_get_plan_sources(plan)))->query_string;
 
 	SPI_connect();
 	PushActiveSnapshot(snapshot);
 	WHILE_NAMING(&relid, 1, sql,
-				 result = SPI_execute_extended(sql, &options));
+				 execute_plan(plan, params, dest));
 	PopActiveSnapshot();
-	if (result < 0)
-		elog(ERROR, "%s: %s", SPI_result_code_string(result), sql);
 	SPI_finish();
+}
+
+/*
+ * execute_plan
+ *		Executes a plan that was kept.  Whether it is made for all values of its parameters is left to the
+ *		server, whatever the setting says: extensions that plan queries themselves may only know a way for given
+ *		values.
+ */
+static void
+execute_plan(SPIPlanPtr plan, ParamListInfo params, DestReceiver *dest)
+{
+	SPIExecuteOptions options = {.params = params,.dest = dest,.read_only = true};
+	int			result = 0;
+
+	WHILE_SET(plan_cache_mode, PLAN_CACHE_MODE_FORCE_CUSTOM_PLAN,
+			  result = SPI_execute_plan_extended(plan, &options));
+	if (result < 0)
+		elog(ERROR, "query has failed: %s", SPI_result_code_string(result));
 }
 
 /* copy_rows: returns the rows of a statement that SPI has run, copied to a memory context */

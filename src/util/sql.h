@@ -49,7 +49,7 @@ extern Rows query_with(Oid role, const char *sql, int nargs, Oid *types, Datum *
 extern Rows query_as_caller(Oid relid, const char *sql, int nargs, Oid *types, Datum *values);
 extern SPIPlanPtr keep_query(Oid relid, const char *sql, int nargs, Oid *types);
 extern Rows query_by_plan(Oid relid, SPIPlanPtr plan, Datum *values, Snapshot snapshot);
-extern void send_rows(Oid relid, const char *sql, ParamListInfo params, Snapshot snapshot, DestReceiver *dest);
+extern void send_rows(Oid relid, SPIPlanPtr plan, ParamListInfo params, Snapshot snapshot, DestReceiver *dest);
 extern Datum row_value(const Rows *rows, uint64 row, int column);
 extern char *row_text(const Rows *rows, uint64 row, int column);
 extern char *quoted_relation(Oid relid);

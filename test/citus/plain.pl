@@ -75,6 +75,20 @@ served("SELECT z FROM near WHERE EXISTS (SELECT FROM p WHERE doc ->> 'k' = near.
 served("SELECT id FROM p WHERE doc ->> 'k' = 'k3' UNION ALL SELECT id FROM p WHERE doc ->> 'k' = 'k4' ORDER BY 1", 'UNION ALL');
 served("SELECT id FROM p WHERE doc ->> 'k' = 'k3' AND doc ->> 'v' > 'v5' ORDER BY id DESC LIMIT 3", 'another condition, and LIMIT');
 
+# read BY QUERY: how many entries it has read, of a plan that is executed
+sub read_by
+{
+	my ($query) = @_;
+	return sql($c, "$on EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) $query") =~ /Entries: (\d+)/ ? $1 : 'none';
+}
+
+is(read_by("SELECT id FROM p WHERE doc ->> 'k' = 'k3' ORDER BY id DESC LIMIT 2 OFFSET 1"), 3, 'a LIMIT is passed on, if the order is that of entries');
+is(read_by("SELECT id FROM p WHERE doc ->> 'k' = 'k3' LIMIT 4"), 4, 'or any');
+is(read_by("SELECT id FROM p WHERE doc ->> 'k' = 'k3' AND doc ->> 'v' > 'v9' LIMIT 4"), 30, 'not with another condition');
+is(read_by("SELECT id FROM p WHERE doc ->> 'k' = 'k3' ORDER BY note LIMIT 4"), 30, 'another order');
+is(read_by("SELECT id FROM p WHERE doc ->> 'k' = 'k3' ORDER BY doc ->> 'k' FETCH FIRST 4 ROWS WITH TIES"), 30, 'or ties');
+is(read_by("SELECT p.id FROM p JOIN near ON p.doc ->> 'k' = near.k WHERE doc ->> 'k' = 'k3' LIMIT 4") , 4, 'a join reads as many as it needs');
+
 # ---- random queries, from all nodes
 
 srand($ENV{SEED} // 7);
@@ -161,6 +175,18 @@ is(sql($c, "$on BEGIN; TRUNCATE p; $count; ROLLBACK"), '0', 'TRUNCATE');
 like(sql($c, "$on BEGIN; SAVEPOINT s; $own; ROLLBACK TO s; EXPLAIN (COSTS OFF) $count; ROLLBACK"), qr/Citus/, 'what was undone counts');
 like(sql($c, "$on BEGIN; $own; ROLLBACK; EXPLAIN (COSTS OFF) $count"), qr/IndexTable/, 'another transaction is served');
 
+# ---- a part of a statement that Citus runs for a shard, in this process or another one
+
+sql($c, q{CREATE FUNCTION within(bigint) RETURNS text LANGUAGE plpgsql AS $$ DECLARE line text; plan text := '';
+	BEGIN FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) SELECT count(*) FROM p WHERE doc ->> ''k'' = ''k7''' LOOP plan := plan || line; END LOOP; RETURN plan; EXCEPTION WHEN OTHERS THEN RETURN SQLERRM; END $$});
+foreach my $node ($w1, $w2)
+{
+	my ($id) = split /\n/, sql($node, "SELECT id FROM p WHERE id BETWEEN 1 AND 900 AND get_shard_id_for_distribution_column('p', id) IN
+		(SELECT shardid FROM pg_dist_placement JOIN pg_dist_local_group USING (groupid)) ORDER BY id LIMIT 1");
+	like(answer($node, "$on SELECT within($id)"), qr/IndexTable/, 'a function on ' . $node->name);
+	unlike(answer($node, "$on SET citus.enable_local_execution = $_; SELECT within(id) FROM p WHERE id = $id"), qr/IndexTable/, "within a task, local execution $_") for 'on', 'off';
+}
+
 # ---- row security, and what has to be evaluated row by row
 
 left("SELECT id FROM p WHERE doc ->> 'k' = 'k3' AND random() < 2", 'a volatile condition');
@@ -187,6 +213,20 @@ like(sql($c, $as->('reader', "EXPLAIN (COSTS OFF) $count")), qr/IndexTable/, 'wh
 is(sql($c, $as->('reader', $count)), $before, 'as it may read the fact table');
 is(sql($c, $as->('reader', "SELECT id FROM p WHERE doc ->> 'k' = me()")), '4000', 'values are computed as the caller');
 fails($c, $as->('nobody', $count), qr/42501: permission denied for table p/, 'a role that may not read the fact table');
+sql($c, 'CREATE ROLE part LOGIN', 'GRANT SELECT (id, doc) ON p TO part');
+like(sql($c, $as->('part', "EXPLAIN (COSTS OFF) $count")), qr/IndexTable/, 'entries answer for a role that may read some columns');
+is(sql($c, $as->('part', $count)), $before, 'of these');
+fails($c, $as->('part', "SELECT note FROM p WHERE doc ->> 'k' = 'k7'"), qr/42501: permission denied for table p/, 'not of another column, which entries have');
+fails($c, $as->('part', "SELECT id FROM p WHERE doc ->> 'k' = 'k7' AND note = 'note 1'"), qr/42501: permission denied for table p/, 'nor under a condition on it');
+my $roles = session($c);
+$roles->query("SET plan_cache_mode = force_generic_plan; SET ROLE reader; $on PREPARE s AS $count");
+like($roles->query('EXPLAIN (ANALYZE, COSTS OFF) EXECUTE s'), qr/Entries: $before/, 'a plan is kept, of a role');
+like($roles->query("SET ROLE nobody; $on EXECUTE s"), qr/permission denied for table p/, 'and executed by another one, which may not read the table');
+like($roles->query("SET ROLE part; $on EXPLAIN (ANALYZE, COSTS OFF) EXECUTE s"), qr/Entries: $before/, 'by one that may');
+sql($c, 'REVOKE SELECT ON p FROM reader');
+like($roles->query("SET ROLE reader; $on EXECUTE s"), qr/permission denied for table p/, 'by the first one, which may not any more');
+sql($c, 'GRANT SELECT ON p TO reader');
+$roles->finish;
 sql($c, 'ALTER TABLE p ENABLE ROW LEVEL SECURITY', 'CREATE POLICY low ON p USING (id < 100)');
 left($covered, 'row security');
 is(sql($c, $as->('reader', $count)), sql($c, "SET indextable.planner = off; SELECT count(*) FROM p WHERE doc ->> 'k' = 'k7' AND id < 100"), 'which hides rows');
@@ -202,17 +242,69 @@ my ($shard, $from, $to) = split /\|/, sql($c, "SELECT shardid, nodeport, (SELECT
 	FROM pg_dist_shard JOIN pg_dist_placement USING (shardid) JOIN pg_dist_node m USING (groupid) WHERE logicalrelid = 'p_k'::regclass AND shardid = get_shard_id_for_distribution_column('p_k', 'k7')");
 sql($c, "SELECT citus_move_shard_placement($shard, 'localhost', $from, 'localhost', $to, 'block_writes')");
 is($session->query("EXECUTE s ('k7')") =~ /(\d+)/ ? $1 : '', $before, 'after its shard was moved');
+my ($half) = split /\n/, sql($c, "SELECT hashtext('k7')");
+sql($c, "SELECT citus_split_shard_by_split_points($shard, ARRAY['$half'], ARRAY[(SELECT nodeid FROM pg_dist_node WHERE nodeport = $from), (SELECT nodeid FROM pg_dist_node WHERE nodeport = $to)], 'block_writes')");
+is(sql($c, "SELECT count(*) FROM pg_dist_shard WHERE logicalrelid = 'p_k'::regclass"), '9', 'its shard is split');
+is($session->query("EXECUTE s ('k7')") =~ /(\d+)/ ? $1 : '', $before, 'and it finds the right half');
 is($session->query("SET indextable.stale_reads = off; EXECUTE s ('k7')") =~ /(\d+)/ ? $1 : '', $before, 'and by Citus, when stale reads are not allowed any more');
 $session->query("SET indextable.planner = fallback; SET indextable.stale_reads = on");
 is($session->query("EXECUTE s ('k9')") =~ /(\d+)/ ? $1 : '', sql($c, "SELECT count(*) FROM p WHERE doc ->> 'k' = 'k9'"), 'by the fallback, with a parameter');
 $session->finish;
 
-# ---- planning asks no other node
 
+# ---- the statement of a search, which is kept in the session
+
+my $kept = session($c);
+my $has = sub { my ($sql) = @_; return $kept->query($sql) =~ /^(.+)\z/ms ? $1 : '' };
+my $natively = sub { my ($sql) = @_; return sql($c, "SET indextable.planner = off; $sql") };
+$kept->query($on);
+my $by_k = "SELECT string_agg(id || note, ',' ORDER BY id) FROM p WHERE doc ->> 'k' = 'k%d'";
+is($has->(sprintf $by_k, $_), $natively->(sprintf $by_k, $_), "its statement is kept: k$_") for 7, 8, 9;
+$has->("SELECT count(*) FROM (SELECT id FROM p WHERE doc ->> 'k' = 'k3' LIMIT $_) x") for 1 .. 40;
+my $statements = "SELECT count(*) FROM pg_backend_memory_contexts WHERE name = 'CachedPlanSource' AND ident LIKE '%FROM public.p\\_%'";
+is($has->($statements), 2, 'one statement serves all values');
+foreach my $where ("doc ->> 'k' = 'k3'", "doc ->> 'k' = 'k3' AND doc ->> 'b' = 'b3'", "(doc ->> 'n')::int = 4")
+{
+	my @fields = $where =~ /n/ ? ("doc ->> 'b'") : $where =~ /b/ ? ("doc ->> 'v'") : ('note', "doc ->> 'v'");
+	foreach my $columns (0 .. 2 ** @fields - 1)
+	{
+		my $list = join ', ', (map { $fields[$_] } grep { $columns & 1 << $_ } 0 .. $#fields), 1;
+		$has->("SELECT $list FROM p WHERE $where $_") for 'ORDER BY id DESC', 'ORDER BY id DESC LIMIT 2', 'ORDER BY id', 'ORDER BY id LIMIT 2', '', 'LIMIT 2';
+	}
+}
+my $n = $has->($statements);
+is($n, 32, 'many statements are kept, but not all');
+$has->("SELECT set_config('search_path', '', false)");
+is($has->(sprintf $by_k =~ s/FROM p/FROM public.p/r, 7), $natively->(sprintf $by_k, 7), 'another search_path');
+$has->("SET search_path = public");
+sql($c, 'CREATE SCHEMA moved', 'GRANT USAGE ON SCHEMA moved TO reader', 'ALTER TABLE p_k SET SCHEMA moved');
+is($has->(sprintf $by_k, 8), $natively->(sprintf $by_k, 8), 'another schema of the index table');
+sql($c, 'ALTER TABLE moved.p_k SET SCHEMA public', 'ALTER TABLE p_k RENAME TO p_kk');
+is($has->(sprintf $by_k, 9), $natively->(sprintf $by_k, 9), 'another name');
+sql($c, 'ALTER TABLE p_kk RENAME TO p_k');
+sql($c, "SELECT indextable.drop('p_k')", "SELECT indextable.create('p_k', 'p', '{k}', include => '{\@note,v}', maintenance => 'async')");
+sql($c, "CALL indextable.build('p_k')");
+like($has->('EXPLAIN (COSTS OFF) ' . sprintf $by_k, 7), qr/IndexTable/, 'another index table of the same name, with its columns in another order');
+is($has->(sprintf $by_k, 7), $natively->(sprintf $by_k, 7), 'answers');
+
+# ---- planning asks no other node, and what a plan needs may be down when it is executed
+
+my $down = session($c);
+$down->query("$on SET plan_cache_mode = force_generic_plan; PREPARE s (text) AS SELECT count(*) FROM p WHERE doc ->> 'k' = \$1");
+my $node_of = "SELECT nodeport FROM pg_dist_placement JOIN pg_dist_node USING (groupid) WHERE shardid = get_shard_id_for_distribution_column('p_k', 'k%d')";
+my ($there) = grep { sql($c, sprintf $node_of, $_) == $w2->port } 1 .. 29;
+my ($here) = grep { sql($c, sprintf $node_of, $_) == $w1->port } 1 .. 29;
+my %rows = map { ($_ => $natively->("SELECT count(*) FROM p WHERE doc ->> 'k' = 'k$_'")) } $here, $there;
+is($down->query("EXECUTE s ('k$_')"), $rows{$_}, "a plan is kept: k$_") for $here, $there;
 $w2->stop('immediate');
-like(planned($c, $covered), qr/IndexTable/, 'a node is down: the query is planned');
+like(planned($c, $covered), qr/IndexTable/, 'a node is down: a query is planned');
+like($down->query("EXECUTE s ('k$there')"), qr/ERROR: .*(connection|connect)/, 'the entries are on it');
+is($down->query("EXECUTE s ('k$here')"), $rows{$here}, 'they are on another one');
+like($down->query("BEGIN; EXECUTE s ('k$here'); EXECUTE s ('k$there'); ROLLBACK"), qr/^$rows{$here}\n.*ERROR: .*(connection|connect)/s, 'both, in a transaction');
 $w2->start;
-is(sql($c, "$on $covered"), sql($c, "SET indextable.planner = off; $covered"), 'and answered when it is back');
+is($down->query("EXECUTE s ('k$_')"), $rows{$_}, "it is back: k$_") for $there, $here;
+$down->finish;
+is(sql($c, "$on $covered"), sql($c, "SET indextable.planner = off; $covered"), 'and another session is answered');
 
 $_->stop('immediate') for @nodes;
 done_testing();

@@ -1,0 +1,137 @@
+/*-------------------------------------------------------------------------
+ *
+ * kept_statement.c
+ *	  Runs statements that search index tables, and keeps their plans for other searches of the same kind.
+ *
+ * To parse a statement and to have Citus plan it takes as long as one shard takes to answer it.  Where the first
+ * key field is compared by =, Citus has a plan for all values, which finds the shard when it is executed, and
+ * keeps plans of this node's own shards with it.
+ *
+ * A search has the text of its statement made, which is so what its plan is found by.  All else is left to the
+ * server, as with the statements that users prepare: a plan is made anew after a change of a table or of where
+ * Citus has its shards, or under another search_path, and rights are checked when it is executed.
+ * Only those statements are kept that were run last.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "lib/ilist.h"
+#include "utils/memutils.h"
+#include "utils/plancache.h"
+
+#include "../util/sql.h"
+#include "../util/while_set.h"
+#include "citus.h"
+
+/*
+ * The number of statements that are kept. Each may have plans of all shards of an index table that are on this
+ * node.
+ */
+#define MAX_KEPT			32
+
+typedef struct KeptStatement
+{
+	dlist_node	node;
+	Oid			relid;
+	SPIPlanPtr	plan;
+	int			running;		/* number of executions under way */
+} KeptStatement;
+
+/* The one that was run last is the first. */
+static dlist_head kept = DLIST_STATIC_INIT(kept);
+static int	nkept = 0;
+
+static KeptStatement *find_kept(Oid relid, const char *sql, ParamListInfo params);
+static KeptStatement *keep(Oid relid, const char *sql, ParamListInfo params);
+static bool is_of(KeptStatement *statement, Oid relid, const char *sql, ParamListInfo params);
+static void forget_oldest(void);
+
+/*
+ * run_kept
+ *		Runs a statement about one table as send_rows() does.  params may be NULL.
+ */
+void
+run_kept(Oid relid, const char *sql, ParamListInfo params, Snapshot snapshot, DestReceiver *dest)
+{
+	KeptStatement *statement = find_kept(relid, sql, params);
+
+	if (statement == NULL)
+		statement = keep(relid, sql, params);
+	dlist_move_head(&kept, &statement->node);
+	statement->running++;
+	DO_AND_UNDO(statement->running--, send_rows(relid, statement->plan, params, snapshot, dest));
+}
+
+/* find_kept: returns the statement with a text and types of parameters, or NULL */
+static KeptStatement *
+find_kept(Oid relid, const char *sql, ParamListInfo params)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &kept)
+	{
+		KeptStatement *statement = dlist_container(KeptStatement, node, iter.cur);
+
+		if (is_of(statement, relid, sql, params))
+			return statement;
+	}
+	return NULL;
+}
+
+/* is_of: returns whether a statement is that one */
+static bool
+is_of(KeptStatement *statement, Oid relid, const char *sql, ParamListInfo params)
+{
+	CachedPlanSource *source = linitial(SPI_plan_get_plan_sources(statement->plan));
+
+	if (statement->relid != relid || strcmp(source->query_string, sql) != 0 ||
+		source->num_params != (params == NULL ? 0 : params->numParams))
+		return false;
+	for (int i = 0; i < source->num_params; i++)
+		if (source->param_types[i] != params->params[i].ptype)
+			return false;
+	return true;
+}
+
+/* keep: prepares a statement, and forgets another if there are too many */
+static KeptStatement *
+keep(Oid relid, const char *sql, ParamListInfo params)
+{
+	int			n = params == NULL ? 0 : params->numParams;
+	Oid		   *types = palloc(sizeof(Oid) * n);
+	SPIPlanPtr	plan;
+	KeptStatement *statement;
+
+	for (int i = 0; i < n; i++)
+		types[i] = params->params[i].ptype;
+	plan = keep_query(relid, sql, n, types);
+	if (nkept >= MAX_KEPT)
+		forget_oldest();
+	statement = MemoryContextAllocZero(TopMemoryContext, sizeof(KeptStatement));
+	statement->relid = relid;
+	statement->plan = plan;
+	dlist_push_head(&kept, &statement->node);
+	nkept++;
+	return statement;
+}
+
+/* forget_oldest: forgets the statement that was run least recently, and is not being run */
+static void
+forget_oldest(void)
+{
+	dlist_iter	iter;
+
+	dlist_reverse_foreach(iter, &kept)
+	{
+		KeptStatement *statement = dlist_container(KeptStatement, node, iter.cur);
+
+		if (statement->running > 0)
+			continue;
+		dlist_delete(&statement->node);
+		SPI_freeplan(statement->plan);
+		pfree(statement);
+		nkept--;
+		return;
+	}
+}
