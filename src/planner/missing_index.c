@@ -91,7 +91,7 @@ count_missing_index(PlannerInfo *root, RelOptInfo *rel, Served *served)
 			return;
 		if (index == NULL)
 			continue;
-		missed_count(served->fact->relid, def->spec.fact_document, MISSED_INDEX, index);
+		missed_count(root, rel, def->spec.fact_document, MISSED_INDEX, index);
 		return;
 	}
 }

@@ -208,7 +208,8 @@ count_value(MissedQuery *query, MissedKind kind, MissedValue *value)
 		return;
 	if (value->type != TEXTOID)
 		appendStringInfo(&value->path, "::%s", field_type_name(value->type));
-	missed_count(query->relid, value->document, kind, value->path.data);
+	missed_count(query->root, query->root->simple_rel_array[query->varno], value->document, kind,
+				 value->path.data);
 }
 
 /*

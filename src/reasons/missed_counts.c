@@ -26,6 +26,7 @@
 #include "common/hashfn.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "parser/parsetree.h"
 #include "port/atomics.h"
 #include "storage/lwlock.h"
 #include "utils/builtins.h"
@@ -35,6 +36,7 @@
 
 #include "../catalog/catalog.h"
 #include "../indextable.h"
+#include "../util/read_rights.h"
 #include "reasons.h"
 
 PG_FUNCTION_INFO_V1(indextable_missed_conditions);
@@ -99,16 +101,24 @@ missed_is_kept(void)
 	return missed != NULL && OidIsValid(get_namespace_oid(IT_INTERNAL, true));
 }
 
-/* missed_count: counts a condition of the current user on a field, which is as in create() */
+/*
+ * missed_count
+ *		Counts a condition of the current user on a field of a table, which is as in create().
+ *
+ * The query is planned before the server checks its rights.  Of a role that may not read the field nothing is
+ * counted, as names of fields are shown to the owner of the table.
+ */
 void
-missed_count(Oid fact, AttrNumber document, MissedKind kind, const char *field)
+missed_count(PlannerInfo *root, RelOptInfo *rel, AttrNumber document, MissedKind kind, const char *field)
 {
+	Oid			fact = planner_rt_fetch(rel->relid, root)->relid;
 	MissedCondition condition = {.fact = fact,.document = document,.kind = kind};
 	uint32		hash;
 	MissedPlace *place;
 
 	/* Half of a name would be another field. */
-	if (strlcpy(condition.field, field, MAX_MISSED_FIELD) >= MAX_MISSED_FIELD)
+	if (strlcpy(condition.field, field, MAX_MISSED_FIELD) >= MAX_MISSED_FIELD ||
+		!may_read_any_row(root, rel, document))
 		return;
 	hash = hash_combine(hash_bytes((const unsigned char *) field, strlen(field)),
 						hash_bytes_uint32(MyDatabaseId ^ fact ^ ((uint32) document << 16) ^ ((uint32) kind << 8)));

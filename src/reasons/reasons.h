@@ -85,7 +85,8 @@ typedef enum MissedKind
 
 extern const SharedPart missed_shared;
 extern bool missed_is_kept(void);
-extern void missed_count(Oid fact, AttrNumber document, MissedKind kind, const char *field);
+extern void missed_count(PlannerInfo *root, RelOptInfo *rel, AttrNumber document, MissedKind kind,
+						 const char *field);
 extern void missed_forget(Oid fact);
 extern bool may_see_missed(Oid fact);
 

@@ -11,6 +11,7 @@
 #include "nodes/pathnodes.h"
 
 extern bool may_read_all(PlannerInfo *root, RelOptInfo *rel, AttrNumber attno);
+extern bool may_read_any_row(PlannerInfo *root, RelOptInfo *rel, AttrNumber attno);
 extern bool may_read_all_columns(PlannerInfo *root, RelOptInfo *rel, Bitmapset *columns);
 
 #endif							/* INDEXTABLE_READ_RIGHTS_H */
