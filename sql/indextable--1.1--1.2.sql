@@ -1040,6 +1040,12 @@ COMMENT ON COLUMN indextable.distribution.size              IS 'bytes, with inde
 COMMENT ON FUNCTION indextable.drain(regclass, integer) IS
 'Applies queued changes to asynchronous index tables, in this transaction, batch_size changes at a time; returns how many it has applied. Returns when everything committed before the call is applied, by itself or by others. NULL for fact_table: those of all fact tables the caller owns, but with a warning for those of other owners that another session has locked; for batch_size: the setting indextable.batch_size';
 
+CREATE FUNCTION indextable_internal.fill_shard(shard oid, index_table regclass) RETURNS bigint
+LANGUAGE C VOLATILE STRICT AS 'MODULE_PATHNAME', 'indextable_fill_shard';
+COMMENT ON FUNCTION indextable_internal.fill_shard(oid, regclass) IS
+'Fills the shard of a new index table that is beside a shard of its distributed fact table, on the node that has both; called by create(). Returns the number of shards that it has filled: one for each in a statement, at its first row';
+REVOKE ALL ON FUNCTION indextable_internal.fill_shard(oid, regclass) FROM PUBLIC;
+
 -- REVOKE is new: it may leave roles with rights on entries.
 DROP EVENT TRIGGER indextable_on_alter;
 CREATE EVENT TRIGGER indextable_on_alter ON ddl_command_end

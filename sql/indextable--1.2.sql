@@ -613,6 +613,12 @@ COMMENT ON FUNCTION indextable_internal.drain_shards(regclass, integer) IS
 'Applies one batch of what is queued for the shards of a distributed table on this node; called by drain() on all nodes';
 REVOKE ALL ON FUNCTION indextable_internal.drain_shards(regclass, integer) FROM PUBLIC;
 
+CREATE FUNCTION indextable_internal.fill_shard(shard oid, index_table regclass) RETURNS bigint
+LANGUAGE C VOLATILE STRICT AS 'MODULE_PATHNAME', 'indextable_fill_shard';
+COMMENT ON FUNCTION indextable_internal.fill_shard(oid, regclass) IS
+'Fills the shard of a new index table that is beside a shard of its distributed fact table, on the node that has both; called by create(). Returns the number of shards that it has filled: one for each in a statement, at its first row';
+REVOKE ALL ON FUNCTION indextable_internal.fill_shard(oid, regclass) FROM PUBLIC;
+
 CREATE FUNCTION indextable_internal.lock_shards(shards bigint[]) RETURNS boolean
 LANGUAGE C STABLE STRICT AS 'MODULE_PATHNAME', 'indextable_lock_shards';
 COMMENT ON FUNCTION indextable_internal.lock_shards(bigint[]) IS

@@ -327,6 +327,9 @@ typedef struct FactDef
 	Oid			owner;
 	bool		for_writer;		/* see definition_for_writer() */
 	bool		registered;		/* it is in the catalog */
+	List	   *wholes;			/* OIDs of the tables that it and its index
+								 * tables are parts of, whose definitions
+								 * these are; NIL: it is no part */
 	bool		restored;		/* from a dump, and not adopted yet; see
 								 * queue/adopt_restored.c */
 	const struct Place *place;	/* of its rows, its queue and its entries */

@@ -274,7 +274,8 @@ lock_served(PlannerInfo *root, Index rti, bool totals, Served *served)
 		if (!def->active)
 			give_reason(fact->relid, def->relid, def->misplaced != NULL ? def->misplaced : "it is not active");
 		else if (fact->place->entries->not_planned != NULL && !planned_by_entries)
-			give_reason(fact->relid, def->relid, fact->place->entries->not_planned);
+			give_reason(fact->relid, def->relid, def->spec.async ? fact->place->entries->not_planned :
+						fact->place->entries->planned_in_parts);
 		else if (def->hidden && !setting_use_hidden)
 			give_reason(fact->relid, def->relid, REASON_HIDDEN);
 		else if (def->spec.async && served->tested_again)

@@ -284,6 +284,7 @@ typedef struct FactTrigger
 extern bool is_our_trigger(const char *name);
 extern bool is_our_guard(const char *name);
 extern bool is_our_copied_trigger(const char *name);
+extern bool is_trigger_named(const char *trigger, const char *name);
 extern bool has_triggers_of_ours(Oid relid, bool guard);
 
 /* For trigger_is_as_made(): enabled or disabled. */

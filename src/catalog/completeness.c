@@ -348,8 +348,8 @@ read_if_free(IndexDef *def, Snapshot snapshot, uint64 *recorded)
 		*recorded = supposed->recorded;
 		return true;
 	}
-	/* Each node records what is wrong with the rows that it has. */
-	if (def->fact->place->in_parts)
+	/* Each node records what is wrong with the rows that it has, or nothing. */
+	if (def->fact->place->in_parts || def->fact->place->definitions != NULL)
 		return false;
 	(void) open_if_free(completeness_relid(), &rel);
 	if (rel == NULL)
@@ -478,7 +478,7 @@ forget_records(IndexDef *def)
 bool
 lacking_is_news(IndexDef *def, uint64 lacking)
 {
-	return lacking != 0 &&
+	return lacking != 0 && def->fact->place->definitions == NULL &&
 		((lacking & ~def->run.own_lacking) != 0 ||
 		 def->run.own_lacking_in != U64FromFullTransactionId(GetCurrentFullTransactionIdIfAny()));
 }

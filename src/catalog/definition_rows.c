@@ -494,11 +494,13 @@ read_hidden(HeapTuple tuple, TupleDesc desc)
  *
  * Each statement inserts a row, as a single counter would make all writers wait for each
  * other.  When there are many rows, they are replaced by their sum, except for those that
- * another transaction is replacing at the same time.
+ * another transaction is replacing at the same time.  Those of a part are counted with the others of the
+ * whole table on this server.
  */
 void
 catalog_count_skipped(Oid index_table, int64 entries)
 {
+	Oid			whole = place_table_of_part(index_table);
 	Relation	rel = table_open(catalog_relid("skipped", false), RowExclusiveLock);
 	List	   *rows = NIL;
 	ListCell   *cell;
@@ -508,6 +510,8 @@ catalog_count_skipped(Oid index_table, int64 entries)
 	Datum		values[3];
 	bool		isnull[3] = {0};
 
+	if (OidIsValid(whole))
+		index_table = whole;
 	ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(index_table));
 	scan = systable_beginscan(rel, catalog_index(rel, "skipped_index_table"), true,
 							  SnapshotSelf, 1, &key);

@@ -42,7 +42,7 @@ const FactTrigger fact_triggers[FACT_TRIGGERS] = {
 	{"indextable_row", "AFTER INSERT OR UPDATE OR DELETE", "ROW", TRIGGER_TYPE_ROW | ROW_EVENTS,
 	false, ON_PLAIN | ON_ROOT | ON_PARTITION | ON_FOREIGN | ON_DISTRIBUTED, true},
 	{"indextable_end", "AFTER INSERT OR UPDATE OR DELETE", "STATEMENT", ROW_EVENTS,
-	true, ON_PLAIN | ON_ROOT | ON_PARTITION | ON_FOREIGN, false},
+	true, ON_PLAIN | ON_ROOT | ON_PARTITION | ON_FOREIGN | ON_DISTRIBUTED, false},
 	{"indextable_truncate", "AFTER TRUNCATE", "STATEMENT", TRIGGER_TYPE_TRUNCATE,
 	false, ON_PLAIN | ON_ROOT | ON_DISTRIBUTED, false},
 	{"indextable_before", "BEFORE TRUNCATE", "STATEMENT", TRIGGER_TYPE_BEFORE | TRIGGER_TYPE_TRUNCATE,
@@ -224,10 +224,26 @@ bool
 is_our_copied_trigger(const char *name)
 {
 	for (int i = 0; i < FACT_TRIGGERS; i++)
-		if ((fact_triggers[i].on & ON_DISTRIBUTED) != 0 &&
-			strncmp(name, fact_triggers[i].name, strlen(fact_triggers[i].name)) == 0)
+		if ((fact_triggers[i].on & ON_DISTRIBUTED) != 0 && is_trigger_named(name, fact_triggers[i].name))
 			return true;
 	return false;
+}
+
+/*
+ * is_trigger_named
+ *		Returns whether a trigger has this name, or this name with a number at the end, as Citus names
+ *		the triggers of shards.
+ */
+bool
+is_trigger_named(const char *trigger, const char *name)
+{
+	int			length = strlen(name);
+
+	if (strncmp(trigger, name, length) != 0)
+		return false;
+	trigger += length;
+	return trigger[0] == '\0' ||
+		(trigger[0] == '_' && strspn(trigger + 1, "0123456789") == strlen(trigger + 1));
 }
 
 /*
@@ -246,7 +262,7 @@ trigger_is_as_made(Relation rel, const char *name, char enabled, bool with_argum
 	{
 		Trigger    *trigger = &rel->trigdesc->triggers[i];
 
-		if (strcmp(trigger->tgname, name) == 0)
+		if (with_arguments ? is_trigger_named(trigger->tgname, name) : strcmp(trigger->tgname, name) == 0)
 			return (enabled == ANY_ENABLEMENT || trigger->tgenabled == enabled) &&
 				is_as_made(trigger, with_arguments);
 	}
@@ -273,7 +289,7 @@ is_as_made(Trigger *trigger, bool with_arguments)
 	else if (guard)
 		type |= TRIGGER_TYPE_TRUNCATE | (with_arguments ? 0 : ROW_EVENTS);
 	for (int i = 0; i < FACT_TRIGGERS; i++)
-		if (strcmp(trigger->tgname, fact_triggers[i].name) == 0)
+		if (is_trigger_named(trigger->tgname, fact_triggers[i].name))
 			type = fact_triggers[i].type;
 	if (trigger->tgtype != type || trigger->tgqual != NULL || trigger->tgnattr != 0 ||
 		trigger->tgoldtable != NULL || trigger->tgnewtable != NULL ||

@@ -25,7 +25,6 @@
 #include "commands/sequence.h"
 #include "common/hashfn.h"
 #include "mb/pg_wchar.h"
-#include "nodes/primnodes.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -42,10 +41,15 @@
 #define REPMODEL_2PC		't' /* writes go to all nodes */
 #define NO_COLOCATION		0
 
+/* How the server writes the number of a column in a Var. */
+#define VARATTNO			":varattno "
+
 static Oid	citus_shard(Oid table, int64 number);
 static char *shard_name(const char *table, int64 shard);
 static int64 shard_number(const char *name);
 static int64 last_value(Oid sequence);
+static int64 shard_with_bound(Relation rel, Oid table, Datum bound);
+static int32 colocation_of(Oid relid);
 static HeapTuple fetch_row(Relation rel, const char *column, const char *index, RegProcedure equal, Datum value);
 static Datum column_value(Relation rel, HeapTuple tuple, const char *column);
 
@@ -289,16 +293,17 @@ citus_distribution_column(Oid relid)
 	Relation	rel = try_relation_open(get_relname_relid("pg_dist_partition", PG_CATALOG_NAMESPACE), AccessShareLock);
 	HeapTuple	tuple;
 	Datum		key = (Datum) 0;
-	Node	   *column;
+	const char *column;
 
 	if (rel == NULL)
 		return 0;
 	tuple = fetch_row(rel, "logicalrelid", "pg_dist_partition_logical_relid_index", F_OIDEQ, ObjectIdGetDatum(relid));
 	if (tuple != NULL)
 		key = column_value(rel, tuple, "partkey");
-	column = key == (Datum) 0 ? NULL : stringToNode(TextDatumGetCString(key));
+	/* It is a Var as the server writes it. */
+	column = key == (Datum) 0 ? NULL : strstr(TextDatumGetCString(key), VARATTNO);
 	relation_close(rel, AccessShareLock);
-	return column != NULL && IsA(column, Var) ? ((Var *) column)->varattno : 0;
+	return column == NULL ? 0 : atoi(column + strlen(VARATTNO));
 }
 
 /* citus_read_table: fills *table with how a distributed table is distributed */
@@ -326,18 +331,76 @@ citus_read_table(Oid relid, CitusTable *table)
 /*
  * citus_colocated_shard
  *		Returns the shard of another table with the same bounds as a shard of this table, or
- *		InvalidOid.
+ *		InvalidOid if this node has none.
  */
 Oid
 citus_colocated_shard(Oid shard, Oid table, Oid other)
 {
-	Rows		rows = query_as(InvalidOid, "SELECT b.shardid FROM pg_catalog.pg_dist_shard a JOIN pg_catalog.pg_dist_shard b"
-								" ON b.shardminvalue = a.shardminvalue AND b.logicalrelid = '%u'"
-								" WHERE a.logicalrelid = '%u' AND a.shardid = " INT64_FORMAT,
-								other, table, (int64) strtoll(strrchr(get_rel_name(shard), '_') + 1, NULL, 10));
-	int64		number = rows.n > 0 ? DatumGetInt64(row_value(&rows, 0, 1)) : 0;
+	Relation	rel = try_relation_open(get_relname_relid("pg_dist_shard", PG_CATALOG_NAMESPACE), AccessShareLock);
+	HeapTuple	tuple;
+	int64		number = 0;
 
+	if (rel == NULL)
+		return InvalidOid;
+	tuple = fetch_row(rel, "shardid", "pg_dist_shard_shardid_index", F_INT8EQ,
+					  Int64GetDatum(shard_number(get_rel_name(shard))));
+	if (tuple != NULL && DatumGetObjectId(column_value(rel, tuple, "logicalrelid")) == table)
+		number = shard_with_bound(rel, other, column_value(rel, tuple, "shardminvalue"));
+	relation_close(rel, AccessShareLock);
 	return number == 0 ? InvalidOid : citus_shard(other, number);
+}
+
+/*
+ * shard_with_bound
+ *		Returns the number of the shard of a table that begins with a hash, a text of Citus' catalog, or 0.
+ */
+static int64
+shard_with_bound(Relation rel, Oid table, Datum bound)
+{
+	Oid			index = get_relname_relid("pg_dist_shard_logical_relid_index", PG_CATALOG_NAMESPACE);
+	int64		number = 0;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&key, get_attnum(RelationGetRelid(rel), "logicalrelid"), BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(table));
+	scan = systable_beginscan(rel, index, OidIsValid(index), NULL, 1, &key);
+	while (bound != (Datum) 0 && number == 0 && HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Datum		other = column_value(rel, tuple, "shardminvalue");
+
+		if (other != (Datum) 0 && strcmp(TextDatumGetCString(other), TextDatumGetCString(bound)) == 0)
+			number = DatumGetInt64(column_value(rel, tuple, "shardid"));
+	}
+	systable_endscan(scan);
+	return number;
+}
+
+/* citus_are_colocated: returns whether Citus keeps the shards of two tables together */
+bool
+citus_are_colocated(Oid table, Oid other)
+{
+	int32		colocation = colocation_of(table);
+
+	return colocation != NO_COLOCATION && colocation == colocation_of(other);
+}
+
+/* colocation_of: returns the number of those tables that are distributed together with a table */
+static int32
+colocation_of(Oid relid)
+{
+	Relation	rel = try_relation_open(get_relname_relid("pg_dist_partition", PG_CATALOG_NAMESPACE), AccessShareLock);
+	HeapTuple	tuple;
+	int32		colocation = NO_COLOCATION;
+
+	if (rel == NULL)
+		return NO_COLOCATION;
+	tuple = fetch_row(rel, "logicalrelid", "pg_dist_partition_logical_relid_index", F_OIDEQ, ObjectIdGetDatum(relid));
+	if (tuple != NULL)
+		colocation = DatumGetInt32(column_value(rel, tuple, "colocationid"));
+	relation_close(rel, AccessShareLock);
+	return colocation;
 }
 
 /*

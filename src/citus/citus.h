@@ -70,6 +70,7 @@ extern int	citus_local_group(void);
 extern AttrNumber citus_distribution_column(Oid relid);
 extern void citus_read_table(Oid relid, CitusTable *table);
 extern Oid	citus_colocated_shard(Oid shard, Oid table, Oid other);
+extern bool citus_are_colocated(Oid table, Oid other);
 extern List *citus_local_shards(Oid fact, Oid queue);
 extern char *citus_shard_numbers(Oid relid);
 extern void citus_lock_shards(List *pairs);
@@ -78,6 +79,14 @@ extern ShardPair *shard_of_key(List *shards, FactDef *def, Datum *key);
 extern int	begin_citus_settings(void);
 extern void use_one_connection(void);
 extern void run_with_citus_settings(const char *sql);
+
+/* shard_pair.c: index tables beside their shards */
+extern bool citus_is_part(Oid relid);
+extern List *shard_definitions(Oid shard);
+extern bool shard_triggers_as_made(Relation shard);
+extern FactDef *shard_definition_beside(Relation shard);
+extern void fill_all_shards(Oid fact, Oid index_table);
+extern Oid	fact_of_shard(Oid index_shard);
 
 /* plain_query.c: queries that name fact tables */
 extern void plain_query_init(void);
@@ -137,8 +146,7 @@ extern void shard_guard_init(void);
 extern bool writing_distributed;
 
 /* index tables */
-extern void check_distributed(DefinitionRow *row, FactDef *factdef, Relation fact, bool populate,
-							  bool partitioned);
+extern void check_distributed(DefinitionRow *row, IndexDef *def, Relation fact, bool populate, bool partitioned);
 extern void register_distributed(DefinitionRow *row, IndexDef *def, Relation fact, Relation index_table,
 								 int nshards);
 extern void build_distributed(Oid index_table, Oid fact_table);

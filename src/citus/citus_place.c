@@ -34,12 +34,14 @@ static const EntryStore entries = {
 	.apply = apply_distributed_ops,
 	.undone = undoes_all,
 	.not_planned = "Citus has distributed it, and plans the query itself",
+	.planned_in_parts = "Citus plans the query, and the nodes may use its shards, as EXPLAIN shows",
 	.not_now = why_not_now,
 	.explain = explain_shards
 };
 
 static const TriggerMethods triggers = {
 	.definition = shard_definition,
+	.definition_beside = shard_definition_beside,
 	.install = distributed_install_fact,
 	.install_guard = distributed_install_guard,
 	.renew_guard = distributed_renew_guard,
@@ -78,10 +80,22 @@ static const Place citus_place = {
 	.no_totals = "It is distributed by Citus."
 };
 
+/* Of a shard, all is as of other tables of this server but its definitions and its triggers. */
+static Place shard_place;
+static TriggerMethods shard_triggers;
+
 void
 citus_init(void)
 {
 	place_register(&citus_place);
+	shard_triggers = *place_of_all_others()->triggers;
+	shard_triggers.as_made = shard_triggers_as_made;
+	shard_place = *place_of_all_others();
+	shard_place.has = citus_is_part;
+	shard_place.triggers = &shard_triggers;
+	shard_place.definitions = shard_definitions;
+	shard_place.fact_of = fact_of_shard;
+	place_register(&shard_place);
 	/* Citus has to be loaded first.  Without it nothing costs more. */
 	if (GetConfigOption("citus.enable_unsafe_triggers", true, false) == NULL)
 		return;

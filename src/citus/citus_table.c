@@ -13,7 +13,8 @@
  * empty, and ddl/before_alter.c refuses to have one made the shard of a new table.  Commands
  * that run without event triggers pass by both.  So whenever a definition is loaded, what
  * its tables are to Citus is looked up (make_index_def()).  Asynchronous index tables over tables that
- * Citus distributes are right: each node drains its shards (citus/shard_drain.c).  Citus invalidates the tables
+ * Citus distributes are right: each node drains its shards (citus/shard_drain.c); and so are transactional ones
+ * that it keeps beside the shards of their fact table (citus/shard_pair.c).  Citus invalidates the tables
  * that it takes in the relcache, and has the definitions in all sessions loaded anew by that.
  * An index table that must not be used is not active from then on; lookup(), verify(), the
  * planner and all others give the reason.
@@ -30,6 +31,7 @@
 #include "citus.h"
 
 static bool is_refused(CitusKind kind, bool async);
+static bool is_beside(Oid fact, CitusKind kind, Oid index_table, CitusKind index_kind);
 
 /* What a table is, by its CitusKind; CITUS_NONE has nothing to say. */
 static const char *const fact_problems[] =
@@ -107,8 +109,8 @@ citus_check_fact(Relation fact, bool async)
 
 /*
  * citus_check_unique
- *		Raises an error if a table is distributed: then no index table over it can be unique,
- *		whatever its maintenance is.
+ *		Raises an error if a table is distributed: then an index table over it can be unique only if it
+ *		is beside its shards.
  */
 void
 citus_check_unique(Oid fact)
@@ -118,7 +120,7 @@ citus_check_unique(Oid fact)
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("table \"%s\" cannot have a unique index table", get_rel_name(fact)),
 				 errdetail("It is a distributed table of Citus, and entries of its rows are written after the writer's transaction."),
-				 errhint("Leave out is_unique, and use maintenance => 'async'. Citus itself keeps a key unique if it contains the distribution column.")));
+				 errhint("Leave out is_unique, and use maintenance => 'async'; or begin the key with the distribution column, which makes it transactional.")));
 }
 
 /*
@@ -149,10 +151,28 @@ citus_problem(Oid fact, Oid index_table, bool async)
 	CitusKind	kind = citus_kind(fact);
 	CitusKind	index_kind = OidIsValid(index_table) ? citus_kind(index_table) : kind;
 
+	if (!async && is_beside(fact, kind, index_table, index_kind))
+		return NULL;
+	if (!async && kind == CITUS_DISTRIBUTED && index_kind == kind)
+		return "index table is not distributed together with its fact table";
 	if (is_refused(kind, async) || (kind == CITUS_DISTRIBUTED && index_kind != kind))
 		return fact_problems[kind];
 	return is_refused(index_kind, async) || (index_kind == CITUS_DISTRIBUTED && kind != index_kind) ?
 		index_table_problems[index_kind] : NULL;
+}
+
+/*
+ * is_beside
+ *		Returns whether the shards of an index table, or this one, are beside those of its fact table, so
+ *		that writers write both; without an index table, whether they can be.
+ */
+static bool
+is_beside(Oid fact, CitusKind kind, Oid index_table, CitusKind index_kind)
+{
+	if (kind == CITUS_SHARD && index_kind == kind && OidIsValid(index_table))
+		return citus_are_colocated(citus_table_of_part(fact), citus_table_of_part(index_table));
+	return kind == CITUS_DISTRIBUTED && index_kind == kind &&
+		(!OidIsValid(index_table) || citus_are_colocated(fact, index_table));
 }
 
 /*

@@ -4,6 +4,9 @@
  *	  Makes index tables over tables that Citus distributes: what create() does otherwise for
  *	  them.
  *
+ * A transactional index table is distributed together with its fact table, by the same column, and filled by
+ * create() itself: see shard_pair.c.  The rest of this is about asynchronous ones.
+ *
  * The index table is distributed by its first key field, so that a look-up by key asks one
  * shard, and its queue together with the fact table, so that each shard of the one is always on
  * the same node as that of the other.  Entries are written by the workers of all nodes.
@@ -40,7 +43,9 @@
 #include "citus.h"
 
 static void refuse(Relation fact, const char *why, const char *hint);
-static void distribute(Oid index_table, const char *column, int nshards);
+static void check_key(DefinitionRow *row, IndexDef *def, Relation fact);
+static bool is_narrow(IndexDef *def);
+static void distribute(Oid index_table, const char *column, const char *with);
 
 /* How long to wait, in ms, before it is looked again whether an index table is active. */
 #define PAUSE				50
@@ -51,18 +56,18 @@ static void distribute(Oid index_table, const char *column, int nshards);
  *		Raises an error if a distributed table cannot have the index table that is asked for.
  */
 void
-check_distributed(DefinitionRow *row, FactDef *factdef, Relation fact, bool populate, bool partitioned)
+check_distributed(DefinitionRow *row, IndexDef *def, Relation fact, bool populate, bool partitioned)
 {
+	FactDef    *factdef = def->fact;
 	CitusTable	table;
 	bool		found = false;
 
+	if (!is_async(row))
+		check_key(row, def, fact);
 	citus_read_table(row->fact_table, &table);
 	if (citus_local_group() != 0)
 		refuse(fact, "It is distributed, and this node is not the coordinator.",
 			   "Run create() on the coordinator of Citus.");
-	if (!is_async(row))
-		refuse(fact, "It is distributed, and its rows and their entries are on several nodes.",
-			   "Use maintenance => 'async'.");
 	if (!table.by_hash || table.column == NULL)
 		refuse(fact, "It is not distributed by hash.",
 			   "Use create_distributed_table() with a column of the primary key.");
@@ -86,6 +91,28 @@ check_distributed(DefinitionRow *row, FactDef *factdef, Relation fact, bool popu
 		refuse(fact, "The column by which it is distributed does not belong to the primary key.", NULL);
 }
 
+/*
+ * check_key
+ *		Raises an error unless the first key field of a transactional index table is the distribution column, as
+ *		it is, so that the entries of a row belong to the shard with the same bounds as its own.
+ */
+static void
+check_key(DefinitionRow *row, IndexDef *def, Relation fact)
+{
+	AttrNumber	column = citus_distribution_column(row->fact_table);
+	Field	   *field = &def->spec.fields[0];
+	Form_pg_attribute att = column > 0 ? TupleDescAttr(RelationGetDescr(fact), column - 1) : NULL;
+
+	if (att != NULL && field->fact_attno == column && field->convert == NULL && !field->spec->multi &&
+		field->type == att->atttypid && field->typmod == att->atttypmod && field->collation == att->attcollation)
+		return;
+	if (row->is_unique)
+		citus_check_unique(row->fact_table);
+	refuse(fact, "It is distributed, and its rows and their entries are on several nodes, as the first key field is not the distribution column.",
+		   att == NULL ? "Use maintenance => 'async'." :
+		   psprintf("Use maintenance => 'async', or begin the key with @%s.", quote_identifier(NameStr(att->attname))));
+}
+
 /* refuse: raises the error for a distributed table that cannot be a fact table */
 static void
 refuse(Relation fact, const char *why, const char *hint)
@@ -100,29 +127,35 @@ refuse(Relation fact, const char *why, const char *hint)
 /*
  * register_distributed
  *		Distributes an index table that is as its definition says, has it maintained on all
- *		nodes from now on, and queues the keys of all rows; closes both tables.  It has
+ *		nodes from now on, and fills it, or queues the keys of all rows; closes both tables.  It has
  *		nshards shards; 0: as many as the fact table.
  */
 void
 register_distributed(DefinitionRow *row, IndexDef *def, Relation fact, Relation index_table, int nshards)
 {
+	bool		beside = !is_async(row);
 	char	   *tablespace = tablespace_of(index_table);
 	char	   *column = pstrdup(NameStr(TupleDescAttr(def->layout.desc, def->layout.ident[0] - 1)->attname));
 	CitusTable	table;
 	int64		number;
 	int			uncounted;
 
+	if (beside && nshards > 0)
+		refuse(fact, "Each shard of the index table is beside one of the fact table.", "Leave out partitions.");
 	citus_read_table(row->fact_table, &table);
 	completeness_begin(row->index_table);
 	table_close(index_table, NoLock);
 	uncounted = begin_uncounted();
-	primary_key_add(def, primary_key_can_cover(def), tablespace, NULL);
+	primary_key_add(def, primary_key_can_cover(def) && (!beside || is_narrow(def)), tablespace, NULL);
 	end_uncounted(uncounted);
-	row_index_make(def);
-	distribute(row->index_table, column, nshards > 0 ? nshards : table.nshards);
+	if (!beside)
+		row_index_make(def);
+	distribute(row->index_table, column,
+			   beside ? psprintf("colocate_with => %s", quote_literal_cstr(held_name(row->fact_table))) :
+			   psprintf("colocate_with => 'none', shard_count => %d", nshards > 0 ? nshards : table.nshards));
 
 	record_code_dependencies(row->index_table, definition_expressions(def));
-	row->state = STATE_BUILDING;
+	row->state = beside ? STATE_ACTIVE : STATE_BUILDING;
 	catalog_insert(row, fact);
 	usage_from_now(row->index_table);
 	table_close(fact, NoLock);
@@ -133,21 +166,38 @@ register_distributed(DefinitionRow *row, IndexDef *def, Relation fact, Relation 
 		catalog_write_fact(&new);
 	}
 	queues_create(def->fact, false);
-	number = new_command_number();
+	number = beside ? 0 : new_command_number();
 	install_guard_with(row->index_table, number);
 	triggers_install(row->fact_table);
-	queue_all_rows(row->fact_table, number);
+	if (beside)
+		fill_all_shards(row->fact_table, row->index_table);
+	else
+		queue_all_rows(row->fact_table, number);
 	CacheInvalidateRelcacheByRelid(row->fact_table);
+}
+
+/*
+ * is_narrow
+ *		Returns whether no entry can be too wide for an index with all included fields.  Elsewhere the primary key
+ *		would be made anew without these, but Citus makes that of a shard which it moves as the whole table has it.
+ */
+static bool
+is_narrow(IndexDef *def)
+{
+	for (int i = 0; i < def->layout.desc->natts; i++)
+		if (!TupleDescAttr(def->layout.desc, i)->attisdropped && TupleDescAttr(def->layout.desc, i)->attlen < 0)
+			return false;
+	return true;
 }
 
 /* distribute: has Citus distribute an index table, which is empty, by a column */
 static void
-distribute(Oid index_table, const char *column, int nshards)
+distribute(Oid index_table, const char *column, const char *with)
 {
-	run_with_citus_settings(
-							psprintf("SELECT pg_catalog.create_distributed_table(%s, %s, colocate_with => 'none', shard_count => %d)",
-									 quote_literal_cstr(held_name(index_table)), quote_literal_cstr(column),
-									 nshards));
+	char	   *name = quote_literal_cstr(held_name(index_table));
+
+	run_with_citus_settings(psprintf("SELECT pg_catalog.create_distributed_table(%s, %s, %s)", name,
+									 quote_literal_cstr(column), with));
 }
 
 /*-------------------------------------------------------------------------

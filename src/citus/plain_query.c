@@ -490,8 +490,9 @@ is_served(Path *path)
 	if (!IsA(path, CustomPath) || strcmp(((CustomPath *) path)->methods->CustomName, SCAN_NAME) != 0)
 		return false;
 	c = linitial(((CustomPath *) path)->custom_private);
-	if (c->def == NULL || !c->entries_only || c->conditions == NIL || c->query != NULL || c->parts != NIL ||
-		c->any_part || c->is_part || c->groups != NIL || c->by_element || c->def->spec.nelements > 0)
+	if (c->def == NULL || !c->def->spec.async || !c->entries_only || c->conditions == NIL || c->query != NULL ||
+		c->parts != NIL || c->any_part || c->is_part || c->groups != NIL || c->by_element ||
+		c->def->spec.nelements > 0)
 		return false;
 	foreach_ptr(Condition, condition, c->conditions)
 	{

@@ -18,6 +18,9 @@
  * fact table is distributed, which is one of its primary key and therefore part of the
  * entry.  Each entry belongs to one shard in this way, whether its row exists or not.
  *
+ * All of this is about asynchronous index tables.  A shard with that of a transactional one beside it is
+ * compared and mended as any other fact table with its index table.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -56,7 +59,10 @@ typedef struct Task
 PG_FUNCTION_INFO_V1(indextable_verify_shard);
 
 static void verify_locked(FactDef *def, Relation fact, void *arg);
-static ShardPair *find_shard(FactDef *def, int64 number);
+static void verify_pair(Oid fact, Task *task);
+static void put_of_pair(Discrepancy *d, void *arg);
+static ShardPair *lock_pair(Oid fact, Oid other, int64 number);
+static ShardPair *find_shard(Oid fact, Oid other, int64 number);
 static AttrNumber distribution_column(IndexDef *def);
 static void queue_and_put(Discrepancy *d, void *arg);
 
@@ -91,7 +97,8 @@ static void count_discrepancy(Discrepancy *d, void *arg);
  * indextable_verify_shard
  *		verify_shard(index_table regclass, shard bigint, number bigint): returns the
  *		discrepancies, as verify() does, of one shard of a distributed fact table that this
- *		node has.  Unless number is 0, it queues the keys of their rows with this number.
+ *		node has.  Unless number is 0, it queues the keys of their rows with this number, or mends
+ *		their entries where these are beside the shard.
  */
 Datum
 indextable_verify_shard(PG_FUNCTION_ARGS)
@@ -100,14 +107,71 @@ indextable_verify_shard(PG_FUNCTION_ARGS)
 	Task		task = {.result = {(ReturnSetInfo *) fcinfo->resultinfo, index_table},
 	.shard = PG_GETARG_INT64(1),
 	.number = PG_GETARG_INT64(2)};
+	DefinitionRow *stored;
 
 	InitMaterializedSRF(fcinfo, 0);
 	verify_require_owner(index_table);
 	require_citus("verify_shard");
-	if (!OidIsValid(catalog_fact_of(index_table)) ||
-		!with_queue_locked(catalog_fact_of(index_table), verify_locked, &task))
+	stored = stored_definition(index_table);
+	if (stored != NULL && !is_queued(stored))
+		verify_pair(stored->fact_table, &task);
+	else if (stored == NULL || !with_queue_locked(stored->fact_table, verify_locked, &task))
 		report_not_index_table(index_table);
 	return (Datum) 0;
+}
+
+/*
+ * verify_pair
+ *		Compares a shard with that of an index table beside it, as a fact table with its index table, and mends
+ *		what it finds if it is asked for.
+ */
+static void
+verify_pair(Oid fact, Task *task)
+{
+	ShardPair  *pair = lock_pair(fact, task->result.index_table, task->shard);
+
+	verify_index_table(pair->queue, 100, put_of_pair, task);
+	if (task->number != 0)
+		repair_entries(pair->queue);
+}
+
+/* put_of_pair: adds a discrepancy to the result */
+static void
+put_of_pair(Discrepancy *d, void *arg)
+{
+	put_discrepancy(d, &((Task *) arg)->result);
+}
+
+/*
+ * lock_pair
+ *		Returns a shard that this node has, with the one beside it, locked against being moved; raises an error
+ *		if it is on another node.
+ */
+static ShardPair *
+lock_pair(Oid fact, Oid other, int64 number)
+{
+	ShardPair  *pair = find_shard(fact, other, number);
+
+	/*
+	 * Before it is locked, it may be moved.  Only the owner of the tables may
+	 * lock it.
+	 */
+	if (pair != NULL)
+	{
+		AS_OWNER(get_extension_owner());
+		{
+			citus_lock_shards(list_make1(pair));
+		}
+		END_AS_OWNER();
+		pair = find_shard(fact, other, number);
+	}
+	if (pair == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("shard " INT64_FORMAT " of table \"%s\" is not on this node", number, get_rel_name(fact)),
+				 errdetail("It may have been moved since the command began."),
+				 errhint("Run the command again.")));
+	return pair;
 }
 
 /*
@@ -121,7 +185,7 @@ verify_locked(FactDef *def, Relation fact, void *arg)
 	Task	   *task = arg;
 	Verify		v = {.handler = queue_and_put,.arg = task,.sample = 100};
 	VerifiedShard shard;
-	ShardPair  *pair = find_shard(def, task->shard);
+	ShardPair  *pair;
 
 	for (int i = 0; i < def->ndefs; i++)
 		if (def->defs[i]->relid == task->result.index_table)
@@ -129,26 +193,7 @@ verify_locked(FactDef *def, Relation fact, void *arg)
 	if (v.def == NULL || !def->place->in_parts)
 		report_not_index_table(task->result.index_table);
 	verify_require_owner(task->result.index_table);
-
-	/*
-	 * Before it is locked, it may be moved.  Only the owner of the queue may
-	 * lock it.
-	 */
-	if (pair != NULL)
-	{
-		AS_OWNER(get_extension_owner());
-		{
-			citus_lock_shards(list_make1(pair));
-		}
-		END_AS_OWNER();
-		pair = find_shard(def, task->shard);
-	}
-	if (pair == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("shard " INT64_FORMAT " of table \"%s\" is not on this node", task->shard, def->name),
-				 errdetail("It may have been moved since the command began."),
-				 errhint("Run the command again.")));
+	pair = lock_pair(def->relid, def->queue.current, task->shard);
 	AS_OWNER(get_extension_owner());
 	{
 		wait_for_prepared(def, true);
@@ -174,11 +219,11 @@ verify_locked(FactDef *def, Relation fact, void *arg)
 	relation_close(v.index_table, NoLock);
 }
 
-/* find_shard: returns a shard that this node has, or NULL */
+/* find_shard: returns a shard that this node has, with that of another table beside it, or NULL */
 static ShardPair *
-find_shard(FactDef *def, int64 number)
+find_shard(Oid fact, Oid other, int64 number)
 {
-	foreach_ptr(ShardPair, pair, citus_local_shards(def->relid, def->queue.current))
+	foreach_ptr(ShardPair, pair, citus_local_shards(fact, other))
 	{
 		if (pair->fact_shard == number)
 			return pair;

@@ -148,7 +148,7 @@ indextable_create(PG_FUNCTION_ARGS)
 		PG_RETURN_OID(existing);
 	}
 	if (factdef->place->index_tables->check != NULL)
-		factdef->place->index_tables->check(row, factdef, fact, populate, parts->by != NULL);
+		factdef->place->index_tables->check(row, def, fact, populate, parts->by != NULL);
 
 	/*
 	 * A change that is not in a feed yet has been committed before the
@@ -221,7 +221,7 @@ read_create_call(FunctionCallInfo fcinfo, CreateCall *call)
 	row->state = PG_ARGISNULL(ARG_POPULATE) || PG_GETARG_BOOL(ARG_POPULATE) ? STATE_ACTIVE : STATE_BUILDING;
 	call->accept_existing = !PG_ARGISNULL(ARG_IF_NOT_EXISTS) && PG_GETARG_BOOL(ARG_IF_NOT_EXISTS);
 	row->sparse = sparse_arg(fcinfo, row);
-	if (row->is_unique)
+	if (row->is_unique && is_async(row))
 		place_check_unique(row->fact_table);
 	if (keeps_totals(row))
 		take_totals(row, has_totals ? field_list(fcinfo, ARG_TOTALS, "totals") : NIL,
@@ -247,7 +247,8 @@ resolve_create_call(CreateCall *call, Relation fact)
 	DefinitionRow *row = &call->row;
 	IndexDef   *def;
 
-	place_check_fact(fact, is_async(row));
+	/* A table in parts is checked once the definition is known. */
+	place_check_fact(fact, is_async(row) || place_has_parts(row->fact_table));
 	row->fact_table = RelationGetRelid(fact);
 	row->document = document_column(fact, call->document, row);
 	if (row->filter != NULL)

@@ -54,6 +54,7 @@ static void count_unsettled(FactDef *fact);
 static void release(CacheEntry *entry);
 static void release_definition(void *arg);
 static Oid	cached_fact_of(Oid index_table);
+static Oid	fact_of(Oid index_table);
 static FactDef *find_definition(Oid root, bool writing);
 static FactDef *get_definition_of(Relation fact, Oid root, bool writing);
 static bool is_left_alone(DefinitionRow *stored, bool writing);
@@ -198,7 +199,7 @@ definition_of_index_table(Oid index_table)
 		IndexDef   *def;
 
 		if (!OidIsValid(relid))
-			relid = catalog_fact_of(index_table);
+			relid = fact_of(index_table);
 		fact = OidIsValid(relid) ? try_relation_open(relid, AccessShareLock) : NULL;
 		if (fact != NULL)
 		{
@@ -210,6 +211,15 @@ definition_of_index_table(Oid index_table)
 		relid = InvalidOid;
 	}
 	return NULL;
+}
+
+/* fact_of: returns the fact table of an index table, or InvalidOid */
+static Oid
+fact_of(Oid index_table)
+{
+	const Place *place = place_of(index_table);
+
+	return place->fact_of != NULL ? place->fact_of(index_table) : catalog_fact_of(index_table);
 }
 
 /*
@@ -379,7 +389,7 @@ definitions_relation_changed(Oid relid)
 			continue;
 		changed = OidIsValid(relid) &&
 			(relid == def->relid || relid == def->queue.current || relid == def->queue.spare ||
-			 list_member_oid(def->missing, relid) ||
+			 list_member_oid(def->missing, relid) || list_member_oid(def->wholes, relid) ||
 			 (def->run.leaves != NULL && hash_search(def->run.leaves, &relid, HASH_FIND, NULL) != NULL));
 		for (int i = 0; OidIsValid(relid) && i < def->nall && !changed; i++)
 			changed = def->defs[i]->relid == relid || def->defs[i]->layout.primary_index == relid ||
@@ -503,16 +513,22 @@ static FactDef *
 build_fact_def(Relation fact, bool writing, MemoryContext cxt)
 {
 	FactTableRow tables = {0};
+	Oid			whole = place_of(RelationGetRelid(fact))->definitions != NULL ?
+		place_table_of_part(RelationGetRelid(fact)) : InvalidOid;
 	List	   *stored;
 	List	   *hidden;
 	DefinitionRow *first;
 	FactDef    *factdef;
 
 	watch_relation(RelationGetRelid(fact));
+	if (OidIsValid(whole))
+		watch_relation(whole);
 	stored = read_definitions(RelationGetRelid(fact), writing);
 	first = stored == NIL ? NULL : linitial(stored);
 	factdef = first == NULL ? make_fact_def(fact, NIL, NULL, cxt) :
 		make_fact_def(fact, first->primary_key, get_stored_column_names(fact, first), cxt);
+	if (OidIsValid(whole))
+		factdef->wholes = list_make1_oid(whole);
 	factdef->registered = catalog_read_fact(RelationGetRelid(fact), &tables) || stored != NIL;
 	if (factdef->registered && OidIsValid(tables.queue))
 	{
@@ -557,8 +573,11 @@ build_fact_def(Relation fact, bool writing, MemoryContext cxt)
 		def->xmin = s->xmin;
 		def->active &= !(def->spec.async && factdef->queue.lost);
 		def->hidden = list_member_oid(hidden, s->index_table);
-		factdef->restored |= s->fact_oid != RelationGetRelid(fact) ||
-			!is_adopted(s->index_table, RelationGetRelid(fact));
+		if (OidIsValid(whole))
+			factdef->wholes = lappend_oid(factdef->wholes, place_table_of_part(s->index_table));
+		else
+			factdef->restored |= s->fact_oid != RelationGetRelid(fact) ||
+				!is_adopted(s->index_table, RelationGetRelid(fact));
 		if (!same_primary_key(factdef, fact, s, names))
 			report_altered_index_table(s->index_table, fact, "The fact table has another primary key now.");
 		if (left_alone)
@@ -627,9 +646,11 @@ definition_suppose(FactDef *factdef, Relation fact, DefinitionRow *row)
 static void
 distrust_without_triggers(FactDef *factdef, Relation fact)
 {
+	const TriggerMethods *methods = factdef->place->triggers;
 	bool		writers = factdef->nsync > 0 || factdef->ntotals > 0;
 
-	if (fact_triggers_as_made(fact, writers, factdef->place->triggers->definition != NULL))
+	if (methods->as_made != NULL ? methods->as_made(fact) :
+		fact_triggers_as_made(fact, writers, methods->definition != NULL))
 		return;
 	for (int i = 0; i < factdef->nall; i++)
 		factdef->defs[i]->active = false;
@@ -647,6 +668,19 @@ is_left_alone(DefinitionRow *stored, bool writing)
 }
 
 /*
+ * definition_rows
+ *		Lists the definitions in the catalog (DefinitionRow *) of a fact table, or of the table that it is a
+ *		part of, as if they were its own.
+ */
+List *
+definition_rows(Oid fact)
+{
+	const Place *place = place_of(fact);
+
+	return place->definitions != NULL ? place->definitions(fact) : catalog_read_definitions(fact, InvalidOid);
+}
+
+/*
  * read_definitions
  *		Returns the definitions in the catalog of a fact table's index tables
  *		(DefinitionRow *), and locks the index tables, but for those that are left alone.
@@ -659,7 +693,7 @@ is_left_alone(DefinitionRow *stored, bool writing)
 static List *
 read_definitions(Oid fact, bool writing)
 {
-	List	   *stored = catalog_read_definitions(fact, InvalidOid);
+	List	   *stored = definition_rows(fact);
 	List	   *again;
 	ListCell   *a;
 	ListCell   *b;
@@ -673,7 +707,7 @@ read_definitions(Oid fact, bool writing)
 				LockRelationOid(row->index_table, AccessShareLock);
 			watch_relation(row->index_table);
 		}
-		again = catalog_read_definitions(fact, InvalidOid);
+		again = definition_rows(fact);
 		same = list_length(stored) == list_length(again);
 		if (same)
 			forboth(a, stored, b, again) same &= ItemPointerEquals(&((DefinitionRow *) lfirst(a))->tid,

@@ -22,6 +22,7 @@
 extern FactDef *definition_of_fact(Relation fact, Oid root);
 extern FactDef *definition_for_writer(Relation fact, Oid root);
 extern FactDef *fresh_definition(Oid root);
+extern List *definition_rows(Oid fact);
 extern IndexDef *find_index_def(FactDef *fact, Oid index_table);
 extern IndexDef *definition_of_index_table(Oid index_table);
 extern IndexDef *definition_open(Oid index_table, Relation *fact, Relation *rel);

@@ -71,6 +71,7 @@ static bool has_fact_trigger(Oid relid);
 static ErrorData *try_without_waiting(SoftReading *reading);
 static void try_reading(void *arg);
 static void read_definition(SoftReading *reading);
+static bool is_part_of_unknown(FactDef *def);
 static bool lock_now(SoftReading *reading, Oid relid);
 static bool lock_indexes_now(SoftReading *reading, Oid index_table);
 static bool passes_by_itself(ErrorData *error);
@@ -224,9 +225,10 @@ has_fact_trigger(Oid relid)
 
 	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers && !result; i++)
 	{
-		const char *name = rel->trigdesc->triggers[i].tgname;
+		Trigger    *trigger = &rel->trigdesc->triggers[i];
 
-		result = is_our_trigger(name) && !is_our_guard(name);
+		result = (is_our_trigger(trigger->tgname) && !is_our_guard(trigger->tgname)) ||
+			(trigger->tgnargs > 0 && is_our_copied_trigger(trigger->tgname));
 	}
 	table_close(rel, NoLock);
 	return result;
@@ -305,7 +307,7 @@ read_definition(SoftReading *reading)
 	reading->root = registered_root(reading->relid);
 	if (!lock_now(reading, reading->root))
 		return;
-	foreach_ptr(DefinitionRow, row, catalog_read_definitions(reading->root, InvalidOid))
+	foreach_ptr(DefinitionRow, row, definition_rows(reading->root))
 	{
 		Oid			index_table = row->index_table;
 
@@ -326,9 +328,20 @@ read_definition(SoftReading *reading)
 	for (int attempt = 0; attempt < MAX_ATTEMPTS && (attempt == 0 || reading->def->run.changed); attempt++)
 		reading->def = definition_of_fact(fact, reading->root);
 	relation_close(fact, NoLock);
-	reading->busy = reading->def->run.changed;
+	reading->busy = reading->def->run.changed || is_part_of_unknown(reading->def);
 	if (reading->def->run.changed || !reading->def->registered)
 		reading->def = NULL;
+}
+
+/*
+ * is_part_of_unknown
+ *		Returns whether a table with our triggers is a part of one that is not registered on this server yet, as
+ *		it may be at any moment.
+ */
+static bool
+is_part_of_unknown(FactDef *def)
+{
+	return def->wholes != NIL && !def->registered && !catalog_has_fact(linitial_oid(def->wholes));
 }
 
 /*

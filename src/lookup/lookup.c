@@ -308,7 +308,7 @@ lookup_check_access(Lookup *lookup)
 	 * In these cases the row that is found may not be the version that the
 	 * entry is of.
 	 */
-	lookup->recheck = lookup->ambiguous || def->spec.async;
+	lookup->recheck = lookup->ambiguous || def->spec.async || lookup->factdef->place->in_parts;
 
 	if (IsolationUsesXactSnapshot() &&
 		((TransactionIdIsNormal(def->xmin) && TransactionIdIsCurrentTransactionId(def->xmin)) ||

@@ -67,8 +67,11 @@ typedef struct Version
 	int			few_skipped[FEW];
 } Version;
 
-static void maintain_row(TriggerData *trigdata);
-static void maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held);
+/* Returns the definition by which a table is maintained, or NULL. */
+typedef FactDef *(*definition_for_trigger) (Relation fact);
+
+static void maintain_row(TriggerData *trigdata, definition_for_trigger find);
+static void maintain_pinned_row(TriggerData *trigdata, definition_for_trigger find, FactDef *volatile *held);
 static TupleTableSlot *row_of_writer(TriggerData *trigdata, HeapTuple stored);
 static bool is_row_at(TupleTableSlot *slot, Oid relid, HeapTuple stored);
 static void enqueue(FactDef *def, Leaf *leaf, TupleTableSlot *old, TupleTableSlot *new, bool moved);
@@ -109,7 +112,18 @@ indextable_maintain(PG_FUNCTION_ARGS)
 						 quoted_relation(RelationGetRelid(trigdata->tg_relation)))));
 
 	if (TRIGGER_FIRED_AFTER(trigdata->tg_event) && TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
-		maintain_row(trigdata);
+	{
+		if (!TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))
+			refuse_write_to_detaching(trigdata->tg_relation);
+		if (trigdata->tg_trigger->tgnargs == 0)
+			maintain_row(trigdata, get_trigger_definition);
+		else
+		{
+			/* first what is queued, and then the entries beside the table */
+			maintain_row(trigdata, place_definition_of_part);
+			maintain_row(trigdata, place_definition_beside);
+		}
+	}
 	else if (TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
 	{
 		if (TRIGGER_FIRED_BEFORE(trigdata->tg_event))
@@ -129,15 +143,13 @@ indextable_maintain(PG_FUNCTION_ARGS)
  *		loaded anew in the meantime.
  */
 static void
-maintain_row(TriggerData *trigdata)
+maintain_row(TriggerData *trigdata, definition_for_trigger find)
 {
 	FactDef    *volatile held = NULL;
 
-	if (!TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))
-		refuse_write_to_detaching(trigdata->tg_relation);
 	PG_TRY();
 	{
-		maintain_pinned_row(trigdata, &held);
+		maintain_pinned_row(trigdata, find, &held);
 	}
 	PG_CATCH();
 	{
@@ -156,7 +168,7 @@ maintain_row(TriggerData *trigdata)
  *		that it uses is in *held, pinned; the caller unpins it.
  */
 static void
-maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held)
+maintain_pinned_row(TriggerData *trigdata, definition_for_trigger find, FactDef *volatile *held)
 {
 	Relation	fact = trigdata->tg_relation;
 	TupleTableSlot *old = NULL;
@@ -195,7 +207,7 @@ maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held)
 
 	do
 	{
-		def = trigdata->tg_trigger->tgnargs > 0 ? place_definition_of_part(fact) : get_trigger_definition(fact);
+		def = find(fact);
 		if (def == NULL)
 		{
 			check_not_detached(fact);
@@ -236,7 +248,8 @@ maintain_pinned_row(TriggerData *trigdata, FactDef *volatile *held)
 			enqueue(def, leaf, old, new, moved);
 			enqueued = true;
 		}
-		if ((def->nsync == 0 && def->ntotals == 0) ||
+		/* Of rows in parts, transactional entries are beside each part. */
+		if ((def->nsync == 0 && def->ntotals == 0) || def->place->in_parts ||
 			(old != NULL && new != NULL && nothing_changed(def, old, new, def->layout.used)))
 			return;
 		if (new != NULL && source == NULL)

@@ -326,7 +326,7 @@ written_table(Relation rel)
 		return enter_written(RelationGetRelid(rel));
 	/* All fact tables, and all partitions of one, have the row trigger. */
 	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
-		if (strcmp(rel->trigdesc->triggers[i].tgname, fact_triggers[0].name) == 0)
+		if (is_trigger_named(rel->trigdesc->triggers[i].tgname, fact_triggers[0].name))
 			return enter_written(RelationGetRelid(rel));
 	return NULL;
 }

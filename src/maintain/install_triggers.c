@@ -100,7 +100,7 @@ triggers_install_on(Oid relid, Oid fact)
 			row_triggers == ON_ALL;
 
 		/* These are made anew each time: Citus copies them to the shards. */
-		if ((fact_triggers[i].on & kind & ON_DISTRIBUTED) != 0)
+		if ((fact_triggers[i].on & kind & ON_DISTRIBUTED) != 0 && (transactional || !fact_triggers[i].batches))
 			place_of(relid)->triggers->install(relid, fact_triggers[i].name, fact_triggers[i].event,
 											   fact_triggers[i].level);
 		if (kind == ON_DISTRIBUTED ||

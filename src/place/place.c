@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * place.c
- *	  The places that have registered themselves: the one of all tables, and one for the tables of
- *	  another extension.
+ *	  The places that have registered themselves: the one of all tables, one for the tables of
+ *	  another extension, and one for the parts of these.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,7 +11,9 @@
 #include "place.h"
 
 static const Place *usual = NULL;	/* the one without has() */
-static const Place *special = NULL; /* the other one, or NULL */
+static const Place *special = NULL; /* that of another extension, or NULL */
+static const Place *of_parts = NULL;	/* that of parts of its tables, or
+										 * NULL */
 static const TableMethods *tables = NULL;
 
 bool		planned_by_entries = false;
@@ -24,6 +26,8 @@ place_register(const Place *place)
 {
 	if (place->has == NULL)
 		usual = place;
+	else if (place->definitions != NULL)
+		of_parts = place;
 	else
 	{
 		special = place;
@@ -42,7 +46,8 @@ place_register_elsewhere(const Elsewhere *methods)
 const Place *
 place_of(Oid relid)
 {
-	return special != NULL && special->has(relid) ? special : usual;
+	return special != NULL && special->has(relid) ? special :
+		of_parts != NULL && of_parts->has(relid) ? of_parts : usual;
 }
 
 /* place_of_all_others: returns the place of all tables that are in no special one */
@@ -60,6 +65,17 @@ FactDef *
 place_definition_of_part(Relation part)
 {
 	return special != NULL ? special->triggers->definition(part) : NULL;
+}
+
+/*
+ * place_definition_beside
+ *		Returns the definition by which the writers of such a table write entries beside it, or NULL if there
+ *		are none.
+ */
+FactDef *
+place_definition_beside(Relation part)
+{
+	return special != NULL ? special->triggers->definition_beside(part) : NULL;
 }
 
 /* place_adopt: registers here what triggers on other nodes say */

@@ -193,6 +193,8 @@ typedef struct EntryStore
 	 * planned_by_entries, or NULL
 	 */
 	const char *not_planned;
+	/* the same of transactional ones, which are used for each part */
+	const char *planned_in_parts;
 	/* NULL, or returns why they must not answer at this moment, or NULL */
 	const char *(*not_now) (void);
 	/* NULL, or adds to EXPLAIN what a search of an index table asks */
@@ -204,6 +206,10 @@ typedef struct TriggerMethods
 {
 	/* the definition for a table with a trigger that has arguments */
 	FactDef    *(*definition) (Relation part);
+	/* NULL, or that of the entries which its writers write beside it, or NULL */
+	FactDef    *(*definition_beside) (Relation part);
+	/* NULL, or whether a fact table has the triggers that its writers need */
+	bool		(*as_made) (Relation fact);
 	/* NULL, or puts a trigger on a fact table; otherwise SQL does */
 	void		(*install) (Oid fact, const char *trigger, const char *event, const char *level);
 	/* the same of the guard of an index table */
@@ -220,7 +226,8 @@ typedef struct TriggerMethods
 typedef struct IndexTableMethods
 {
 	/* raises an error if a fact table cannot have the index table */
-	void		(*check) (struct DefinitionRow *row, FactDef *def, Relation fact, bool populate, bool partitioned);
+	void		(*check) (struct DefinitionRow *row, IndexDef *def, Relation fact, bool populate,
+						  bool partitioned);
 	/* registers it, in nparts parts; 0: as many as the fact table has */
 	void		(*create) (struct DefinitionRow *row, IndexDef *def, Relation fact, Relation index_table,
 						   int nparts);
@@ -275,6 +282,16 @@ typedef struct Place
 	bool		in_parts;
 	/* why an index table cannot be of totals, or NULL */
 	const char *no_totals;
+
+	/*
+	 * NULL, or lists the definitions (DefinitionRow *) of a fact table, which
+	 * the catalog has of the table that it is a part of.  Nothing is recorded
+	 * there of rows that lack entries, or have values that entries do not
+	 * tell.
+	 */
+	List	   *(*definitions) (Oid fact);
+	/* the same for an index table: its fact table, or InvalidOid */
+	Oid			(*fact_of) (Oid index_table);
 } Place;
 
 /*
@@ -293,6 +310,7 @@ extern void place_register_elsewhere(const Elsewhere *methods);
 extern const Place *place_of(Oid relid);
 extern const Place *place_of_all_others(void);
 extern FactDef *place_definition_of_part(Relation part);
+extern FactDef *place_definition_beside(Relation part);
 extern void place_adopt(void);
 
 /* What the extension of a place says of tables, whatever place they are in; see TableMethods. */

@@ -329,7 +329,8 @@ adopt_queue_table(Oid relid, Oid fact)
 
 /*
  * queues_drop
- *		Drops the queue of a fact table that has no asynchronous index tables any more.
+ *		Drops the queue of a fact table that has no asynchronous index tables any more, or, if its rows are in
+ *		parts, no index tables: there it says which tables belong together.
  *
  * Without wait the queue stays, unused, if another session has it locked, and the result
  * is false; triggers_remove() says why.  Otherwise the result is true, also if there is
@@ -341,7 +342,7 @@ queues_drop(Oid fact, bool wait)
 	FactTableRow row;
 
 	if (!catalog_read_fact(fact, &row) || !OidIsValid(row.queue) || row.feed ||
-		catalog_queued_definitions(fact) != NIL)
+		(place_has_parts(fact) ? catalog_fact_in_use(fact) : catalog_queued_definitions(fact) != NIL))
 		return true;
 	return drop_tables(&row, wait);
 }

@@ -54,6 +54,9 @@
 
 PG_FUNCTION_INFO_V1(indextable_repair);
 
+/* The number of discrepancies that are mended together, unless another is asked for. */
+#define BATCH				1000
+
 /* The largest number of discrepancies that one round mends. */
 #define MAX_SUSPECTS		100000
 
@@ -96,6 +99,7 @@ typedef struct Repair
 
 static void commit_if_allowed(Repair *r);
 static void repair_index_table(Repair *r, int batch_size);
+static void repair_in_rounds(Repair *r, int batch_size);
 static void activate(Oid index_table);
 static void find_suspects(Repair *r);
 static void note_suspect(Discrepancy *d, void *arg);
@@ -117,7 +121,7 @@ indextable_repair(PG_FUNCTION_ARGS)
 {
 	Repair		r = {0};
 	Oid			relid = PG_ARGISNULL(0) ? InvalidOid : PG_GETARG_OID(0);
-	int			batch_size = PG_ARGISNULL(1) ? 1000 : PG_GETARG_INT32(1);
+	int			batch_size = PG_ARGISNULL(1) ? BATCH : PG_GETARG_INT32(1);
 	MemoryContext outer;
 	List	   *index_tables;
 	int64		remaining = 0;
@@ -188,8 +192,6 @@ indextable_repair(PG_FUNCTION_ARGS)
 static void
 repair_index_table(Repair *r, int batch_size)
 {
-	int			idle = 0;
-	int64		before = -1;	/* what remained in the round before */
 	const IndexTableMethods *methods = place_of(catalog_fact_of(r->index_table))->index_tables;
 
 	r->problems = NIL;
@@ -200,21 +202,7 @@ repair_index_table(Repair *r, int batch_size)
 	if (methods->repair != NULL)
 		methods->repair(r->index_table, r->nonatomic, r->found, &r->remaining);
 	else if (!repair_if_totals(r->index_table, &r->found[KIND_STALE]))
-		for (;;)
-		{
-			MemoryContextReset(r->cxt);
-			find_suspects(r);
-			commit_if_allowed(r);
-			if (r->nsuspects == 0 || idle == MAX_IDLE_ROUNDS)
-				break;
-			idle = before < 0 || r->remaining < before ? 0 : idle + 1;
-			before = r->remaining;
-			if (r->is_unique)
-				repair_suspects(r, batch_size, true);
-			repair_suspects(r, batch_size, false);
-			if (idle > 0)
-				sleep_interruptibly(PAUSE);
-		}
+		repair_in_rounds(r, batch_size);
 	if (r->nsuspects > 0)
 		ereport(WARNING,
 				(errcode(ERRCODE_WARNING),
@@ -228,6 +216,41 @@ repair_index_table(Repair *r, int batch_size)
 				 errdetail("%s", problem)));
 	if (r->remaining == 0 && r->rejected == 0)
 		activate(r->index_table);
+}
+
+/* repair_in_rounds: mends entries until nothing is found, or nothing can be mended any more */
+static void
+repair_in_rounds(Repair *r, int batch_size)
+{
+	int			idle = 0;
+	int64		before = -1;	/* what remained in the round before */
+
+	for (;;)
+	{
+		MemoryContextReset(r->cxt);
+		find_suspects(r);
+		commit_if_allowed(r);
+		if (r->nsuspects == 0 || idle == MAX_IDLE_ROUNDS)
+			break;
+		idle = before < 0 || r->remaining < before ? 0 : idle + 1;
+		before = r->remaining;
+		if (r->is_unique)
+			repair_suspects(r, batch_size, true);
+		repair_suspects(r, batch_size, false);
+		if (idle > 0)
+			sleep_interruptibly(PAUSE);
+	}
+}
+
+/* repair_entries: mends the entries of an index table in this transaction */
+void
+repair_entries(Oid index_table)
+{
+	Repair		r = {.index_table = index_table};
+
+	r.cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable repair", ALLOCSET_DEFAULT_SIZES);
+	repair_in_rounds(&r, BATCH);
+	MemoryContextDelete(r.cxt);
 }
 
 /* commit_if_allowed: commits what was done so far, unless the caller is in a transaction block */

@@ -177,6 +177,9 @@ extern void verify_index_table(Oid index_table, double sample, discrepancy_handl
 extern void compare_entries(Verify *v);
 extern void report_rejected(Verify *v);
 
+/* repair.c: mends what is found */
+extern void repair_entries(Oid index_table);
+
 /* periodic_check.c: checks index tables periodically, between the batches of a worker */
 extern bool run_periodic_checks(void);
 

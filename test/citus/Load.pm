@@ -12,7 +12,7 @@ use POSIX ();
 use Test::More;
 use Time::HiRes qw(sleep);
 use Exporter 'import';
-our @EXPORT = qw(fact_tables index_tables start_load end_load pick drift backlog converged totals);
+our @EXPORT = qw(fact_tables index_tables start_load end_load pick drift backlog converged totals pair_queries);
 
 use constant ROWS => 3000;
 
@@ -25,6 +25,14 @@ my %index_table = (
 	f_s => [ 'f', q('{k}', filter => $$(doc ->> 'n')::int < 3$$), q{SELECT doc ->> 'k', pk FROM f WHERE doc ->> 'k' IS NOT NULL AND (doc ->> 'n')::int < 3} ],
 	g_t => [ 'g', q('{tags[*],n::int}', include => '{v}'), q{SELECT e, (doc ->> 'n')::int, a, b, doc ->> 'v', count(*)::int FROM g, jsonb_array_elements_text(doc -> 'tags') e WHERE (doc ->> 'n')::int IS NOT NULL GROUP BY 1, 2, 3, 4, 5} ],
 	g_k => [ 'g', "'{k}'", q{SELECT doc ->> 'k', a, b FROM g WHERE doc ->> 'k' IS NOT NULL} ]);
+
+# Those beside their shards, whose key begins with the distribution column.
+my %beside = (
+	fl_k => [ 'f', q('{@pk,k}', include => '{v,@note}'), q{SELECT pk, doc ->> 'k', doc ->> 'v', note FROM f WHERE doc ->> 'k' IS NOT NULL} ],
+	fl_d => [ 'f', q('{@pk,v}', 'denormalized'), q{SELECT pk, doc ->> 'v', doc FROM f WHERE doc ->> 'v' IS NOT NULL} ],
+	gl_n => [ 'g', q('{@a,n::int}', filter => $$doc ->> 'k' <> 'k7'$$), q{SELECT a, (doc ->> 'n')::int, b FROM g WHERE (doc ->> 'n')::int IS NOT NULL AND doc ->> 'k' <> 'k7'} ],
+	gl_t => [ 'g', q('{@a,tags[*]}'), q{SELECT a, e, b, count(*)::int FROM g, jsonb_array_elements_text(doc -> 'tags') e GROUP BY 1, 2, 3} ],
+	gl_u => [ 'g', q('{@a,(b * 2) AS twice}', is_unique => true), q{SELECT a, b * 2, b FROM g} ]);
 
 our %done = map { $_ => 0 } qw(transactions writes lookups wrong);
 our %errors;
@@ -43,14 +51,14 @@ sub fact_tables
 	return;
 }
 
-# index_tables COORDINATOR, NAME…: those that are named, or all
+# index_tables COORDINATOR, NAME…: those that are named, or all asynchronous ones
 sub index_tables
 {
 	my ($c, @names) = @_;
 	foreach my $name (@names ? @names : sort keys %index_table)
 	{
-		my ($fact, $fields) = @{ $index_table{$name} };
-		sql($c, "SELECT indextable.create('$name', '$fact', $fields, maintenance => 'async')");
+		my ($fact, $fields) = @{ $index_table{$name} // $beside{$name} };
+		sql($c, "SELECT indextable.create('$name', '$fact', $fields" . ($beside{$name} ? '' : ", maintenance => 'async'") . ')');
 	}
 	return;
 }
@@ -175,7 +183,7 @@ sub drift
 	my $text = join '', "SET indextable.planner = off;\n", map { "CREATE TEMP TABLE $_ AS SELECT * FROM public.$_;\n" } 'f', 'g', @names;
 	foreach my $name (@names)
 	{
-		my $query = $index_table{$name}[2];
+		my $query = ($index_table{$name} // $beside{$name})->[2];
 		$text .= "SELECT '$name missing', count(*), min(x::text), max(x::text) FROM ($query EXCEPT ALL SELECT * FROM $name) x;\nSELECT '$name extra', count(*), min(x::text), max(x::text) FROM (SELECT * FROM $name EXCEPT ALL $query) x;\n";
 	}
 	$text .= "SELECT 'facts', (SELECT count(*) FROM f) + (SELECT count(*) FROM g);\nSELECT 'entries', " . join(' + ', map { "(SELECT count(*) FROM $_)" } @names) . ";\n";
@@ -187,6 +195,27 @@ sub drift
 		$drift{where} .= "$_\n" if $name && $n;
 	}
 	return \%drift;
+}
+
+# pair_queries NODE: for each shard of this node and each index table beside it, a query of the entries that it lacks, and
+# those that are too many
+sub pair_queries
+{
+	my ($node) = @_;
+	my @queries;
+	foreach my $name (sort keys %beside)
+	{
+		my ($fact, undef, $query) = @{ $beside{$name} };
+		foreach (split /\n/, sql($node, "SELECT x.shardid, y.shardid FROM pg_dist_shard x JOIN pg_dist_shard y USING (shardminvalue) JOIN pg_dist_placement p ON p.shardid = x.shardid
+			JOIN pg_dist_placement q ON q.shardid = y.shardid AND q.groupid = p.groupid JOIN pg_dist_local_group g ON g.groupid = p.groupid
+			WHERE x.logicalrelid = to_regclass('$fact') AND y.logicalrelid = to_regclass('$name')"))
+		{
+			my ($x, $y) = split /\|/;
+			my $rows = $query =~ s/FROM $fact\b/FROM ${fact}_$x $fact/r;
+			push @queries, "SELECT '$name ${fact}_$x', (SELECT count(*) FROM ($rows EXCEPT ALL SELECT * FROM ${name}_$y) x), (SELECT count(*) FROM (SELECT * FROM ${name}_$y EXCEPT ALL $rows) x)";
+		}
+	}
+	return @queries;
 }
 
 # converged COORDINATOR, NAME: the tests that all becomes applied, by whoever does that, and that nothing is missing then

@@ -1,0 +1,274 @@
+/*-------------------------------------------------------------------------
+ *
+ * shard_pair.c
+ *	  Index tables beside the shards of their fact table: the first key field is the column by which Citus
+ *	  distributes the fact table, so that the entries of a row belong on its own node.
+ *
+ * Such an index table is distributed together with its fact table.  On a node, each shard of the fact table
+ * with the shard of the index table that has the same bounds is what a fact table with its index table is
+ * elsewhere: the trigger of the shard writes the entries in the transaction that writes the row, and
+ * the planner reads them in place of the rows.  The catalog has no definition of a pair.  It is that
+ * of the two tables, with the shards in their place (shard_definitions()), so that there is nothing to
+ * write down when shards come and go.
+ *
+ * What Citus 13.2 does with triggers, from trials by hand:
+ *
+ * 1. A trigger of a distributed table is on each shard, with the number of the shard at the end of its
+ *	  name.  Those for rows and for statements fire there, in the transaction of the statement; what they
+ *	  write commits with it, in two phases if it has to.  One for TRUNCATE is not on the shards, and fires
+ *	  on the coordinator alone; only a shard that was moved or split has it, too.  Statement triggers of the
+ *	  table itself do not fire.
+ *
+ * 2. A command for many rows is a statement for each shard, and COPY may be several.
+ *
+ * 3. Where a shard is moved or split to, the triggers are made last, when all rows have been copied,
+ *	  whether writers are blocked or not.  What comes by logical replication afterwards fires none of them, as
+ *	  they are not enabled ALWAYS.  The shards of all tables that are distributed together are copied from one
+ *	  snapshot and by one stream of changes: entries come as they were written, and none is written twice.
+ *
+ * 4. A writer locks the metadata of its shard until it ends.  A move and a split lock those of all shards
+ *	  that are distributed together, and wait until what was committed before is copied.  So the lock of the
+ *	  fact table's shard keeps entries from being written to the old copy.  That is not so if Citus does not
+ *	  distribute the two tables together any more: then writers get an error, and readers do without the
+ *	  index table.
+ *
+ * 5. Shards that were moved are other tables, also of the same names.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "access/xact.h"
+#include "catalog/index.h"
+#include "catalog/pg_trigger.h"
+#include "commands/trigger.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+
+#include "../catalog/catalog.h"
+#include "../commands/commands.h"
+#include "../definition/definition.h"
+#include "../fact/fact.h"
+#include "../util/as_owner.h"
+#include "../util/compat.h"
+#include "../util/lock.h"
+#include "../util/relation.h"
+#include "../util/sql.h"
+#include "citus.h"
+
+PG_FUNCTION_INFO_V1(indextable_fill_shard);
+
+static void become_row_of_pair(DefinitionRow *row, Oid shard, Oid table);
+static List *column_names_of_shard(Oid shard, Oid table, List *names);
+static Oid	shard_beside(Oid shard, Oid table, Oid other);
+static int64 fill_pair(Oid fact_shard, Oid index_table);
+
+/* No column has this name, which is too long for one. */
+#define NO_COLUMN	"----------------------------------------------------------------"
+
+/* citus_is_part: returns whether a table is a shard of a distributed table */
+bool
+citus_is_part(Oid relid)
+{
+	Oid			table = citus_table_of_part(relid);
+
+	return OidIsValid(table) && citus_kind(table) == CITUS_DISTRIBUTED;
+}
+
+/*
+ * shard_definitions
+ *		Lists the definitions (DefinitionRow *) of a shard: those of the transactional index tables of its
+ *		table, with shards in place of the tables.
+ *
+ * News of these tables makes them be read again: they are watched before anything is read of them.
+ */
+List *
+shard_definitions(Oid shard)
+{
+	Oid			table = citus_table_of_part(shard);
+	List	   *rows = NIL;
+
+	foreach_ptr(DefinitionRow, row, OidIsValid(table) ? catalog_read_definitions(table, InvalidOid) : NIL)
+	{
+		if (is_queued(row))
+			continue;
+		watch_relation(row->index_table);
+		become_row_of_pair(row, shard, table);
+		rows = lappend(rows, row);
+	}
+	return rows;
+}
+
+/* become_row_of_pair: makes the definition of an index table that of a pair of shards */
+static void
+become_row_of_pair(DefinitionRow *row, Oid shard, Oid table)
+{
+	Oid			beside = shard_beside(shard, table, row->index_table);
+
+	if (!OidIsValid(beside))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index table \"%s\" is not beside the shards of table \"%s\"", get_rel_name(row->index_table),
+						get_rel_name(table)),
+				 errdetail("Citus does not distribute the two together any more, or shard \"%s\" has none of the index table beside it on this node.",
+						   get_rel_name(shard)),
+				 errhint("Run SELECT " IT_SCHEMA ".drop('%s'); on the coordinator, and create the index table again.",
+						 quoted_relation(row->index_table))));
+	/* A restored definition has the names of now. */
+	if (row->fact_oid == table)
+		row->columns = column_names_of_shard(shard, table, row->columns);
+	row->fact_oid = row->fact_table = shard;
+	row->index_table = beside;
+}
+
+/*
+ * shard_beside
+ *		Returns the shard of another table that Citus keeps beside a shard of a table, or InvalidOid.
+ */
+static Oid
+shard_beside(Oid shard, Oid table, Oid other)
+{
+	return OidIsValid(table) && OidIsValid(other) && citus_are_colocated(table, other) ?
+		citus_colocated_shard(shard, table, other) : InvalidOid;
+}
+
+/* fact_of_shard: returns the shard of the fact table beside one of an index table, or InvalidOid */
+Oid
+fact_of_shard(Oid index_shard)
+{
+	Oid			index_table = citus_table_of_part(index_shard);
+	Oid			fact = OidIsValid(index_table) ? catalog_fact_of(index_table) : InvalidOid;
+
+	return shard_beside(index_shard, index_table, fact);
+}
+
+/*
+ * column_names_of_shard
+ *		Lists the names by which a definition calls columns, by their numbers in a shard, given those by their
+ *		numbers in its table: a shard that was made later lacks columns that were dropped before.
+ */
+static List *
+column_names_of_shard(Oid shard, Oid table, List *names)
+{
+	Relation	rel = relation_open(shard, AccessShareLock);
+	List	   *result = NIL;
+
+	foreach_ptr(char, name, get_column_names_by_number(rel))
+	{
+		int			number = name[0] == '\0' ? 0 : get_attnum(table, name);
+
+		if (number > 0)
+			name = number <= list_length(names) ? list_nth(names, number - 1) : NO_COLUMN;
+		result = lappend(result, name);
+	}
+	relation_close(rel, AccessShareLock);
+	return result;
+}
+
+/* shard_triggers_as_made: returns whether a shard has the triggers that write its entries */
+bool
+shard_triggers_as_made(Relation shard)
+{
+	for (int i = 0; i < FACT_TRIGGERS; i++)
+	{
+		const FactTrigger *trigger = &fact_triggers[i];
+
+		if ((trigger->on & ON_DISTRIBUTED) != 0 && (trigger->type & TRIGGER_TYPE_TRUNCATE) == 0 &&
+			!trigger_is_as_made(shard, trigger->name, TRIGGER_FIRES_ON_ORIGIN, true))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * shard_definition_beside
+ *		Returns the definition by which the writers of a shard write entries, or NULL if there is no such
+ *		index table.
+ *
+ * As a writer's, it is right for the reasons that shard_definition() gives.
+ */
+FactDef *
+shard_definition_beside(Relation shard)
+{
+	/* An index table may be dropped while its lock is waited for. */
+	for (int attempt = 0; attempt < MAX_ATTEMPTS; attempt++)
+	{
+		FactDef    *def = shard_definition(shard);
+		int			n = def == NULL ? 0 : def->nsync;
+
+		if (n == 0)
+			return NULL;
+		def = definition_for_writer(shard, RelationGetRelid(shard));
+		if (def->nsync == n)
+			return def;
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_IN_USE),
+			 errmsg("index tables beside shard \"%s\" change again and again", RelationGetRelationName(shard)),
+			 errhint("Try again.")));
+}
+
+/*-------------------------------------------------------------------------
+ * Fills an index table, in the transaction that creates it.
+ *
+ * The triggers are made before.  They lock writers out of all shards until that transaction has committed on
+ * their node.
+ *-------------------------------------------------------------------------
+ */
+
+/*
+ * fill_all_shards
+ *		Has all nodes fill their shards of an index table, in this transaction: over the connections that have
+ *		made the shards, as a query of the fact table, which calls a function in each of its shards that has rows.
+ */
+void
+fill_all_shards(Oid fact, Oid index_table)
+{
+	run_with_citus_settings(psprintf("SELECT pg_catalog.sum(" IT_INTERNAL ".fill_shard(f.tableoid, %s::pg_catalog.regclass)) FROM %s f",
+									 quote_literal_cstr(held_name(index_table)), held_name(fact)));
+}
+
+/*
+ * indextable_fill_shard
+ *		fill_shard(shard oid, index_table regclass): writes the entries of all rows of a shard of a fact table
+ *		to the shard beside it of an index table that this transaction has made, and returns the number of shards
+ *		that it has filled: 0 for the same one as the last time in a statement.
+ */
+Datum
+indextable_fill_shard(PG_FUNCTION_ARGS)
+{
+	Oid			shard = PG_GETARG_OID(0);
+	Oid		   *filled = fcinfo->flinfo->fn_extra;
+
+	require_citus("fill_shard");
+	if (filled != NULL && *filled == shard)
+		PG_RETURN_INT64(0);
+	if (filled == NULL)
+		fcinfo->flinfo->fn_extra = filled = MemoryContextAlloc(fcinfo->flinfo->fn_mcxt, sizeof(Oid));
+	*filled = shard;
+	PG_RETURN_INT64(fill_pair(shard, PG_GETARG_OID(1)));
+}
+
+/* fill_pair: does so for one pair of shards */
+static int64
+fill_pair(Oid fact_shard, Oid index_table)
+{
+	Oid			beside = shard_beside(fact_shard, citus_table_of_part(fact_shard), index_table);
+	IndexDef   *def;
+	Relation	fact;
+	Relation	rel;
+
+	adopt_distributed();
+	def = OidIsValid(beside) ? definition_open(beside, &fact, &rel) : NULL;
+	if (def == NULL || rel->rd_createSubid == InvalidSubTransactionId)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table %u has no new shard of index table %u beside it", fact_shard, index_table)));
+	(void) fill_index_table(def, fact, rel);
+	relation_close(rel, NoLock);
+	relation_close(fact, NoLock);
+	CommandCounterIncrement();
+	reindex_table(beside);
+	return 1;
+}

@@ -1,0 +1,286 @@
+# Index tables beside the shards of their fact tables, whose keys begin with the distribution column: entries are written in
+# the transaction that writes the row, so they are right in each snapshot of a node, whatever happens to the shards; and the nodes
+# use them for plain SQL. SECONDS_OF_LOAD and SEED are as for load.pl.
+
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+use Cluster;
+use Load;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(sleep);
+
+$SIG{__DIE__} = sub { diag @_ };
+srand($ENV{SEED} // 1);
+my $seconds = $ENV{SECONDS_OF_LOAD} // 120;
+my @nodes = new_cluster('local', coordinator_has_shards => 1, settings => [ 'citus.shard_count = 6', 'citus.defer_shard_delete_interval = 1s', 'citus.local_shared_pool_size = 40', 'deadlock_timeout = 200ms' ]);
+my ($c, $w1, $w2) = @nodes;
+my %count = map { $_ => 0 } qw(moments pairs moves splits rebalances kills refused);
+
+sub ports { return split /\n/, sql($c, 'SELECT nodeport FROM pg_dist_node WHERE shouldhaveshards ORDER BY 1'); }
+
+# may NAME, COMMAND: runs it at the coordinator and counts it. Citus may refuse it because of what else happens.
+sub may
+{
+	my ($name, $command) = @_;
+	my ($status, $out, $err) = $c->psql('postgres', "SET statement_timeout = '120s';\n$command");
+	$count{ $status == 0 ? $name : 'refused' }++;
+	note "$command: $err" if $status;
+	return $status == 0;
+}
+
+sub shard_of
+{
+	my ($table) = @_;
+	return split /\|/, sql($c, "SELECT shardid, nodeport, (shardminvalue::bigint + shardmaxvalue::bigint) / 2 FROM pg_dist_shard JOIN pg_dist_placement USING (shardid)
+		JOIN pg_dist_node USING (groupid) WHERE logicalrelid = '$table'::regclass ORDER BY random() LIMIT 1");
+}
+
+# move TABLE, MODE: moves a shard of it, and so those that are beside it
+sub move
+{
+	my ($table, $mode) = @_;
+	my ($shard, $from) = shard_of($table);
+	my $to = pick(grep { $_ != $from } ports());
+	return may('moves', "SELECT citus_move_shard_placement($shard, 'localhost', $from, 'localhost', $to, '$mode')");
+}
+
+# split_shard TABLE, MODE: see load.pl for why both halves go to other nodes
+sub split_shard
+{
+	my ($table, $mode) = @_;
+	my ($shard, $from, $middle) = shard_of($table);
+	my @ids = split /\n/, sql($c, 'SELECT nodeid FROM pg_dist_node WHERE shouldhaveshards' . ($mode eq 'block_writes' ? '' : " AND nodeport <> $from") . ' ORDER BY 1');
+	return may('splits', "SELECT citus_split_shard_by_split_points($shard, ARRAY['$middle'], ARRAY[" . pick(@ids) . ', ' . pick(@ids) . "], '$mode')");
+}
+
+sub rebalance { return may('rebalances', "SELECT rebalance_table_shards(shard_transfer_mode => '$_[0]')"); }
+
+sub kill_node
+{
+	my ($node) = @_;
+	$node->stop('immediate');
+	$node->start;
+	$count{kills}++;
+	return 1;
+}
+
+# moment: what is wrong now on any node, while others write: each pair of shards is compared in one snapshot
+sub moment
+{
+	my @wrong;
+	foreach my $node (@nodes)
+	{
+		my $text = "SET indextable.planner = off;\n" . join '', map { "$_;\n" } pair_queries($node);
+		my ($status, $out, $err) = $node->psql('postgres', $text, on_error_stop => 0);
+		foreach (split /\n/, $out)
+		{
+			my ($pair, $missing, $extra) = split /\|/;
+			$count{pairs}++;
+			push @wrong, $node->name . ": $pair lacks $missing, has $extra too many" if $missing || $extra;
+		}
+		# a shard that has just been moved or split away
+		push @wrong, $node->name . ": $_" for grep { /ERROR/ && !/does not exist/ } split /\n/, $err;
+	}
+	$count{moments}++;
+	return join "\n", @wrong;
+}
+
+# planned NODE, QUERY, SETTING…: how the node plans it, with the plan of a task
+sub planned
+{
+	my ($node, $query, @settings) = @_;
+	return sql($node, join '', (map { "SET $_;" } @settings), "EXPLAIN (COSTS OFF) $query");
+}
+
+fact_tables($c);
+my @beside = qw(fl_k fl_d gl_n gl_t gl_u);
+index_tables($c, @beside);
+is(sql($c, "SELECT string_agg(DISTINCT maintenance || ' ' || state, ', ') FROM indextable.index_tables"), 'transactional active', 'transactional, and active at once');
+is(join(' ', everywhere(\@nodes, "SELECT count(*) FROM indextable.index_tables WHERE state = 'active'")), '5 5 5', 'on all nodes');
+is(sql($c, "SELECT count(DISTINCT colocationid) FROM pg_dist_partition WHERE logicalrelid::text LIKE 'f%'"), '1', 'and distributed together with their fact tables');
+converged($c, 'created over rows that are there');
+is(moment(), '', 'as each node sees it');
+
+# ---- writes of all kinds, by all nodes
+
+foreach my $node (@nodes)
+{
+	my $n = 10000 * $node->port;
+	sql($node, "INSERT INTO f SELECT $n + i, d(i), 'n' FROM generate_series(1, 200) i", "UPDATE f SET doc = d(pk + 3) WHERE pk % 3 = 0", "UPDATE f SET note = 'x' WHERE pk % 5 = 0", "DELETE FROM f WHERE pk % 11 = 0",
+		"UPDATE f SET doc = doc - 'k' WHERE pk % 17 = 0", "UPDATE g SET b = b + 100000 WHERE b % 7 = 0", "DELETE FROM g WHERE a = 'a5'", "INSERT INTO g SELECT 'a5', i, d(i) FROM generate_series(1, 50) i",
+		"INSERT INTO f VALUES ($n, d(1), 'a'), ($n + 1, d(2), 'b') ON CONFLICT (pk) DO UPDATE SET doc = excluded.doc", 'BEGIN; DELETE FROM f; DELETE FROM g; ROLLBACK',
+		"BEGIN; UPDATE f SET doc = d(pk + 9) WHERE pk < 50; SAVEPOINT s; DELETE FROM f WHERE pk < 100; UPDATE g SET doc = d(1); ROLLBACK TO s; UPDATE g SET doc = d(b + 2) WHERE a = 'a9'; COMMIT",
+		"COPY f FROM stdin;\n" . join('', map { 7 * $n + $_ . "\t{\"k\": \"copied\", \"v\": \"v$_\", \"n\": 1, \"tags\": [\"t1\", \"x\"]}\tcopied\n" } 1 .. 50) . "\\.\n");
+	converged($c, 'writes by ' . $node->name);
+}
+sql($c, 'INSERT INTO g SELECT a, b + 1000000, doc FROM g');
+converged($c, 'INSERT of a query');
+sql($c, 'BEGIN; TRUNCATE g; ROLLBACK', 'TRUNCATE f');
+converged($c, 'TRUNCATE, one that is undone');
+is(sql($c, 'SELECT (SELECT count(*) FROM fl_k) + (SELECT count(*) FROM fl_d)'), '0', 'it has left nothing');
+sql($c, 'INSERT INTO f SELECT i, d(i), $$n$$ FROM generate_series(1, 3000) i');
+
+# ---- plain SQL: the nodes use the shards of the index tables
+
+sql($c, 'ANALYZE');
+my $served = q(SELECT b FROM g WHERE a = 'a7' AND (doc ->> 'n')::int = 3 AND doc ->> 'k' <> 'k7');
+foreach my $node (@nodes)
+{
+	like(planned($node, $served), qr/IndexTable\) on g_\d+ .*Index Table( Only)?: gl_n_\d+/s, $node->name . ': SELECT');
+	is(sql($node, "SELECT count(*) FROM ($served) x"), sql($node, "SELECT count(*) FROM (" . $served =~ s/a = 'a7'/a || '' = 'a7'/r . ') x'), 'which is right');
+}
+my $where = q(WHERE a = 'a7' AND (doc ->> 'n')::int = 3 AND doc ->> 'k' <> 'k7');
+like(planned($c, "UPDATE g SET doc = d(1) $where"), qr/Update on g_\d+.*Index Table: gl_n_\d+/s, 'UPDATE');
+like(planned($c, "DELETE FROM g $where"), qr/Delete on g_\d+.*Index Table: gl_n_\d+/s, 'DELETE');
+like(planned($c, "SELECT * FROM g $where FOR UPDATE"), qr/LockRows.*Index Table: gl_n_\d+/s, 'FOR UPDATE');
+like(planned($c, "SELECT count(*) FROM g $where"), qr/Aggregate.*Index Table( Only)?: gl_n_\d+/s, 'aggregates');
+like(planned($c, q(SELECT count(*) FROM g WHERE a IN ('a1', 'a2', 'a3', 'a4') AND (doc ->> 'n')::int = 3 AND doc ->> 'k' <> 'k7')), qr/Index Table( Only)?: gl_n_\d+/s, 'several tenants');
+is(sql($c, q(BEGIN; INSERT INTO g VALUES ('a7', -1, '{"n": 77, "k": "own"}'); SELECT b FROM g WHERE a = 'a7' AND (doc ->> 'n')::int = 77 AND doc ->> 'k' <> 'k7'; SELECT b FROM gl_n WHERE a = 'a7' AND n = 77; ROLLBACK)), "-1\n-1", 'a transaction sees its own changes');
+is(join(' ', everywhere(\@nodes, q(SELECT count(*) FROM indextable.lookup('gl_u', '{"a": "a7", "twice": 14}')))), join(' ', (sql($c, q(SELECT count(*) FROM g WHERE a = 'a7' AND b * 2 = 14))) x 3), 'lookup() on every node');
+is(sql($w1, "SELECT indextable.wait('gl_u')"), 't', 'and there is nothing to wait for');
+
+# a prepared statement, planned once for the shard, whose index table is dropped
+sql($c, "CREATE TABLE p (t int, id int, doc jsonb, PRIMARY KEY (t, id))", "SELECT create_distributed_table('p', 't')", q(INSERT INTO p SELECT i % 12, i, jsonb_build_object('k', i % 40) FROM generate_series(1, 4000) i), "SELECT indextable.create('p_k', 'p', '{\@t,k}')");
+my $kept = session($c);
+$kept->query("PREPARE kept (int, text) AS SELECT count(*) FROM p WHERE t = \$1 AND doc ->> 'k' = \$2");
+is(join(' ', map { $kept->query("EXECUTE kept ($_, '3')") =~ /(\d+)/ } (0 .. 11) x 2), join(' ', map { sql($c, "SELECT count(*) FROM p WHERE t = $_ AND (doc ->> 'k')::int = 3") } (0 .. 11) x 2), 'a statement that is kept');
+sql($c, "SELECT indextable.drop('p_k')");
+is(join(' ', map { $kept->query("EXECUTE kept ($_, '3')") =~ /(\d+)/ } 0 .. 11), join(' ', map { sql($c, "SELECT count(*) FROM p WHERE t = $_ AND (doc ->> 'k')::int = 3") } 0 .. 11), 'after its index table was dropped');
+$kept->finish;
+
+# ---- roles that have no right on the index tables, and row security
+
+sql($c, 'CREATE ROLE app LOGIN', 'GRANT SELECT, INSERT, UPDATE, DELETE ON g TO app');
+like(planned($_, $served, 'ROLE app'), qr/Index Table( Only)?: gl_n_\d+/, 'a role with rights on the fact table alone, on ' . $_->name) for @nodes;
+sql($w1, "SET ROLE app; UPDATE g SET doc = doc || '{\"n\": 5}' WHERE a = 'a8' AND b % 3 = 0; DELETE FROM g WHERE a = 'a8' AND b % 5 = 0; INSERT INTO g VALUES ('a8', -8, d(8))");
+converged($c, 'which it writes');
+sql($c, 'ALTER TABLE g ENABLE ROW LEVEL SECURITY', 'CREATE POLICY even ON g TO app USING (b % 2 = 0)');
+is(sql($w2, "SET ROLE app; SELECT count(*) FROM ($served) x"), sql($c, "SELECT count(*) FROM ($served) x WHERE b % 2 = 0"), 'policies hold');
+like(planned($w2, $served, 'ROLE app'), qr/Filter: \(\(b % 2\) = 0\)\s+Index Table( Only)?: gl_n_\d+/, 'and are tested on what it finds');
+sql($c, 'DROP POLICY even ON g', 'ALTER TABLE g DISABLE ROW LEVEL SECURITY', 'REVOKE ALL ON g FROM app');
+
+# ---- unique keys
+
+sql($c, 'CREATE TABLE u (t int, id bigserial, doc jsonb, PRIMARY KEY (t, id))', "SELECT create_distributed_table('u', 't')", "SELECT indextable.create('u_mail', 'u', '{\@t,mail}', is_unique => true)");
+sql($c, q(INSERT INTO u (t, doc) SELECT i, '{"mail": "m"}' FROM generate_series(1, 20) i));
+foreach my $node (@nodes)
+{
+	fails($node, q(INSERT INTO u (t, doc) VALUES (7, '{"mail": "m"}')), qr/23505: /, 'a key that is there, by ' . $node->name);
+	fails($node, q(UPDATE u SET doc = '{"mail": "m"}' WHERE t = 8; INSERT INTO u (t, doc) VALUES (8, '{"mail": "n"}'), (8, '{"mail": "n"}')), qr/23505: /, 'two keys of one statement');
+	is(sql($node, "INSERT INTO u (t, doc) VALUES (7, jsonb_build_object('mail', '" . $node->name . "')) RETURNING 1"), '1', 'another one');
+}
+my @writers = map { my $node = $_; map { my ($in, $out) = ('', ''); $in = join '', map { my $m = int rand 40; "INSERT INTO u (t, doc) VALUES (" . int(rand 5) . ", '{\"mail\": \"x$m\"}');\n" } 1 .. 120;
+	IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres') ], '<', \$in, '>', '/dev/null', '2>', '/dev/null') } 1 .. 2 } @nodes;
+$_->finish for @writers;
+is(sql($c, q(SELECT count(*) - count(DISTINCT (t, doc ->> 'mail')), count(*) FILTER (WHERE doc ->> 'mail' LIKE 'x%' AND t < 5) > 150 FROM u)), '0|t', 'six sessions on three nodes want the same keys, and each has one row');
+is(sql($c, q(SET indextable.planner = off; SELECT count(*) FROM (SELECT t, doc ->> 'mail', id FROM u EXCEPT ALL SELECT t, mail, id FROM u_mail) x), 'SELECT (SELECT count(*) FROM u) - (SELECT count(*) FROM u_mail)'), "0\n0", 'with one entry');
+sql($c, q(INSERT INTO u (t, doc) VALUES (30, '{"mail": "twice", "alias": "a"}'), (30, '{"mail": "once", "alias": "a"}')));
+fails($c, "SELECT indextable.create('u_alias', 'u', '{\@t,alias}', is_unique => true)", qr/23505: /, 'rows that share a key cannot have a unique index table');
+is(sql($c, "SELECT to_regclass('u_alias')"), '', 'nothing is left of it');
+sql($c, 'DROP TABLE u', 'DROP TABLE p');
+
+# ---- shards that move, are split and rebalanced, without and with writers
+
+foreach my $mode ('block_writes', 'force_logical')
+{
+	foreach my $table ('f', 'gl_t')
+	{
+		ok(move($table, $mode), "a shard of $table is moved, $mode");
+		ok(split_shard($table, $mode), "and one is split, $mode");
+	}
+	ok(rebalance($mode), "rebalanced, $mode");
+	sql($c, 'UPDATE f SET doc = d(pk + 4) WHERE pk % 3 = 1', 'UPDATE g SET doc = d(b + 4) WHERE b % 3 = 1', 'DELETE FROM f WHERE pk % 50 = 3', "INSERT INTO g SELECT 'b' || i, i, d(i) FROM generate_series(1, 100) i ON CONFLICT DO NOTHING");
+	converged($c, "written after that, $mode");
+	is(moment(), '', 'as each node sees it');
+}
+like(planned($c, $served), qr/IndexTable\) on g_\d+ .*Index Table( Only)?: gl_n_\d+/s, 'plain SQL uses shards that were moved or split');
+sql($c, 'TRUNCATE g');
+is(sql($c, 'SELECT (SELECT count(*) FROM gl_n) + (SELECT count(*) FROM gl_t) + (SELECT count(*) FROM gl_u)'), '0', 'TRUNCATE of shards that were moved');
+sql($c, "INSERT INTO g SELECT 'a' || i % 97, i, d(i) FROM generate_series(1, 3000) i");
+
+# a column that later shards do not have, and names that have changed since
+sql($c, 'CREATE TABLE n (t int, gone int, id int, doc jsonb, PRIMARY KEY (t, id))', "SELECT create_distributed_table('n', 't')", 'ALTER TABLE n DROP COLUMN gone', 'ALTER TABLE n ADD COLUMN tag text', "SELECT indextable.create('n_k', 'n', '{\@t,\@tag,k}')",
+	'ALTER TABLE n RENAME COLUMN tag TO label', 'ALTER TABLE n ADD COLUMN tag int');
+ok(move('n', 'block_writes'), 'a shard that lacks a dropped column') for 1 .. 3;
+sql($c, q(INSERT INTO n SELECT i % 30, i, jsonb_build_object('k', 'k' || i % 5), 'label ' || i, i FROM generate_series(1, 600) i), 'UPDATE n SET label = label || $$!$$ WHERE id % 2 = 0', 'ALTER TABLE n RENAME TO renamed');
+sql($c, 'DELETE FROM renamed WHERE id % 7 = 0');
+is(sql($c, q(SET indextable.planner = off; SELECT count(*) FROM (SELECT t, label, doc ->> 'k', id FROM renamed EXCEPT ALL SELECT * FROM n_k) x), q(SELECT (SELECT count(*) FROM n_k) - (SELECT count(*) FROM renamed))), "0\n0", 'has its entries under other names');
+sql($c, 'DROP TABLE renamed');
+
+index_tables($c, 'f_k');
+is(sql($c, "SELECT indextable.wait('f_k')"), 't', 'an asynchronous index table of the same fact table');
+
+# load NAME, SHARE OF THE TIME IN PERCENT, ACT…: writers on all nodes, and looks at each moment
+sub load
+{
+	my ($name, $share, @acts) = @_;
+	my $until = time() + $seconds * $share / 100;
+	my ($acts, %wrong) = (0);
+	start_load(\@nodes, 4);
+	do
+	{
+		$wrong{ moment() } = 1;
+		if (@acts) { $acts += pick(@acts)->() ? 1 : 0; }
+		$wrong{ moment() } = 1;
+	} while (time() < $until);
+	end_load();
+	ok(!@acts || $acts, "$name: $acts times");
+	is(join("\n", grep { $_ ne '' } sort keys %wrong), '', "$name: right at each moment");
+	return converged($c, $name);
+}
+
+load('writes alone', 10);
+load('shards moved', 25, map { my $m = $_; sub { move(pick('f', 'g', @beside), $m) } } 'force_logical', 'block_writes');
+load('shards split', 15, map { my $m = $_; sub { split_shard(pick('f', 'g', @beside), $m) } } 'force_logical', 'block_writes');
+load('rebalanced', 15, (map { my $m = $_; sub { rebalance($m) } } 'force_logical', 'block_writes'), sub { move(pick('f', 'g'), 'force_logical') });
+load('nodes killed', 15, map { my $n = $_; sub { kill_node($n) } } @nodes);
+my $last = load('all of it', 20, (map { my $m = $_; (sub { move(pick('f', 'g'), $m) }, sub { split_shard(pick('f', 'g'), $m) }) } 'force_logical', 'block_writes'), (map { my $n = $_; sub { kill_node($n) } } @nodes), sub { may('truncates', 'TRUNCATE g') });
+my ($done, $errors) = totals();
+ok(!grep({ /indextable|index table/ && !/^connection/ } keys %$errors), 'no error of writers is ours');
+
+# ---- verify() and repair()
+
+foreach my $name (@beside)
+{
+	is(sql(pick(@nodes), "SELECT count(*) FROM indextable.verify('$name')"), '0', "verify() agrees: $name");
+}
+sql($c, 'SET session_replication_role = replica; DELETE FROM gl_n WHERE b % 10 = 1; UPDATE fl_k SET v = $$wrong$$ WHERE pk % 10 = 1; INSERT INTO fl_k VALUES (-5, $$gone$$, $$gone$$, $$gone$$)');
+like(moment(), qr/gl_n .* lacks/, 'entries that are deleted by hand are missing');
+is(sql($w1, "SELECT string_agg(DISTINCT kind, ' ' ORDER BY kind) FROM indextable.verify('fl_k')", "SELECT string_agg(DISTINCT kind, ' ') FROM indextable.verify('gl_n')"), "dangling stale\nmissing", 'verify() finds them');
+start_load(\@nodes, 2);
+like(sql($c, "CALL indextable.repair('fl_k')"), qr/^0\|1\|[1-9]\d*\|0$/, 'repair() mends them under load');
+like(sql($w2, "CALL indextable.repair('gl_n')"), qr/^[1-9]\d*\|0\|0\|0$/, 'on every node');
+end_load();
+converged($c, 'repaired');
+
+# ---- what is refused, and what is not beside the shards any more
+
+fails($c, "SELECT indextable.create('x', 'f', $_->[0])", qr/0A000: .*\n(.*\n)*HINT: +$_->[1]/, "refused: $_->[0]")
+	for [ "'{k}'", q(Use maintenance => 'async', or begin the key with @pk) ], [ "'{k,\@pk}'", 'Use maintenance' ], [ "'{\@pk::text}'", 'Use maintenance' ], [ "'{k}', is_unique => true", 'Leave out is_unique' ],
+	[ "'{\@pk,k}', partitions => 2", 'Leave out partitions' ], [ "'{\@pk,k}', populate => false", 'Leave out populate' ], [ "'{\@pk,k}', sparse => false", 'Leave out sparse' ], [ "'{\@pk}', totals => '{count(*)}'", '.' ];
+fails($c, "SELECT indextable.alter('fl_k', maintenance => 'async')", qr/0A000: /, 'alter()');
+fails($c, "CALL indextable.rebuild('fl_k')", qr/0A000: /, 'rebuild()');
+fails($c, 'INSERT INTO gl_u VALUES ($$a1$$, 1, 1)', qr/42809: /, 'writes by hand');
+sql($c, "SELECT update_distributed_table_colocation('gl_u', colocate_with => 'none')");
+fails($_, "UPDATE g SET doc = d(b) WHERE a = 'a1'", qr/55000: .*"gl_u" is not beside the shards of table "g"(.*\n)*.*drop\('public.gl_u'\)/, 'writers of a table whose index table is not distributed together with it any more, on ' . $_->name) for @nodes;
+is(sql($c, "SELECT count(*) > 0 FROM g WHERE a = 'a1'"), 't', 'readers do without it');
+fails($c, q(SELECT * FROM indextable.lookup('gl_u', '{"a": "a7", "twice": 14}')), qr/not distributed together with its fact table/, 'look-ups say so');
+sql($c, "SELECT indextable.drop('gl_u')", 'UPDATE g SET doc = d(b + 1)');
+converged($c, 'without it all goes on');
+
+# ---- the end
+
+sql($c, "SELECT indextable.drop('f_k')", 'UPDATE f SET doc = d(pk + 2)');
+converged($c, 'without the asynchronous one');
+sql($c, 'DROP TABLE f', 'DROP TABLE g');
+is(join(' ', everywhere(\@nodes, q{SELECT (SELECT count(*) FROM indextable_internal.definition) + (SELECT count(*) FROM indextable_internal.fact) + (SELECT count(*) FROM indextable_internal.completeness)})), '0 0 0', 'nothing is left on any node');
+is(sql($c, 'SELECT count(*) FROM pg_dist_partition'), '0', 'nor a distributed table');
+
+diag "$count{moments} moments with $count{pairs} comparisons of pairs; $count{moves} moves, $count{splits} splits, $count{rebalances} rebalances, $count{kills} nodes killed, $count{refused} of these refused by Citus";
+diag "writers committed $done->{transactions} statements that wrote $done->{writes} rows; in the end $last->{facts} facts and $last->{entries} entries";
+diag sprintf '%6d  %s', $errors->{$_}, substr $_, 0, 140 for sort { $errors->{$b} <=> $errors->{$a} } keys %$errors;
+$_->stop('immediate') for @nodes;
+done_testing();
