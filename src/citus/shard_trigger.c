@@ -17,6 +17,7 @@
 #include "catalog/pg_type.h"
 #include "commands/trigger.h"
 #include "miscadmin.h"
+#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
@@ -88,8 +89,12 @@ shard_definition(Relation shard)
 		def = definition_of_fact(table, relid);
 		if (!def->registered)
 		{
-			/* This node was added, and its worker has not looked yet. */
-			adopt_distributed();
+			/*
+			 * This node was added, and its worker has not looked yet. Several
+			 * sessions of the same statement must not wait for each other.
+			 */
+			if (ConditionalLockRelationOid(catalog_relid("definition", false), ShareUpdateExclusiveLock))
+				adopt_distributed();
 			def = definition_of_fact(table, relid);
 		}
 		relation_close(table, AccessShareLock);
@@ -99,7 +104,8 @@ shard_definition(Relation shard)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("shard \"%s\" has triggers of indextable but its table is not registered on this node",
 						RelationGetRelationName(shard)),
-				 errdetail("Its index tables would not be maintained.")));
+				 errdetail("Its index tables would not be maintained."),
+				 errhint("Try again: another session may be registering it.")));
 	if (def->ndefs == 0)
 		return def;
 	leaf = leaf_of(def, shard);

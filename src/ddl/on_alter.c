@@ -290,6 +290,10 @@ handle_created_trigger(CreateTrigStmt *stmt, Oid trigger)
 		refuse_misused_function(relid, stmt, function);
 		if (stmt->row)
 			refuse_row_trigger(relid, stmt->trigname, function);
+		/* The first part of a table may come to a new node. */
+		if (stmt->args != NIL && is_our_copied_trigger(stmt->trigname) &&
+			OidIsValid(place_table_of_part(relid)) && !catalog_has_fact(place_table_of_part(relid)))
+			place_adopt();
 		return;
 	}
 	refuse_forged_trigger(stmt->trigname, stmt->args != NIL);

@@ -11,33 +11,38 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Exporter 'import';
-our @EXPORT = qw(new_cluster sql fails everywhere becomes_true session);
+our @EXPORT = qw(new_cluster new_node sql fails everywhere becomes_true session);
 
 # new_cluster NAME, OPTION => VALUE…: the nodes, of which the first is the coordinator. Options: preload; settings, lines of
 # postgresql.conf; coordinator_has_shards; plain, so that the extension is not created.
 sub new_cluster
 {
 	my ($name, %option) = @_;
-	my @nodes = map { PostgreSQL::Test::Cluster->new("${name}_$_") } 0 .. 2;
-	foreach my $node (@nodes)
-	{
-		$node->init(allows_streaming => 'logical');
-		# What the moves of shards need: slots, senders and workers, and the plugin that Citus brings along.
-		$node->append_conf('postgresql.conf', join '', map { "$_\n" } "listen_addresses = 'localhost'", "unix_socket_directories = '" . $node->host . "'",
-			'fsync = off', 'jit = off', 'log_statement = none', 'log_replication_commands = off', 'restart_after_crash = on', 'max_connections = 120',
-			'shared_buffers = 64MB', 'max_wal_size = 2GB', 'max_worker_processes = 40', 'max_replication_slots = 20',
-			'max_wal_senders = 20', 'max_logical_replication_workers = 20', 'wal_keep_size = 0', settings_of_page(), $option{preload} ? "shared_preload_libraries = '$option{preload}'" : (),
-			'citus.shard_count = 8', "citus.node_conninfo = 'sslmode=disable'", 'citus.enable_statistics_collection = off', 'citus.recover_2pc_interval = 5s',
-			'indextable.naptime = 100ms', @{ $option{settings} // [] });
-		$node->start;
-		$node->safe_psql('postgres', 'CREATE EXTENSION citus');
-	}
+	my @nodes = map { new_node("${name}_$_", %option) } 0 .. 2;
 	my $coordinator = $nodes[0];
 	$coordinator->safe_psql('postgres', "SELECT citus_set_coordinator_host('localhost', " . $coordinator->port . ')');
 	$coordinator->safe_psql('postgres', "SELECT citus_add_node('localhost', " . $_->port . ')') for @nodes[ 1, 2 ];
 	$coordinator->safe_psql('postgres', "SELECT citus_set_node_property('localhost', " . $coordinator->port . ", 'shouldhaveshards', true)") if $option{coordinator_has_shards};
 	$coordinator->safe_psql('postgres', 'CREATE EXTENSION indextable') unless $option{plain};
 	return @nodes;
+}
+
+# new_node NAME, OPTION => VALUE…: a node by itself, with the options of new_cluster()
+sub new_node
+{
+	my ($name, %option) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name);
+	$node->init(allows_streaming => 'logical');
+	# What the moves of shards need: slots, senders and workers, and the plugin that Citus brings along.
+	$node->append_conf('postgresql.conf', join '', map { "$_\n" } "listen_addresses = 'localhost'", "unix_socket_directories = '" . $node->host . "'",
+		'fsync = off', 'jit = off', 'log_statement = none', 'log_replication_commands = off', 'restart_after_crash = on', 'max_connections = 120',
+		'shared_buffers = 64MB', 'max_wal_size = 2GB', 'max_worker_processes = 40', 'max_replication_slots = 20',
+		'max_wal_senders = 20', 'max_logical_replication_workers = 20', 'wal_keep_size = 0', settings_of_page(), $option{preload} ? "shared_preload_libraries = '$option{preload}'" : (),
+		'citus.shard_count = 8', "citus.node_conninfo = 'sslmode=disable'", 'citus.enable_statistics_collection = off', 'citus.recover_2pc_interval = 5s',
+		'indextable.naptime = 100ms', @{ $option{settings} // [] });
+	$node->start;
+	$node->safe_psql('postgres', 'CREATE EXTENSION citus');
+	return $node;
 }
 
 # settings_of_page: what docs/citus.md has users write into postgresql.conf, for this server. Citus' consent to triggers is not

@@ -12,10 +12,10 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep);
 
-$SIG{__DIE__} = sub { diag @_ };
 srand($ENV{SEED} // 1);
 my $seconds = $ENV{SECONDS_OF_LOAD} // 120;
-my @nodes = new_cluster('local', coordinator_has_shards => 1, settings => [ 'citus.shard_count = 6', 'citus.defer_shard_delete_interval = 1s', 'citus.local_shared_pool_size = 40', 'deadlock_timeout = 200ms' ]);
+my @settings = (settings => [ 'citus.shard_count = 6', 'citus.defer_shard_delete_interval = 1s', 'citus.local_shared_pool_size = 40', 'deadlock_timeout = 200ms' ]);
+my @nodes = new_cluster('local', coordinator_has_shards => 1, @settings);
 my ($c, $w1, $w2) = @nodes;
 my %count = map { $_ => 0 } qw(moments pairs moves splits rebalances kills refused);
 
@@ -256,6 +256,29 @@ like(sql($w2, "CALL indextable.repair('gl_n')"), qr/^[1-9]\d*\|0\|0\|0$/, 'on ev
 end_load();
 converged($c, 'repaired');
 
+# triggers that are disabled: the index tables are not used, on any node, until they are repaired
+sql($c, 'SET citus.enable_unsafe_triggers = on; ALTER TABLE g DISABLE TRIGGER indextable_row', 'UPDATE g SET doc = d(b + 6) WHERE b % 9 = 1');
+is(join(' ', everywhere(\@nodes, "SELECT string_agg(DISTINCT state, ' ') FROM indextable.index_tables WHERE fact_table = 'g'::regclass")), 'invalid invalid invalid', 'triggers are disabled');
+unlike(planned($_, $served), qr/IndexTable/, 'and no node uses the index tables: ' . $_->name) for @nodes;
+sql($c, "CALL indextable.repair('g')");
+is(join(' ', everywhere(\@nodes, "SELECT string_agg(DISTINCT state, ' ') FROM indextable.index_tables WHERE fact_table = 'g'::regclass")), 'active active active', 'repair() makes them active on all nodes');
+like(planned($_, $served), qr/Index Table( Only)?: gl_n_\d+/, 'where they are used again: ' . $_->name) for @nodes;
+converged($c, 'repaired with its triggers');
+
+# ---- a node that is added, whose first shards say which index tables there are
+
+my $new = new_node('local_3', @settings);
+sql($c, "SET citus.enable_unsafe_triggers = on; SELECT citus_add_node('localhost', " . $new->port . ')');
+sql($new, 'SELECT indextable.stop_workers()');
+ok(rebalance('force_logical'), 'shards come to a new node');
+push @nodes, $new;
+cmp_ok(sql($c, "SELECT count(*) FROM citus_shards WHERE table_name = 'g'::regclass AND nodeport = " . $new->port), '>', 0, 'which has some');
+is(sql($new, "SELECT string_agg(state, ' ') FROM indextable.index_tables WHERE maintenance = 'transactional'"), 'active active active active active', 'it knows the index tables');
+sql($new, "INSERT INTO g SELECT 'new' || i % 50, i, d(i) FROM generate_series(1, 500) i", "UPDATE f SET doc = d(pk + 12) WHERE pk % 4 = 0");
+sql($new, 'SELECT indextable.start_workers()');
+converged($c, 'and writes them');
+is(moment(), '', 'as each node sees it');
+
 # ---- what is refused, and what is not beside the shards any more
 
 fails($c, "SELECT indextable.create('x', 'f', $_->[0])", qr/0A000: .*\n(.*\n)*HINT: +$_->[1]/, "refused: $_->[0]")
@@ -276,7 +299,7 @@ converged($c, 'without it all goes on');
 sql($c, "SELECT indextable.drop('f_k')", 'UPDATE f SET doc = d(pk + 2)');
 converged($c, 'without the asynchronous one');
 sql($c, 'DROP TABLE f', 'DROP TABLE g');
-is(join(' ', everywhere(\@nodes, q{SELECT (SELECT count(*) FROM indextable_internal.definition) + (SELECT count(*) FROM indextable_internal.fact) + (SELECT count(*) FROM indextable_internal.completeness)})), '0 0 0', 'nothing is left on any node');
+is(join(' ', everywhere(\@nodes, q{SELECT (SELECT count(*) FROM indextable_internal.definition) + (SELECT count(*) FROM indextable_internal.fact) + (SELECT count(*) FROM indextable_internal.completeness)})), '0 0 0 0', 'nothing is left on any node');
 is(sql($c, 'SELECT count(*) FROM pg_dist_partition'), '0', 'nor a distributed table');
 
 diag "$count{moments} moments with $count{pairs} comparisons of pairs; $count{moves} moves, $count{splits} splits, $count{rebalances} rebalances, $count{kills} nodes killed, $count{refused} of these refused by Citus";
