@@ -26,16 +26,6 @@ COMMENT ON COLUMN indextable_internal.hidden.index_table IS 'the index table; tw
 SELECT pg_catalog.pg_extension_config_dump('indextable_internal.hidden', '');
 REVOKE ALL ON indextable_internal.hidden FROM PUBLIC;
 
-CREATE TABLE indextable_internal.timeline (
-    index_table regclass PRIMARY KEY,
-    timeline    integer NOT NULL
-);
-COMMENT ON TABLE indextable_internal.timeline IS
-'The timeline of this server on which the entries of a distributed index table were right on all nodes: another one may lack commits, until repair() has looked';
-COMMENT ON COLUMN indextable_internal.timeline.index_table IS 'the index table';
-COMMENT ON COLUMN indextable_internal.timeline.timeline    IS 'that of when the node got to know it, or repair() last found nothing wrong';
-REVOKE ALL ON indextable_internal.timeline FROM PUBLIC;
-
 CREATE OR REPLACE VIEW indextable.index_tables AS
 SELECT d.index_table,
        d.fact_table,
@@ -961,15 +951,10 @@ REVOKE ALL ON FUNCTION indextable_internal.due_for_check(float8), indextable_int
 COMMENT ON FUNCTION indextable_internal.lock_shards(bigint[]) IS
 'Keeps shards from being moved until the transaction ends, on the node that runs it; used by drains of distributed tables. For the owner of the tables, as Citus checks';
 
-CREATE FUNCTION indextable_internal.note_timeline(index_table regclass) RETURNS void
-LANGUAGE C VOLATILE STRICT AS 'MODULE_PATHNAME', 'indextable_note_timeline';
-COMMENT ON FUNCTION indextable_internal.note_timeline(regclass) IS
-'Notes that the entries of a distributed index table are right on the present timeline of this node; called by repair() on all nodes. Only for the owner';
-
 CREATE FUNCTION indextable_internal.prepared_here(gids text, prefixes text[]) RETURNS text
 LANGUAGE C VOLATILE STRICT AS 'MODULE_PATHNAME', 'indextable_prepared_here';
 COMMENT ON FUNCTION indextable_internal.prepared_here(text, text[]) IS
-'The transactions whose names are like gids that are prepared on this node and hold tables whose names, behind owner and schema as literals, begin with one of the prefixes, with commas between them, or NULL; and whether the node has another timeline than when index tables of such names were right. wait() asks all nodes for those that Citus has prepared';
+'The transactions whose names are like gids that are prepared on this node and hold tables whose names, behind owner and schema as literals, begin with one of the prefixes, with commas between them, or NULL; drains and wait() ask all nodes for those that Citus has prepared';
 REVOKE ALL ON FUNCTION indextable_internal.prepared_here(text, text[]) FROM PUBLIC;
 
 COMMENT ON FUNCTION indextable_internal.guard() IS
@@ -980,7 +965,7 @@ DO $$
 DECLARE
     name text;
 BEGIN
-    FOREACH name IN ARRAY '{fact,definition,skipped,rejection,build,checked,counted,completeness,hidden,timeline}'::text[] LOOP
+    FOREACH name IN ARRAY '{fact,definition,skipped,rejection,build,checked,counted,completeness,hidden}'::text[] LOOP
         EXECUTE format('CREATE TRIGGER guard BEFORE INSERT OR UPDATE OR DELETE ON indextable_internal.%1$I FOR EACH ROW EXECUTE FUNCTION indextable_internal.guard();
                         CREATE TRIGGER guard_truncate BEFORE TRUNCATE ON indextable_internal.%1$I FOR EACH STATEMENT EXECUTE FUNCTION indextable_internal.guard();
                         ALTER TABLE indextable_internal.%1$I ENABLE ALWAYS TRIGGER guard, ENABLE ALWAYS TRIGGER guard_truncate;
@@ -1054,6 +1039,12 @@ WINDOW w AS (PARTITION BY x.root);
 COMMENT ON COLUMN indextable.distribution.size              IS 'bytes, with indexes; NULL while another session has it locked';
 COMMENT ON FUNCTION indextable.drain(regclass, integer) IS
 'Applies queued changes to asynchronous index tables, in this transaction, batch_size changes at a time; returns how many it has applied. Returns when everything committed before the call is applied, by itself or by others. NULL for fact_table: those of all fact tables the caller owns, but with a warning for those of other owners that another session has locked; for batch_size: the setting indextable.batch_size';
+
+CREATE FUNCTION indextable_internal.activate_repaired(index_table regclass) RETURNS void
+LANGUAGE C VOLATILE STRICT AS 'MODULE_PATHNAME', 'indextable_activate_repaired';
+COMMENT ON FUNCTION indextable_internal.activate_repaired(regclass) IS
+'Makes an invalid index table active on this node, if it has its triggers; called by repair() on all nodes of Citus when it has mended a distributed one';
+REVOKE ALL ON FUNCTION indextable_internal.activate_repaired(regclass) FROM PUBLIC;
 
 CREATE FUNCTION indextable_internal.fill_shard(shard oid, index_table regclass) RETURNS bigint
 LANGUAGE C VOLATILE STRICT AS 'MODULE_PATHNAME', 'indextable_fill_shard';

@@ -125,10 +125,6 @@ extern void shard_drain_take(Drain *drain);
 extern void drain_all_nodes(Oid fact_table, DrainCall *call);
 
 /* prepared.c: transactions that Citus has prepared on any node */
-
-/* In their list: a node has begun a new timeline since the entries were right. */
-#define NEW_TIMELINE	"new timeline"
-
 extern void wait_for_prepared(FactDef *def, bool all_nodes);
 extern List *prepared_transactions(FactDef *def, bool all_nodes, bool may_lock);
 
@@ -156,5 +152,6 @@ extern void register_distributed(DefinitionRow *row, IndexDef *def, Relation fac
 extern void build_distributed(Oid index_table, Oid fact_table);
 extern void verify_all_shards(IndexDef *def, double sample, int64 repair, discrepancy_handler handler, void *arg);
 extern void repair_shards(Oid index_table, bool commit, int64 *first, int64 *remaining);
+extern void activate_on_all_nodes(Oid index_table);
 
 #endif							/* INDEXTABLE_CITUS_H */

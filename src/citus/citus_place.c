@@ -54,7 +54,8 @@ static const IndexTableMethods index_tables = {
 	.create = register_distributed,
 	.build = build_distributed,
 	.verify = verify_all_shards,
-	.repair = repair_shards
+	.repair = repair_shards,
+	.activate = activate_on_all_nodes
 };
 
 static const TableMethods tables = {

@@ -242,6 +242,8 @@ typedef struct IndexTableMethods
 	 * remains
 	 */
 	void		(*repair) (Oid index_table, bool commit, int64 *found, int64 *remaining);
+	/* has the other nodes make it active, too, once it is mended */
+	void		(*activate) (Oid index_table);
 } IndexTableMethods;
 
 /* What tables are to the extension that has made the place; see citus/citus_table.c. */

@@ -100,7 +100,6 @@ typedef struct Repair
 static void commit_if_allowed(Repair *r);
 static void repair_index_table(Repair *r, int batch_size);
 static void repair_in_rounds(Repair *r, int batch_size);
-static void activate(Oid index_table);
 static void find_suspects(Repair *r);
 static void note_suspect(Discrepancy *d, void *arg);
 static void repair_suspects(Repair *r, int batch_size, bool only_delete);
@@ -214,8 +213,18 @@ repair_index_table(Repair *r, int batch_size)
 				(errcode(ERRCODE_WARNING),
 				 errmsg("setup of index table \"%s\" cannot be mended by repair()", get_rel_name(r->index_table)),
 				 errdetail("%s", problem)));
-	if (r->remaining == 0 && r->rejected == 0)
-		activate(r->index_table);
+	if (r->remaining > 0 || r->rejected > 0)
+		return;
+	activate_repaired(r->index_table);
+
+	/*
+	 * Others have to see what was done here.
+	 */
+	if (methods->activate != NULL && r->nonatomic)
+	{
+		SPI_commit();
+		methods->activate(r->index_table);
+	}
 }
 
 /* repair_in_rounds: mends entries until nothing is found, or nothing can be mended any more */
@@ -263,9 +272,9 @@ commit_if_allowed(Repair *r)
 		CommandCounterIncrement();
 }
 
-/* activate: makes an invalid index table active, now that its entries and its setup are right */
-static void
-activate(Oid index_table)
+/* activate_repaired: makes an invalid index table active, now that entries and setup are right */
+void
+activate_repaired(Oid index_table)
 {
 	DefinitionRow *stored = stored_definition(index_table);
 	Relation	fact;

@@ -179,6 +179,7 @@ extern void report_rejected(Verify *v);
 
 /* repair.c: mends what is found */
 extern void repair_entries(Oid index_table);
+extern void activate_repaired(Oid index_table);
 
 /* periodic_check.c: checks index tables periodically, between the batches of a worker */
 extern bool run_periodic_checks(void);
