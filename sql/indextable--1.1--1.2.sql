@@ -26,6 +26,16 @@ COMMENT ON COLUMN indextable_internal.hidden.index_table IS 'the index table; tw
 SELECT pg_catalog.pg_extension_config_dump('indextable_internal.hidden', '');
 REVOKE ALL ON indextable_internal.hidden FROM PUBLIC;
 
+CREATE TABLE indextable_internal.timeline (
+    index_table regclass PRIMARY KEY,
+    timeline    integer NOT NULL
+);
+COMMENT ON TABLE indextable_internal.timeline IS
+'The timeline of this server on which the entries of a distributed index table were right on all nodes: another one may lack commits, until repair() has looked';
+COMMENT ON COLUMN indextable_internal.timeline.index_table IS 'the index table';
+COMMENT ON COLUMN indextable_internal.timeline.timeline    IS 'that of when the node got to know it, or repair() last found nothing wrong';
+REVOKE ALL ON indextable_internal.timeline FROM PUBLIC;
+
 CREATE OR REPLACE VIEW indextable.index_tables AS
 SELECT d.index_table,
        d.fact_table,
@@ -951,10 +961,15 @@ REVOKE ALL ON FUNCTION indextable_internal.due_for_check(float8), indextable_int
 COMMENT ON FUNCTION indextable_internal.lock_shards(bigint[]) IS
 'Keeps shards from being moved until the transaction ends, on the node that runs it; used by drains of distributed tables. For the owner of the tables, as Citus checks';
 
+CREATE FUNCTION indextable_internal.note_timeline(index_table regclass) RETURNS void
+LANGUAGE C VOLATILE STRICT AS 'MODULE_PATHNAME', 'indextable_note_timeline';
+COMMENT ON FUNCTION indextable_internal.note_timeline(regclass) IS
+'Notes that the entries of a distributed index table are right on the present timeline of this node; called by repair() on all nodes. Only for the owner';
+
 CREATE FUNCTION indextable_internal.prepared_here(gids text, prefixes text[]) RETURNS text
 LANGUAGE C VOLATILE STRICT AS 'MODULE_PATHNAME', 'indextable_prepared_here';
 COMMENT ON FUNCTION indextable_internal.prepared_here(text, text[]) IS
-'The transactions whose names are like gids that are prepared on this node and hold tables whose names, behind owner and schema as literals, begin with one of the prefixes, with commas between them, or NULL; drains and wait() ask all nodes for those that Citus has prepared';
+'The transactions whose names are like gids that are prepared on this node and hold tables whose names, behind owner and schema as literals, begin with one of the prefixes, with commas between them, or NULL; and whether the node has another timeline than when index tables of such names were right. wait() asks all nodes for those that Citus has prepared';
 REVOKE ALL ON FUNCTION indextable_internal.prepared_here(text, text[]) FROM PUBLIC;
 
 COMMENT ON FUNCTION indextable_internal.guard() IS
@@ -965,7 +980,7 @@ DO $$
 DECLARE
     name text;
 BEGIN
-    FOREACH name IN ARRAY '{fact,definition,skipped,rejection,build,checked,counted,completeness,hidden}'::text[] LOOP
+    FOREACH name IN ARRAY '{fact,definition,skipped,rejection,build,checked,counted,completeness,hidden,timeline}'::text[] LOOP
         EXECUTE format('CREATE TRIGGER guard BEFORE INSERT OR UPDATE OR DELETE ON indextable_internal.%1$I FOR EACH ROW EXECUTE FUNCTION indextable_internal.guard();
                         CREATE TRIGGER guard_truncate BEFORE TRUNCATE ON indextable_internal.%1$I FOR EACH STATEMENT EXECUTE FUNCTION indextable_internal.guard();
                         ALTER TABLE indextable_internal.%1$I ENABLE ALWAYS TRIGGER guard, ENABLE ALWAYS TRIGGER guard_truncate;

@@ -215,6 +215,15 @@ COMMENT ON TABLE indextable_internal.hidden IS
 'Index tables that plain SQL does not use, by alter(); beside their definition, of which older snapshots ask whether the entries have changed';
 COMMENT ON COLUMN indextable_internal.hidden.index_table IS 'the index table; two transactions may both add it';
 
+CREATE TABLE indextable_internal.timeline (
+    index_table regclass PRIMARY KEY,
+    timeline    integer NOT NULL
+);
+COMMENT ON TABLE indextable_internal.timeline IS
+'The timeline of this server on which the entries of a distributed index table were right on all nodes: another one may lack commits, until repair() has looked';
+COMMENT ON COLUMN indextable_internal.timeline.index_table IS 'the index table';
+COMMENT ON COLUMN indextable_internal.timeline.timeline    IS 'that of when the node got to know it, or repair() last found nothing wrong';
+
 CREATE SEQUENCE indextable_internal.shard_queue_number;
 COMMENT ON SEQUENCE indextable_internal.shard_queue_number IS 'Numbers the rows in queues of distributed tables, on each node of its own';
 REVOKE ALL ON indextable_internal.shard_queue_number FROM PUBLIC;
@@ -228,7 +237,7 @@ SELECT pg_catalog.pg_extension_config_dump('indextable_internal.counted', '');
 SELECT pg_catalog.pg_extension_config_dump('indextable_internal.completeness', '');
 SELECT pg_catalog.pg_extension_config_dump('indextable_internal.hidden', '');
 
-REVOKE ALL ON indextable_internal.fact, indextable_internal.definition, indextable_internal.skipped, indextable_internal.rejection, indextable_internal.build, indextable_internal.checked, indextable_internal.counted, indextable_internal.completeness, indextable_internal.hidden FROM PUBLIC;
+REVOKE ALL ON indextable_internal.fact, indextable_internal.definition, indextable_internal.skipped, indextable_internal.rejection, indextable_internal.build, indextable_internal.checked, indextable_internal.counted, indextable_internal.completeness, indextable_internal.hidden, indextable_internal.timeline FROM PUBLIC;
 
 -- What users call ------------------------------------------------------------
 
@@ -630,10 +639,15 @@ LANGUAGE C STABLE STRICT AS 'MODULE_PATHNAME', 'indextable_lock_shards';
 COMMENT ON FUNCTION indextable_internal.lock_shards(bigint[]) IS
 'Keeps shards from being moved until the transaction ends, on the node that runs it; used by drains of distributed tables. For the owner of the tables, as Citus checks';
 
+CREATE FUNCTION indextable_internal.note_timeline(index_table regclass) RETURNS void
+LANGUAGE C VOLATILE STRICT AS 'MODULE_PATHNAME', 'indextable_note_timeline';
+COMMENT ON FUNCTION indextable_internal.note_timeline(regclass) IS
+'Notes that the entries of a distributed index table are right on the present timeline of this node; called by repair() on all nodes. Only for the owner';
+
 CREATE FUNCTION indextable_internal.prepared_here(gids text, prefixes text[]) RETURNS text
 LANGUAGE C VOLATILE STRICT AS 'MODULE_PATHNAME', 'indextable_prepared_here';
 COMMENT ON FUNCTION indextable_internal.prepared_here(text, text[]) IS
-'The transactions whose names are like gids that are prepared on this node and hold tables whose names, behind owner and schema as literals, begin with one of the prefixes, with commas between them, or NULL; drains and wait() ask all nodes for those that Citus has prepared';
+'The transactions whose names are like gids that are prepared on this node and hold tables whose names, behind owner and schema as literals, begin with one of the prefixes, with commas between them, or NULL; and whether the node has another timeline than when index tables of such names were right. wait() asks all nodes for those that Citus has prepared';
 REVOKE ALL ON FUNCTION indextable_internal.prepared_here(text, text[]) FROM PUBLIC;
 
 CREATE FUNCTION indextable_internal.on_drop() RETURNS event_trigger
@@ -669,7 +683,7 @@ DO $$
 DECLARE
     name text;
 BEGIN
-    FOREACH name IN ARRAY '{fact,definition,skipped,rejection,build,checked,counted,completeness,hidden}'::text[] LOOP
+    FOREACH name IN ARRAY '{fact,definition,skipped,rejection,build,checked,counted,completeness,hidden,timeline}'::text[] LOOP
         EXECUTE format('CREATE TRIGGER guard BEFORE INSERT OR UPDATE OR DELETE ON indextable_internal.%1$I FOR EACH ROW EXECUTE FUNCTION indextable_internal.guard();
                         CREATE TRIGGER guard_truncate BEFORE TRUNCATE ON indextable_internal.%1$I FOR EACH STATEMENT EXECUTE FUNCTION indextable_internal.guard();
                         ALTER TABLE indextable_internal.%1$I ENABLE ALWAYS TRIGGER guard, ENABLE ALWAYS TRIGGER guard_truncate;

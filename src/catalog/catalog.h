@@ -244,6 +244,11 @@ extern SysScanDesc scan_by_oid(Relation rel, const char *index, AttrNumber colum
 extern Datum string_array(List *strings, Oid type);
 extern bool wait_for_row_writer(Relation rel, HeapTuple tuple);
 
+/* timeline.c: whether this server was promoted since entries were right */
+extern int32 present_timeline(void);
+extern bool catalog_timeline_changed(Oid index_table);
+extern void catalog_note_timeline(Oid index_table);
+
 /* usage.c: keeps the counters of how much index tables are read */
 extern List *usage_keys(Oid index_table);
 extern void usage_follows(Oid index_table, List *old_keys);

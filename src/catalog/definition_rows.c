@@ -444,6 +444,7 @@ catalog_forget_definition(Oid index_table)
 	delete_by_oid("counted", "counted_pkey", 1, index_table);
 	delete_by_oid("completeness", "completeness_index_table", 1, index_table);
 	delete_by_oid("hidden", "hidden_index_table", 1, index_table);
+	delete_by_oid("timeline", "timeline_pkey", 1, index_table);
 	catalog_forget_rejections(index_table);
 	catalog_forget_build(index_table);
 }

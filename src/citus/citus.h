@@ -125,6 +125,10 @@ extern void shard_drain_take(Drain *drain);
 extern void drain_all_nodes(Oid fact_table, DrainCall *call);
 
 /* prepared.c: transactions that Citus has prepared on any node */
+
+/* In their list: a node has begun a new timeline since the entries were right. */
+#define NEW_TIMELINE	"new timeline"
+
 extern void wait_for_prepared(FactDef *def, bool all_nodes);
 extern List *prepared_transactions(FactDef *def, bool all_nodes, bool may_lock);
 

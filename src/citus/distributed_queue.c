@@ -64,6 +64,7 @@ typedef struct Question
 	bool		isnull[3];
 } Question;
 
+static void register_unknown(Oid owner);
 static int64 drain_round(const char *fact, int limit);
 static void check_shards_unchanged(Oid fact_table);
 static bool wait_until_consumed(Oid queue, TimestampTz before, TimestampTz until);
@@ -258,12 +259,25 @@ void
 adopt_distributed(void)
 {
 	Oid			owner;
-	char	   *query;
 
 	if (!citus_is_installed())
 		return;
 	forget_orphaned_rows(InvalidOid);
 	owner = get_extension_owner();
+	register_unknown(owner);
+	if (!catalog_is_old())
+		(void) query_as(owner, "INSERT INTO %s SELECT d.index_table, %d FROM %s d"
+						" JOIN pg_catalog.pg_dist_partition p ON p.logicalrelid = d.index_table"
+						" WHERE d.maintenance = 'async' ON CONFLICT DO NOTHING",
+						catalog_table("timeline"), present_timeline(), catalog_table("definition"));
+}
+
+/* register_unknown: registers the index tables that triggers name, as the owner of the extension */
+static void
+register_unknown(Oid owner)
+{
+	char	   *query;
+
 	query = psprintf(UNKNOWN_INDEX_TABLES, catalog_table("definition"), IT_INTERNAL, fact_triggers[0].name,
 					 catalog_table("fact"));
 	if (query_as(owner, "%sSELECT FROM unknown", query).n == 0)
@@ -443,7 +457,8 @@ wait_until_consumed(Oid queue, TimestampTz before, TimestampTz until)
 /*
  * wait_until_committed
  *		Waits until those transactions have ended on all nodes that are prepared now and
- *		write to shards of the index tables or the queue; returns false if they have not by the time until.
+ *		write to shards of the index tables or the queue; returns false if they have not by the time until, or
+ *		if commits may be lost.
  */
 static bool
 wait_until_committed(Oid fact_table, TimestampTz until)
@@ -451,6 +466,15 @@ wait_until_committed(Oid fact_table, TimestampTz until)
 	List	   *prepared = prepared_on_any_node(fact_table);
 	long		pause = 1;
 
+	if (list_member(prepared, makeString(NEW_TIMELINE)))
+	{
+		ereport(WARNING,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("entries of the index tables of \"%s\" may be wrong", get_rel_name(fact_table)),
+				 errdetail("A node has begun a new timeline, because a standby was promoted or a backup restored: commits may be lost."),
+				 errhint("Call repair() for each index table of the table.")));
+		return false;
+	}
 	while (prepared != NIL)
 	{
 		if (!sleep_longer(&pause, MAX_PAUSE, until))

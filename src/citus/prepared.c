@@ -23,6 +23,7 @@
  */
 #include "postgres.h"
 
+#include "access/xlog.h"
 #include "catalog/pg_type.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
@@ -58,8 +59,10 @@ PG_FUNCTION_INFO_V1(indextable_prepared_here);
 static char *gids_asked_for(bool all_nodes);
 static List *prefixes_of(FactDef *def);
 static char *query_of_prepared(const char *gids, List *prefixes);
-static bool ask_shards(FactDef *def, const char *gids, List *prefixes, List **found);
-static void ask_all_nodes(const char *gids, List *prefixes, List **found);
+static void add_names_condition(StringInfo query, List *prefixes);
+static bool has_new_timeline(List *prefixes);
+static bool ask_shards(FactDef *def, const char *question, List **found);
+static void ask_all_nodes(const char *query, List **found);
 static bool value_of_shard(Oid type, Oid collation, int32 min, int32 max, Datum *value);
 static bool nth_value(Oid type, int n, Datum *value);
 static void add_names(List **names, char *text);
@@ -101,8 +104,16 @@ prepared_transactions(FactDef *def, bool all_nodes, bool may_lock)
 	List	   *prefixes = prefixes_of(def);
 	List	   *result = NIL;
 
-	if (!may_lock || catalog_is_old() || !ask_shards(def, gids, prefixes, &result))
-		ask_all_nodes(gids, prefixes, &result);
+	if (!may_lock || catalog_is_old())
+		ask_all_nodes(query_of_prepared(gids, prefixes), &result);
+	else
+	{
+		char	   *question = psprintf(IT_INTERNAL ".prepared_here(%s, %s)", quote_literal_cstr(gids),
+										array_literal(prefixes));
+
+		if (!ask_shards(def, question, &result))
+			ask_all_nodes(psprintf("SELECT %s", question), &result);
+	}
 	return result;
 }
 
@@ -155,20 +166,48 @@ query_of_prepared(const char *gids, List *prefixes)
 					 " JOIN pg_catalog.pg_locks l ON l.virtualtransaction = x.virtualtransaction AND l.pid IS NULL AND l.locktype = 'relation'"
 					 " JOIN pg_catalog.pg_class c ON c.oid = l.relation"
 					 " JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
-					 " WHERE p.database = pg_catalog.current_database() AND p.gid LIKE %s AND (false",
+					 " WHERE p.database = pg_catalog.current_database() AND p.gid LIKE %s",
 					 quote_literal_cstr(gids));
+	add_names_condition(&query, prefixes);
+	return query.data;
+}
+
+/* add_names_condition: adds a condition on the name of table c in schema n */
+static void
+add_names_condition(StringInfo query, List *prefixes)
+{
+	appendStringInfoString(query, " AND (false");
 	foreach_ptr(char, prefix, prefixes)
-		appendStringInfo(&query, " OR pg_catalog.starts_with(pg_catalog.format('%%L.%%L.%%s',"
+		appendStringInfo(query, " OR pg_catalog.starts_with(pg_catalog.format('%%L.%%L.%%s',"
 						 " pg_catalog.pg_get_userbyid(c.relowner), n.nspname, c.relname), %s)",
 						 quote_literal_cstr(prefix));
-	appendStringInfoChar(&query, ')');
-	return query.data;
+	appendStringInfoChar(query, ')');
+}
+
+/*
+ * has_new_timeline
+ *		Returns whether this server has begun a new timeline since the entries of one of these index tables were
+ *		right.
+ */
+static bool
+has_new_timeline(List *prefixes)
+{
+	StringInfoData query;
+
+	if (RecoveryInProgress())
+		return false;
+	initStringInfo(&query);
+	appendStringInfo(&query, "SELECT FROM %s t JOIN pg_catalog.pg_class c ON c.oid = t.index_table::pg_catalog.oid"
+					 " JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE t.timeline <> %d",
+					 catalog_table("timeline"), present_timeline());
+	add_names_condition(&query, prefixes);
+	return query_with(get_extension_owner(), query.data, 0, NULL, NULL).n > 0;
 }
 
 /*
  * indextable_prepared_here
  *		prepared_here(gids text, prefixes text[]): returns the names of these transactions on this node,
- *		with commas between them, or NULL.
+ *		with commas between them, or NULL; one of them is NEW_TIMELINE if entries may have been lost.
  */
 Datum
 indextable_prepared_here(PG_FUNCTION_ARGS)
@@ -178,15 +217,18 @@ indextable_prepared_here(PG_FUNCTION_ARGS)
 	List	   *prefixes = NIL;
 	char	   *gids = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	Rows		rows;
-	char	   *result;
+	char	   *result = NULL;
 
-	if (query_as(InvalidOid, "SELECT FROM pg_catalog.pg_prepared_xacts LIMIT 1").n == 0)
-		PG_RETURN_NULL();
 	deconstruct_array(PG_GETARG_ARRAYTYPE_P(1), TEXTOID, -1, false, TYPALIGN_INT, &values, NULL, &n);
 	for (int i = 0; i < n; i++)
 		prefixes = lappend(prefixes, TextDatumGetCString(values[i]));
-	rows = query_with(InvalidOid, query_of_prepared(gids, prefixes), 0, NULL, NULL);
-	result = row_text(&rows, 0, 1);
+	if (query_as(InvalidOid, "SELECT FROM pg_catalog.pg_prepared_xacts LIMIT 1").n > 0)
+	{
+		rows = query_with(InvalidOid, query_of_prepared(gids, prefixes), 0, NULL, NULL);
+		result = row_text(&rows, 0, 1);
+	}
+	if (has_new_timeline(prefixes))
+		result = result == NULL ? NEW_TIMELINE : psprintf("%s," NEW_TIMELINE, result);
 	if (result == NULL)
 		PG_RETURN_NULL();
 	PG_RETURN_TEXT_P(cstring_to_text(result));
@@ -198,11 +240,9 @@ indextable_prepared_here(PG_FUNCTION_ARGS)
  *		Citus keeps; returns false if that cannot be done.
  */
 static bool
-ask_shards(FactDef *def, const char *gids, List *prefixes, List **found)
+ask_shards(FactDef *def, const char *question, List **found)
 {
 	StringInfoData tables;
-	char	   *question = psprintf(IT_INTERNAL ".prepared_here(%s, %s)", quote_literal_cstr(gids),
-									array_literal(prefixes));
 	char	   *column = NULL;
 	AttrNumber	attno;
 	Oid			type;
@@ -253,10 +293,10 @@ ask_shards(FactDef *def, const char *gids, List *prefixes, List **found)
 
 /* ask_all_nodes: adds the transactions of all nodes, which are asked over new connections */
 static void
-ask_all_nodes(const char *gids, List *prefixes, List **found)
+ask_all_nodes(const char *query, List **found)
 {
 	Rows		rows = query_as(InvalidOid, "SELECT success, result FROM pg_catalog.run_command_on_all_nodes(%s)",
-								quote_literal_cstr(query_of_prepared(gids, prefixes)));
+								quote_literal_cstr(query));
 
 	*found = NIL;
 	for (uint64 row = 0; row < rows.n; row++)

@@ -57,6 +57,7 @@ typedef struct Task
 } Task;
 
 PG_FUNCTION_INFO_V1(indextable_verify_shard);
+PG_FUNCTION_INFO_V1(indextable_note_timeline);
 PG_FUNCTION_INFO_V1(indextable_activate_repaired);
 
 static void verify_locked(FactDef *def, Relation fact, void *arg);
@@ -92,6 +93,7 @@ static const char rows[] =
 #define MAX_REPORTED		100000
 
 static void queue_discrepancies(Oid index_table, int64 *found);
+static void note_timelines(Oid index_table);
 static void count_discrepancy(Discrepancy *d, void *arg);
 
 /*
@@ -409,10 +411,48 @@ queue_discrepancies(Oid index_table, int64 *found)
 	verify_all_shards(def, 100, new_command_number(), count_discrepancy, found);
 	relation_close(rel, AccessShareLock);
 	relation_close(fact, AccessShareLock);
+	if (found[KIND_MISSING] + found[KIND_DANGLING] + found[KIND_STALE] == 0)
+		note_timelines(index_table);
 	if (found[KIND_MISSING] + found[KIND_DANGLING] + found[KIND_STALE] > 0)
 		run_sql(InvalidOid, "SELECT " IT_SCHEMA ".drain(%u::pg_catalog.regclass)", fact_table);
 	PopActiveSnapshot();
 	AtEOXact_GUC(false, nestlevel);
+}
+
+/* note_timelines: has all nodes note that the entries of an index table are right */
+static void
+note_timelines(Oid index_table)
+{
+	Rows		answers_of_nodes;
+
+	if (catalog_is_old())
+		return;
+	answers_of_nodes = query_as(InvalidOid, "SELECT result FROM pg_catalog.run_command_on_all_nodes(%s) WHERE NOT success",
+								quote_literal_cstr(psprintf("SELECT " IT_INTERNAL ".note_timeline(%s)",
+															quote_literal_cstr(quoted_relation(index_table)))));
+	if (answers_of_nodes.n > 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_CONNECTION_FAILURE),
+				 errmsg("not all nodes could note that index table \"%s\" is right", get_rel_name(index_table)),
+				 errdetail("%s", row_text(&answers_of_nodes, 0, 1)),
+				 errhint("When all nodes can be reached, run %s", told_call("repair", index_table))));
+}
+
+/*
+ * indextable_note_timeline
+ *		note_timeline(index_table regclass): notes that the entries of an index table are right on the present
+ *		timeline of this node.
+ */
+Datum
+indextable_note_timeline(PG_FUNCTION_ARGS)
+{
+	Oid			index_table = PG_GETARG_OID(0);
+
+	verify_require_owner(index_table);
+	if (!OidIsValid(catalog_fact_of(index_table)) || citus_kind(index_table) != CITUS_DISTRIBUTED)
+		report_not_index_table(index_table);
+	catalog_note_timeline(index_table);
+	PG_RETURN_VOID();
 }
 
 /* count_discrepancy: counts what a node has found, and raises an error if it could not look */

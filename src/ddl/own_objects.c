@@ -47,7 +47,7 @@ static const char *const catalog_relations[] = {
 	"fact", "fact_pkey", "definition", "definition_pkey", "definition_fact_table",
 	"skipped", "skipped_index_table", "rejection", "rejection_index_table", "rejection_key",
 	"build", "build_pkey", "checked", "checked_index_table", "counted", "counted_pkey",
-	"completeness", "completeness_index_table", "hidden", "hidden_index_table"
+	"completeness", "completeness_index_table", "hidden", "hidden_index_table", "timeline", "timeline_pkey"
 };
 
 static bool is_protection_off(void);

@@ -102,7 +102,7 @@ indextable_queue_activity(PG_FUNCTION_ARGS)
  * find_trouble
  *		Sets *trouble to what else is to be shown with a queue that fails at nothing itself, and
  *		returns at what that is: at the upkeep of one of the fact table's index tables; or the
- *		present batch does not end.  Returns NULL if there is nothing.
+ *		present batch does not end; or entries may have been lost.  Returns NULL if there is nothing.
  */
 static const char *
 find_trouble(Oid fact_table, Oid server, Trouble *trouble)
@@ -129,6 +129,17 @@ find_trouble(Oid fact_table, Oid server, Trouble *trouble)
 				trouble_of_attempt(&work, trouble))
 				return kind == WORK_QUEUE ? kinds[kind] : psprintf("%s \"%s\"", kinds[kind], name);
 		}
+	}
+	foreach_ptr(DefinitionRow, row, OidIsValid(server) ? NIL : catalog_read_definitions(fact_table, InvalidOid))
+	{
+		if (!catalog_timeline_changed(row->index_table))
+			continue;
+		*trouble = (Trouble)
+		{
+			.since = PgStartTime,.next_try = DT_NOEND,
+				.message = "entries may be wrong, because this server has begun a new timeline: call repair()"
+		};
+		return psprintf("\"%s\"", get_rel_name(row->index_table));
 	}
 	trouble->since = 0;
 	return NULL;

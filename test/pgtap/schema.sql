@@ -156,6 +156,7 @@ SELECT bag_eq($$SELECT * FROM pg_temp.functions('indextable_internal')$$, $want$
 		'OUT since timestamp with time zone',
 		'SETOF record', 'c', 'v', false, 'r'),
 	('names_text', 'names text[]', 'text', 'sql', 's', false, 's'),
+	('note_timeline', 'index_table regclass', 'void', 'c', 'v', true, 'u'),
 	('on_alter', '', 'event_trigger', 'c', 'v', false, 'u'),
 	('on_drop', '', 'event_trigger', 'c', 'v', false, 'u'),
 	('path_sql', 'document text, path text[], arrows text', 'text', 'sql', 's', false, 's'),
@@ -252,9 +253,9 @@ SELECT is_empty($$
 	SELECT c.oid::regclass, count(*) FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND attnum > 0
 	WHERE relnamespace = 'indextable'::regnamespace GROUP BY 1 HAVING count(*) > 17$$, 'no view is wider than 17 columns');
 
-SELECT tables_are('indextable_internal', '{fact,definition,skipped,rejection,build,checked,counted,completeness,hidden}', 'the tables');
+SELECT tables_are('indextable_internal', '{fact,definition,skipped,rejection,build,checked,counted,completeness,hidden,timeline}', 'the tables');
 SELECT bag_eq($$SELECT unnest(extconfig)::regclass::text FROM pg_extension WHERE extname = 'indextable'$$,
-	$$SELECT 'indextable_internal.' || unnest('{fact,definition,skipped,rejection,build,counted,completeness,hidden}'::text[])$$, 'those that are dumped: all but what was checked');
+	$$SELECT 'indextable_internal.' || unnest('{fact,definition,skipped,rejection,build,counted,completeness,hidden}'::text[])$$, 'those that are dumped: all but what was checked, and timelines');
 SELECT is_empty($$
 	SELECT oid::regclass FROM pg_class WHERE relnamespace = 'indextable_internal'::regnamespace AND relkind = 'r' AND relreplident <> 'f'
 	AND NOT EXISTS (SELECT FROM pg_index WHERE indrelid = pg_class.oid AND indisprimary)$$, 'a publication of all tables leaves all of them writable');
@@ -264,7 +265,7 @@ SELECT bag_eq($$
 	('indextable_internal.fact', 'restored', 'indextable_internal.restored', 'O', 4::int2),
 	('indextable_internal.definition', 'restored', 'indextable_internal.restored', 'O', 4)
 	UNION ALL SELECT 'indextable_internal.' || t, g, 'indextable_internal.guard', 'A', y
-	FROM unnest('{fact,definition,skipped,rejection,build,checked,counted,completeness,hidden}'::text[]) t, (VALUES ('guard', 1 + 2 + 4 + 8 + 16), ('guard_truncate', 2 + 32)) x (g, y)$want$,
+	FROM unnest('{fact,definition,skipped,rejection,build,checked,counted,completeness,hidden,timeline}'::text[]) t, (VALUES ('guard', 1 + 2 + 4 + 8 + 16), ('guard_truncate', 2 + 32)) x (g, y)$want$,
 	'their triggers: after INSERT, for each statement; and guards that always fire, before each row, and before TRUNCATE');
 SELECT bag_eq($$SELECT evtname::text, evtevent::text, evtfoid::regproc::text, evtenabled::text FROM pg_event_trigger$$, $want$ VALUES
 	('indextable_on_drop', 'sql_drop', 'indextable_internal.on_drop', 'O'),
@@ -341,7 +342,7 @@ SELECT bag_eq($$
 	-- views call them, for who reads the view: numbers, and conditions and messages of the caller's tables
 	UNION ALL SELECT 'indextable_internal', unnest('{missed_conditions,queue_activity,queue_status,table_sizes,why_no_worker}'::text[])
 	-- another server that takes from a feed, or another node of Citus: the owner of the table only
-	UNION ALL SELECT 'indextable_internal', unnest('{ack,feed_status,lock_shards,take,verify_shard}'::text[])
+	UNION ALL SELECT 'indextable_internal', unnest('{ack,feed_status,lock_shards,note_timeline,take,verify_shard}'::text[])
 	-- advise() and profile(): they read documents where the caller may, and the server's catalogs
 	UNION ALL SELECT 'indextable_internal', unnest('{advise_fields,advise_key,field_at,index_serves,judge_key,profile_columns,reason_against,served_by,survey,table_counts,verdict}'::text[])
 	-- and they make texts and numbers of their arguments

@@ -583,7 +583,8 @@ SQL
 		"indextable.alter('m.f_k', is_unique => true)", "indextable.drop('m.f_k')", "indextable.reset_stats('m.f_k')", "indextable.create('public.x', 'm.f', '{k}')",
 		"indextable.create_feed('m.f')", "indextable.drop_feed('m.f')", 'indextable.start_workers()', 'indextable.stop_workers()',
 		"indextable_internal.take('m.f', 10, '{id}')", "indextable_internal.ack('m.f', '{}')", "indextable_internal.feed_status('m.f')",
-		"indextable_internal.survey('m.f', 'doc', 1000)", "indextable_internal.verify_shard('m.f_k', 1, 0)")
+		"indextable_internal.survey('m.f', 'doc', 1000)", "indextable_internal.verify_shard('m.f_k', 1, 0)",
+		"indextable_internal.note_timeline('m.f_k')")
 	{
 		like(sql('eve_rightless', "SELECT * FROM $command"), qr/ERROR/, "$command is refused");
 	}
