@@ -165,6 +165,7 @@ index_by(IndexDef *def, Node *expr, char purpose, bool *exists)
 	Node	   *field;
 	Oid			owner;
 	Oid			collation;
+	bool		has_collation;
 	char	   *text;
 
 	if (!IsA(clause, OpExpr) || list_length(clause->args) != 2 ||
@@ -190,24 +191,24 @@ index_by(IndexDef *def, Node *expr, char purpose, bool *exists)
 		return NULL;
 	collation = IsA(field, Var) ?
 		TupleDescAttr(def->layout.desc, ((Var *) field)->varattno - 1)->attcollation : exprCollation(field);
+	has_collation = OidIsValid(clause->inputcollid) && OidIsValid(collation) && collation != clause->inputcollid;
 	field = copyObject(field);
 	ChangeVarNodes(field, INDEX_VAR, 1, 0);
 
 	/*
 	 * It is read under another search_path, by which others may have a
-	 * function of the same name.
+	 * function or a collation of the same name.
 	 */
-	AS_OWNER_WITH(IsA(field, Var) ? InvalidOid : owner, false);
+	AS_OWNER_WITH(IsA(field, Var) && !has_collation ? InvalidOid : owner, false);
 	{
 		text = deparse_expression(field, deparse_context_for(def->name, def->relid), false, false);
+		if (has_collation)
+			text = psprintf("%s COLLATE %s", text, generate_collation_name(clause->inputcollid));
 	}
 	END_AS_OWNER();
-	return psprintf("%s USING %s (%s%s%s)",
+	return psprintf("%s USING %s (%s%s)",
 					quote_qualified_identifier(get_namespace_name(get_rel_namespace(def->relid)), def->name),
-					get_am_name(kind.method), text,
-					!OidIsValid(clause->inputcollid) || collation == clause->inputcollid ||
-					!OidIsValid(collation) ? "" :
-					psprintf(" COLLATE %s", generate_collation_name(clause->inputcollid)), kind.opclass);
+					get_am_name(kind.method), text, kind.opclass);
 }
 
 /*
