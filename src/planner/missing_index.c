@@ -202,6 +202,7 @@ index_by(IndexDef *def, Node *expr, char purpose, bool *exists)
 	AS_OWNER_WITH(IsA(field, Var) && !has_collation ? InvalidOid : owner, false);
 	{
 		text = deparse_expression(field, deparse_context_for(def->name, def->relid), false, false);
+
 		if (has_collation)
 			text = psprintf("%s COLLATE %s", text, generate_collation_name(clause->inputcollid));
 	}
