@@ -176,7 +176,8 @@ estimate_entries(PlannerInfo *root, RelOptInfo *rel, Candidate *c)
  *		Returns how many rows with these clauses a search finds; 0, if that is no better known than the server has
  *		estimated.  The server knows nothing of the elements of an array, and takes any condition on them to be
  *		true of a hundredth of the rows: what a LIMIT leaves to be read, and to be fetched, would be as wrong.
- *		Entries tell, if nothing but their conditions is to be checked.
+ *		Entries tell, if nothing but their conditions is to be checked.  EXPLAIN must not tell how many of the
+ *		hidden rows there are.
  */
 double
 rows_of_search(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses)
@@ -186,7 +187,7 @@ rows_of_search(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses)
 
 	foreach_ptr(Condition, condition, c->conditions)
 		implied |= condition->implied && condition->strategy == BTEqualStrategyNumber;
-	if (!implied || c->by_element)
+	if (!implied || c->by_element || c->secured)
 		return 0;
 	foreach_ptr(RestrictInfo, rinfo, clauses)
 	{
