@@ -196,6 +196,14 @@ has_new_timeline(List *prefixes)
 
 	if (RecoveryInProgress())
 		return false;
+
+	/*
+	 * There is nothing to be looked up but after a failover: wait() asks this
+	 * each time.
+	 */
+	if (query_as(get_extension_owner(), "SELECT FROM %s WHERE timeline <> %d LIMIT 1", catalog_table("timeline"),
+				 present_timeline()).n == 0)
+		return false;
 	initStringInfo(&query);
 	appendStringInfo(&query, "SELECT FROM %s t JOIN pg_catalog.pg_class c ON c.oid = t.index_table::pg_catalog.oid"
 					 " JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE t.timeline <> %d",
