@@ -93,6 +93,7 @@ static const char rows[] =
 #define MAX_REPORTED		100000
 
 static void queue_discrepancies(Oid index_table, int64 *found);
+static Rows failed_on_nodes(Oid user, const char *function, Oid index_table);
 static void note_timelines(Oid index_table);
 static void count_discrepancy(Discrepancy *d, void *arg);
 
@@ -419,22 +420,33 @@ queue_discrepancies(Oid index_table, int64 *found)
 	AtEOXact_GUC(false, nestlevel);
 }
 
+/*
+ * failed_on_nodes
+ *		Has all nodes call a function of ours for an index table, as a user, and returns the answers of those where
+ *		that failed.
+ */
+static Rows
+failed_on_nodes(Oid user, const char *function, Oid index_table)
+{
+	return query_as(user, "SELECT result FROM pg_catalog.run_command_on_all_nodes(%s) WHERE NOT success",
+					quote_literal_cstr(psprintf("SELECT " IT_INTERNAL ".%s(%s::pg_catalog.regclass)", function,
+												quote_literal_cstr(quoted_relation(index_table)))));
+}
+
 /* note_timelines: has all nodes note that the entries of an index table are right */
 static void
 note_timelines(Oid index_table)
 {
-	Rows		answers_of_nodes;
+	Rows		failed;
 
 	if (catalog_is_old())
 		return;
-	answers_of_nodes = query_as(InvalidOid, "SELECT result FROM pg_catalog.run_command_on_all_nodes(%s) WHERE NOT success",
-								quote_literal_cstr(psprintf("SELECT " IT_INTERNAL ".note_timeline(%s)",
-															quote_literal_cstr(quoted_relation(index_table)))));
-	if (answers_of_nodes.n > 0)
+	failed = failed_on_nodes(InvalidOid, "note_timeline", index_table);
+	if (failed.n > 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_CONNECTION_FAILURE),
 				 errmsg("not all nodes could note that index table \"%s\" is right", get_rel_name(index_table)),
-				 errdetail("%s", row_text(&answers_of_nodes, 0, 1)),
+				 errdetail("%s", row_text(&failed, 0, 1)),
 				 errhint("When all nodes can be reached, run %s", told_call("repair", index_table))));
 }
 
@@ -476,19 +488,16 @@ count_discrepancy(Discrepancy *d, void *arg)
 void
 activate_on_all_nodes(Oid index_table)
 {
-	char	   *command = psprintf("SELECT " IT_INTERNAL ".activate_repaired(%s::pg_catalog.regclass)",
-								   quote_literal_cstr(quoted_relation(index_table)));
-	Rows		rows;
+	Rows		failed;
 
 	PushActiveSnapshot(GetTransactionSnapshot());
-	rows = query_as(get_extension_owner(), "SELECT result FROM pg_catalog.run_command_on_all_nodes(%s) WHERE NOT success",
-					quote_literal_cstr(command));
+	failed = failed_on_nodes(get_extension_owner(), "activate_repaired", index_table);
 	PopActiveSnapshot();
-	if (rows.n > 0)
+	if (failed.n > 0)
 		ereport(WARNING,
 				(errcode(ERRCODE_WARNING),
 				 errmsg("index table \"%s\" may be invalid on other nodes", get_rel_name(index_table)),
-				 errdetail("On one of the nodes, %s.", row_text(&rows, 0, 1)),
+				 errdetail("On one of the nodes, %s.", row_text(&failed, 0, 1)),
 				 errhint("When all nodes can be reached, run %s", told_call("repair", index_table))));
 }
 
