@@ -1,15 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * kept_statement.c
- *	  Runs statements that search index tables, and keeps their plans for other searches of the same kind.
+ *	  Runs statements that search index tables, and keeps them analyzed for other searches of the same kind.
  *
- * To parse a statement and to have Citus plan it takes as long as one shard takes to answer it.  Where the first
- * key field is compared by =, Citus has a plan for all values, which finds the shard when it is executed, and
- * keeps plans of this node's own shards with it.
+ * To parse and to analyze a statement takes as long as one shard takes to answer it.  It is planned for the values
+ * of each search: of Citus' plans for all values, those of this node's own shards are made anew each time, and
+ * kept for ever.
  *
- * A search has the text of its statement made, which is so what its plan is found by.  All else is left to the
- * server, as with the statements that users prepare: a plan is made anew after a change of a table or of where
- * Citus has its shards, or under another search_path, and rights are checked when it is executed.
+ * A search has the text of its statement made, by which the kept one is found.  All else is left to the
+ * server, as with the statements that users prepare: a statement is analyzed anew after a change of a table, or
+ * under another search_path, and rights are checked when it is executed.
  * Only those statements are kept that were run last.
  *
  *-------------------------------------------------------------------------
@@ -24,10 +24,7 @@
 #include "../util/while_set.h"
 #include "citus.h"
 
-/*
- * The number of statements that are kept. Each may have plans of all shards of an index table that are on this
- * node.
- */
+/* The number of statements that are kept. */
 #define MAX_KEPT			32
 
 typedef struct KeptStatement

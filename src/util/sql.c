@@ -379,9 +379,8 @@ send_rows(Oid relid, SPIPlanPtr plan, ParamListInfo params, Snapshot snapshot, D
 
 /*
  * execute_plan
- *		Executes a plan that was kept.  Whether it is made for all values of its parameters is left to the
- *		server, whatever the setting says: extensions that plan queries themselves may only know a way for given
- *		values.
+ *		Executes a statement that was kept, which is planned for these values of its parameters, whatever the
+ *		setting says: extensions that plan queries themselves may only know a way for given values.
  */
 static void
 execute_plan(SPIPlanPtr plan, ParamListInfo params, DestReceiver *dest)
