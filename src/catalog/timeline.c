@@ -25,12 +25,6 @@ enum
 	TIMELINE_NATTS = TIMELINE_TIMELINE
 };
 
-typedef struct TimelineRow
-{
-	Oid			index_table;
-	int32		timeline;
-} TimelineRow;
-
 static void *read_timeline(HeapTuple tuple, TupleDesc desc);
 
 /* present_timeline: returns the timeline of this server, which is not a standby */
@@ -51,7 +45,7 @@ catalog_timeline_changed(Oid index_table)
 	List	   *rows = RecoveryInProgress() ? NIL :
 		catalog_rows("timeline", "timeline_pkey", TIMELINE_INDEX_TABLE, index_table, read_timeline);
 
-	return rows != NIL && ((TimelineRow *) linitial(rows))->timeline != present_timeline();
+	return rows != NIL && *(int32 *) linitial(rows) != present_timeline();
 }
 
 /* catalog_note_timeline: notes the timeline of this server for an index table that has one */
@@ -69,13 +63,10 @@ catalog_note_timeline(Oid index_table)
 static void *
 read_timeline(HeapTuple tuple, TupleDesc desc)
 {
-	TimelineRow *row = palloc(sizeof(TimelineRow));
-	Datum		values[TIMELINE_NATTS];
-	bool		isnull[TIMELINE_NATTS];
+	int32	   *result = palloc(sizeof(int32));
+	bool		isnull;
 
 	check_version(desc, TIMELINE_NATTS);
-	heap_deform_tuple(tuple, desc, values, isnull);
-	row->index_table = DatumGetObjectId(values[TIMELINE_INDEX_TABLE - 1]);
-	row->timeline = DatumGetInt32(values[TIMELINE_TIMELINE - 1]);
-	return row;
+	*result = DatumGetInt32(heap_getattr(tuple, TIMELINE_TIMELINE, desc, &isnull));
+	return result;
 }

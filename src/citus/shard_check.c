@@ -414,7 +414,7 @@ queue_discrepancies(Oid index_table, int64 *found)
 	relation_close(fact, AccessShareLock);
 	if (found[KIND_MISSING] + found[KIND_DANGLING] + found[KIND_STALE] == 0)
 		note_timelines(index_table);
-	if (found[KIND_MISSING] + found[KIND_DANGLING] + found[KIND_STALE] > 0)
+	else
 		run_sql(InvalidOid, "SELECT " IT_SCHEMA ".drain(%u::pg_catalog.regclass)", fact_table);
 	PopActiveSnapshot();
 	AtEOXact_GUC(false, nestlevel);
