@@ -16,12 +16,17 @@
 #   pattern   2 fields of the 100 rows whose email is ILIKE a pattern, by trigrams: of the expression, and of the index table's column; t and
 #             t256 are a table for that, and one of 256 partitions
 #   secure    how many documents have a name, asked by a role to which a policy applies
+#   page      of crud and beside, the indexed reads of the benchmark crud-bench: 3 fields of the first 1,000 documents that hold a tag, in
+#             the order of another field; status: that have a status; in: one of three; either: the tag or the status; offset: 100
+#             documents from the 5,000th on that have a status; total: how many have. Native is an index on each field. beside: while
+#             500 documents a second get another value of the field that orders them
 # The sides: native, on a table with native indexes; generated, with the tags as an array in a generated column, in a GIN; rum, in an
 # index of that extension, if there is one; ours, the query of native on a table with index tables; hand, where it names these.
 
 # planner_query WORK SIDE: a query with :key
 planner_query() {
 	local of=${1#*_} fact=bench.${2/hand/ours}_${1#*_}
+	local fields_crud="SELECT id, doc->>'name' AS name, (doc->>'balance')::numeric AS balance" order_crud="ORDER BY (doc->>'balance')::numeric, id"
 	case $1,$2 in
 	and_*,generated | and_*,rum | tag_*,generated | tag_*,rum) echo "SELECT count(*) FROM $fact WHERE tags @> (SELECT array_agg(t) FROM jsonb_array_elements_text(:key) AS t)" ;;
 	facets_*,generated) echo "SELECT t, count(*) FROM $fact, unnest(tags) AS t GROUP BY 1" ;;
@@ -53,6 +58,12 @@ planner_query() {
 	pattern_*) echo "SELECT doc->>'name' AS name, doc->>'street' AS street FROM $fact WHERE doc->>'email' ILIKE :key" ;;
 	secure_*,hand) echo "SELECT count(*) FROM bench.by_name_$of JOIN $fact USING (id) WHERE name = :key" ;;
 	secure_*) echo "SELECT count(*) FROM $fact WHERE doc->>'name' = :key" ;;
+	page_*) echo "$fields_crud FROM $fact WHERE doc->'tags' @> '[\"gold\"]' $order_crud LIMIT 1000" ;;
+	status_*) echo "$fields_crud FROM $fact WHERE doc->>'status' = :key $order_crud LIMIT 1000" ;;
+	in_*) echo "$fields_crud FROM $fact WHERE doc->>'status' = ANY (ARRAY[:key, 's3', 's7']) $order_crud LIMIT 1000" ;;
+	either_*) echo "$fields_crud FROM $fact WHERE doc->>'status' = :key OR doc->'tags' @> '[\"gold\"]' $order_crud LIMIT 1000" ;;
+	offset_*) echo "$fields_crud FROM $fact WHERE doc->>'status' = :key $order_crud OFFSET 5000 LIMIT 100" ;;
+	total_*) echo "SELECT count(*) FROM $fact WHERE doc->>'status' = :key" ;;
 	one_*,hand) echo "SELECT * FROM indextable.lookup('bench.by_email_$of', jsonb_build_object('email', :key::text))" ;;
 	one_*) echo "SELECT doc FROM $fact WHERE doc->>'email' = :key" ;;
 	esac
@@ -62,6 +73,7 @@ planner_sides() {    # WORK
 	case $1 in
 	and_* | tag_*) echo "native generated$rum ours hand" ;;
 	facets_*) echo "native generated ours hand" ;;
+	*_crud | *_beside) echo "native ours" ;;
 	*) echo "native ours hand" ;;
 	esac
 }
@@ -79,17 +91,18 @@ planner_keys() {    # WORK: a random but repeatable choice
 	pattern_*) key="'%' || lpad(right(doc->>'id', $((${#ROWS_PARTITIONS} - 3))), $((${#ROWS_PARTITIONS} - 3)), '0') || '@%'" ;;
 	union_*) key="(ARRAY[doc->>'name', lag(doc->>'name', 7) OVER (ORDER BY id), lag(doc->>'name', 17) OVER (ORDER BY id)])::text" ;;
 	one_* | update_* | lock_*) key="doc->>'email'" ;;
+	*_crud | *_beside) key="doc->>'status'" ;;
 	esac
 	mapfile -t keys < <(sql -c "SELECT key FROM (SELECT DISTINCT $key AS key FROM bench.native_${1#*_}) AS k WHERE key NOT LIKE '%NULL%' ORDER BY md5(key) LIMIT 10")
 	[ "${#keys[@]}" = 10 ] || die "$1: too few keys"
 }
 
-# planner_same WORK: all sides answer alike for every key; and there is an answer
+# planner_same WORK: all sides answer alike for every key; and there is an answer. Those beside updates are not at rest.
 planner_same() {
 	local key side answer first query
 	for key in "${keys[@]}"; do
 		first=
-		for side in $(planner_sides $1); do
+		for side in $([[ $1 = *_beside ]] || planner_sides $1); do
 			query=$(planner_query "$1" $side | sed "s/:key/:'key'/g")
 			case $1 in update_* | lock_*) ;; *) query="SELECT md5(string_agg(r::text, chr(10) ORDER BY r::text)) FROM ($query) AS r" ;; esac
 			answer=$(PGOPTIONS=$(planner_session $side $1) sql -v key="$key" <<< "$query")
@@ -108,9 +121,10 @@ planner_same() {
 # planner_read WORK SIDE PROTOCOL → CPU µs a query. What reads all partitions takes fewer keys, and so many transactions that those with
 # custom plans are the first ones, which metered_us leaves out.
 planner_read() {
-	local query n count=10 limit=(-T "$SECONDS_READ") definitions=()
+	local query n count=10 updates= limit=(-T "$SECONDS_READ") definitions=()
 	query=$(planner_query "$1" "$2")
 	if [[ $1 =~ ^(groups|facets|names|latest)_ ]]; then count=1 limit=(-t 18)
+	elif [[ $2,$1 =~ ^native,.*_(crud|beside)$ ]]; then count=3
 	elif [ "$2" != hand ] && [[ $1 = *_[pst][0-9]* ]] && { [ "$2" = native ] || [ "${served[$1]}" = unserved ]; }; then count=3 limit=(-t 18); fi
 	for ((n = 0; n < count; n++)); do
 		if [ "$3" = simple ]; then
@@ -120,7 +134,15 @@ planner_read() {
 			echo "${query//:key/:key$n};"
 		fi
 	done > "$tmp/statements.sql"
+	if [[ $1 = *_beside ]]; then
+		printf '%s\n' "\\set id random(1, $ROWS_PARTITIONS)" '\set balance random(1, 100000)' \
+			"UPDATE bench.$2_beside SET doc = jsonb_set(doc, '{balance}', to_jsonb(:balance::int)) WHERE id = :id;" > "$tmp/beside.sql"
+		pgbench -n -M prepared -R 500 -T 3600 -f "$tmp/beside.sql" > /dev/null 2>&1 &
+		updates=$!
+		sleep 1
+	fi
 	PGOPTIONS=$(planner_session "$2" "$1") PROTOCOL=$3 measure "$tmp/statements.sql" $count "${limit[@]}" "${definitions[@]}"
+	if [ -n "$updates" ]; then kill "$updates"; wait "$updates" || true; fi
 }
 
 # planner_tables OF: both fact tables, with the indexes and index tables of their works only, since each is a cost of planning
@@ -133,7 +155,8 @@ planner_tables() {
 		[pst][0-9]*) partitioned "${side}_$of" "${of:1}" ;;
 		*) sql -c "CREATE TABLE bench.${side}_$of (id bigint PRIMARY KEY, doc jsonb NOT NULL) WITH (fillfactor = 80)" ;;
 		esac
-		sql -c "INSERT INTO bench.${side}_$of SELECT id, doc::jsonb FROM bench_data.source_$([ "$of" = 4k ] && echo 4k || echo 600) ORDER BY id"
+		sql -c "INSERT INTO bench.${side}_$of SELECT id, doc::jsonb$([[ $of != crud && $of != beside ]] || echo " || jsonb_build_object('status', 's' || bench_data.pick(id, 40, 10))")
+			FROM bench_data.source_$([ "$of" = 4k ] && echo 4k || echo 600) ORDER BY id"
 	done
 	case $of in
 	t*)
@@ -141,6 +164,15 @@ planner_tables() {
 			CREATE INDEX ON bench.native_$of USING gin ((doc->>'email') gin_trgm_ops);
 			SELECT indextable.create('bench.by_email_$of', 'bench.ours_$of', '{email}', include => '{name, street}');
 			CREATE INDEX ON bench.by_email_$of USING gin (email gin_trgm_ops);
+		SQL
+		;;
+	crud | beside)
+		sql > /dev/null <<-SQL
+			CREATE INDEX ON bench.native_$of USING gin ((doc->'tags') jsonb_path_ops);
+			CREATE INDEX ON bench.native_$of ((doc->>'status'));
+			CREATE INDEX ON bench.native_$of (((doc->>'balance')::numeric));
+			SELECT indextable.create('bench.by_tag_$of', 'bench.ours_$of', '{tags[*], balance::numeric}', include => '{name}');
+			SELECT indextable.create('bench.by_status_$of', 'bench.ours_$of', '{status, balance::numeric}', include => '{name}');
 		SQL
 		;;
 	p*)
@@ -196,7 +228,7 @@ planning_of() {
 }
 
 planner_part() {
-	local n work side protocol round tables=(600 4k both t) works=(only_600 only_4k fetch_600 pattern_t element_600 groups_600 and_both tag_both facets_both union_both names_both latest_both secure_both) plannings=(other unserved pairs_10 pairs_100 pairs_1000)
+	local n work side protocol round tables=(600 4k both t crud beside) works=(only_600 only_4k fetch_600 pattern_t element_600 groups_600 and_both tag_both facets_both union_both names_both latest_both secure_both {page,status,in,either,offset,total}_{crud,beside}) plannings=(other unserved pairs_10 pairs_100 pairs_1000)
 	local -a keys
 	local -A served
 	local rum
