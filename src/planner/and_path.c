@@ -27,8 +27,7 @@
 static void add_and_path(PlannerInfo *root, RelOptInfo *rel, Served *served, List *candidates, int first);
 static CustomPath *merging_path(PlannerInfo *root, RelOptInfo *rel, List *searches, double rows);
 static List *in_one_order(PlannerInfo *root, RelOptInfo *rel, Served *served, List *searches);
-static bool is_in_one_order(Candidate *c);
-static bool same_order(Candidate *a, Candidate *b);
+static PathKey *path_key_at(Candidate *c, int position);
 static int	locate_in_primary_key(IndexDef *def, AttrNumber attno);
 static int	compare_by_entries(const ListCell *a, const ListCell *b);
 
@@ -157,7 +156,7 @@ in_one_order(PlannerInfo *root, RelOptInfo *rel, Served *served, List *searches)
  *		Returns whether entries of one value each are searched for, of an index table that is
  *		in step with what is read.
  */
-static bool
+bool
 is_in_one_order(Candidate *c)
 {
 	return are_of_query(c->conditions) && c->nequal > 0 && c->nequal <= c->def->spec.nkeys && !c->distinct &&
@@ -170,7 +169,7 @@ is_in_one_order(Candidate *c)
  *		fields that the query sorts by, and of all columns of the primary key, which may be key
  *		fields, too.
  */
-static bool
+bool
 same_order(Candidate *a, Candidate *b)
 {
 	int			ncolumns = a->def->layout.nident - a->nequal;
@@ -187,13 +186,22 @@ same_order(Candidate *a, Candidate *b)
 
 		if (key != locate_in_primary_key(b->def, y) ||
 			(key < 0 &&
-			 (i >= list_length(a->pathkeys) || i >= list_length(b->pathkeys) ||
-			  list_nth(a->pathkeys, i) != list_nth(b->pathkeys, i) ||
+			 (path_key_at(a, a->nequal + i) == NULL ||
+			  path_key_at(a, a->nequal + i) != path_key_at(b, b->nequal + i) ||
 			  TupleDescAttr(a->def->layout.desc, x - 1)->atttypid !=
 			  TupleDescAttr(b->def->layout.desc, y - 1)->atttypid)))
 			return false;
 	}
 	return true;
+}
+
+/* path_key_at: returns the path key that is of a column of the index, from 0, or NULL */
+static PathKey *
+path_key_at(Candidate *c, int position)
+{
+	int			n = position - c->order_from;
+
+	return n >= 0 && n < list_length(c->pathkeys) ? list_nth(c->pathkeys, n) : NULL;
 }
 
 /*
