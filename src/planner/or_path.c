@@ -25,8 +25,10 @@
  * sorts by has them at the other end, the entries with NULL there are one arm, and all others the other
  * one, of which the second one is read after the first: an Append that is in order.
  *
- * Where entries alone answer, but do not tell of the arms before, rows that were found are remembered instead:
- * one scan reads the searches of all arms as its parts, and leaves out primary keys that came before.
+ * Where entries alone answer, but do not tell of the arms before, one scan reads the searches of all arms as
+ * its parts.  It remembers the rows that it has found, and leaves out those that came before.  Or it merges the
+ * parts, if all come in the order that the query asks for and then by primary key: each row is met in all of
+ * them at once.
  *
  * One arm may be on plain columns, id = 7 for example, which an index of the fact table itself finds.
  * It comes first, and the others leave out its rows.
@@ -207,7 +209,7 @@ add_path_of_arms(PlannerInfo *root, RelOptInfo *rel, Served *served, Node *claus
 		path->total_cost = total_cost;
 	}
 	add_scan_path(root, rel, path);
-	if (target == NULL && !arms->in_order && !arms->disjoint && arms->native == NULL)
+	if (target == NULL && !arms->in_turn && !arms->disjoint && arms->native == NULL)
 		add_path_of_parts(root, rel, served, clause, arms);
 }
 
@@ -216,8 +218,8 @@ add_path_of_arms(PlannerInfo *root, RelOptInfo *rel, Served *served, Node *claus
 
 /*
  * add_path_of_parts
- *		Adds a path of one scan that reads the entries of all arms of a condition, and remembers their rows, if
- *		entries have all that is needed.
+ *		Adds a path of one scan that reads the entries of all arms of a condition, and either merges them by
+ *		the order that the query asks for or remembers their rows, if entries have all that is needed.
  *
  * An arm is evaluated for rows of others, so it must not raise an error.  Row security might be told of by one.
  */
@@ -239,12 +241,15 @@ add_path_of_parts(PlannerInfo *root, RelOptInfo *rel, Served *served, Node *clau
 		List	   *checks;
 
 		if (part->def->spec.async || !cover_scan(root, rel, part, NIL) ||
-			!checks_of_part(part, rel->baserestrictinfo, part->clauses, &checks))
+			!checks_of_part(part, rel->baserestrictinfo, part->clauses, &checks) ||
+			(arms->in_order && !(is_in_one_order(part) && same_order(linitial(arms_apart), part))))
 			return;
 		if (c->def == NULL)
 		{
 			c->def = part->def;
 			c->varno = part->varno;
+			c->order_from = part->order_from;
+			c->backward = part->backward;
 			c->excluded = part->excluded;
 			c->partial_rows = part->partial_rows;
 			c->exprs = part->exprs;
@@ -253,8 +258,9 @@ add_path_of_parts(PlannerInfo *root, RelOptInfo *rel, Served *served, Node *clau
 			return;
 		entries += part->entries;
 	}
-	if (arms_apart == NIL || entries * SEEN_ROW_SIZE > get_hash_memory_limit())
+	if (arms_apart == NIL || (!arms->in_order && entries * SEEN_ROW_SIZE > get_hash_memory_limit()))
 		return;
+	c->pathkeys = arms->in_order ? common_order(arms_apart) : NIL;
 	c->known = rel->baserestrictinfo;
 	c->entries_only = c->any_part = true;
 	c->entries = entries;
@@ -266,7 +272,8 @@ add_path_of_parts(PlannerInfo *root, RelOptInfo *rel, Served *served, Node *clau
 	{
 		CustomPath *reading = part_of(root, rel, part);
 
-		path->path.startup_cost += foreach_current_index(part) == 0 ? reading->path.startup_cost : 0;
+		path->path.startup_cost += foreach_current_index(part) == 0 || arms->in_order ?
+			reading->path.startup_cost : 0;
 		path->path.total_cost += reading->path.total_cost;
 		path->custom_paths = lappend(path->custom_paths, reading);
 	}

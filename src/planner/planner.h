@@ -97,6 +97,8 @@ extern List *searches_of_elements(PlannerInfo *root, RelOptInfo *joined, Path *o
 
 /* and_path.c: which search several index tables, or one for several elements */
 extern void add_and_paths(PlannerInfo *root, RelOptInfo *rel, Served *served, List *searches);
+extern bool is_in_one_order(Candidate *c);
+extern bool same_order(Candidate *a, Candidate *b);
 extern CustomPath *part_of(PlannerInfo *root, RelOptInfo *rel, Candidate *c);
 
 /* unexpanded_partitions.c: for tables whose partitions are not looked at */

@@ -162,7 +162,9 @@ typedef struct IndexTableScan
 	TupleTableSlot *counted;	/* the entry that was returned last, ... */
 	int			times;			/* ... and how often it is to be returned yet */
 	int			part;			/* with any_part: the number of the part that
-								 * is read */
+								 * is read ... */
+	struct IndexTableScan *returned;	/* ... or, in order, that the row was
+										 * of which was returned last; or NULL */
 	QueryDesc  *fallback;		/* answers instead, or NULL */
 	PlannedStmt *fallback_plan; /* its plan, or NULL */
 	bool		fell_back;		/* a fallback has ended */

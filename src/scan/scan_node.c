@@ -20,7 +20,8 @@
  * entry, or past it.  If one part cannot answer, the scan does without all index tables.
  *
  * An OR that entries alone answer is a scan without a search of its own, whose parts are read one
- * after the other.  Primary keys that were found are remembered, so that each row comes once.
+ * after the other.  Primary keys that were found are remembered, so that each row comes once.  If the
+ * order is wanted, in which all parts come as those of an AND do, they are merged instead.
  *
  * Rows are kept for a cursor that goes back.  A native scan of a table or an index can be read in
  * both directions, and so can a cursor that says neither SCROLL nor NO SCROLL.  A materialize node
@@ -54,6 +55,7 @@ static TupleTableSlot *find_row(IndexTableScan *scan);
 static TupleTableSlot *next_counted(IndexTableScan *scan);
 static TupleTableSlot *find_entry(IndexTableScan *scan);
 static TupleTableSlot *find_in_parts(IndexTableScan *scan);
+static TupleTableSlot *find_in_order(IndexTableScan *scan);
 static TupleTableSlot *next_fetched(IndexTableScan *scan);
 static bool passes_checks(IndexTableScan *scan, TupleTableSlot *entry);
 static void start_scan(IndexTableScan *scan);
@@ -200,7 +202,7 @@ find_row(IndexTableScan *scan)
 	if (scan->fallback != NULL)
 		return next_of_fallback(scan);
 	if (scan->plan.any_part)
-		row = find_in_parts(scan);
+		row = scan->plan.ordered ? find_in_order(scan) : find_in_parts(scan);
 	else if (!scan->plan.entries_only)
 		row = next_fetched(scan);
 	else if ((entry = next_counted(scan)) != NULL)
@@ -268,6 +270,45 @@ find_in_parts(IndexTableScan *scan)
 }
 
 /*
+ * find_in_order
+ *		Returns what the first entry of all that parts are at has, or NULL, and has all parts
+ *		leave its row.
+ */
+static TupleTableSlot *
+find_in_order(IndexTableScan *scan)
+{
+	if (scan->returned != NULL)
+		part_go_on(scan->returned);
+	for (;;)
+	{
+		IndexTableScan *first = NULL;
+		bool		passes;
+
+		CHECK_FOR_INTERRUPTS();
+		foreach_ptr(IndexTableScan, part, scan->css.custom_ps)
+		{
+			if (part->entry != NULL && (first == NULL || compare_rows(first, first->entry, part) > 0))
+				first = part;
+		}
+		if (first == NULL)
+			return NULL;
+		ResetExprContext(first->css.ss.ps.ps_ExprContext);
+		passes = passes_checks(first, first->entry);
+		foreach_ptr(IndexTableScan, part, passes ? scan->css.custom_ps : NIL)
+		{
+			if (part != first && part->entry != NULL && compare_rows(first, first->entry, part) == 0)
+				part_go_on(part);
+		}
+		if (passes)
+		{
+			scan->returned = first;
+			return return_entry(first, first->entry, scan->css.ss.ss_ScanTupleSlot);
+		}
+		part_go_on(first);
+	}
+}
+
+/*
  * next_fetched
  *		Returns the next row that is fetched, or NULL.
  *
@@ -328,6 +369,7 @@ start_scan(IndexTableScan *scan)
 
 	scan->started = true;
 	scan->part = 0;
+	scan->returned = NULL;
 	scan->times = 0;
 	if (scan->shared != NULL)
 	{
@@ -340,7 +382,7 @@ start_scan(IndexTableScan *scan)
 		why = start_entries(part);
 		if (why != NULL)
 			break;
-		if (!scan->plan.any_part)
+		if (!scan->plan.any_part || scan->plan.ordered)
 			part_go_on(part);
 	}
 	if (why == NULL)

@@ -156,6 +156,43 @@ SELECT condition, outcome('off', query) = outcome('force', query) AS same, outco
 FROM unnest(ARRAY[$$doc ->> 'k' = 'k0' OR (doc ->> 's' = 's0' AND 10 / (doc ->> 'd')::int > 1)$$, $$doc ->> 'k' = 'k1' OR (doc ->> 's' = 's0' AND 10 / (doc ->> 'd')::int > 1)$$,
 	$$(doc ->> 'k' = 'k1' OR doc ->> 's' = 's1') AND 10 / id > 1$$]) condition, LATERAL (SELECT 'SELECT id FROM e WHERE ' || condition AS query) q;
 
+-- searches that come in one order are merged, for AND and for OR: each row comes once, and in order. Some keys are NULL, and some orders
+-- agree in their first columns only.
+CREATE TABLE m (id int PRIMARY KEY, doc jsonb NOT NULL);
+INSERT INTO m SELECT i, jsonb_strip_nulls(jsonb_build_object('a', 'v' || i % 3, 'b', 'v' || i % 2, 'c', 'v' || i % 5, 'x', CASE WHEN i % 5 < 3 THEN i % 7 END, 'y', i * 7919 % 101, 'z', i * 104729 % 97,
+	'tags', jsonb_build_array('v' || i % 3, 'v' || i % 4, 'v' || i % 11))) FROM generate_series(1, 3000) i;
+SELECT indextable.create('m_a', 'm', '{a,x::int,y::int}', sparse => false), indextable.create('m_b', 'm', '{b,x::int,z::int}', sparse => false),
+	indextable.create('m_c', 'm', '{c,y::int}'), indextable.create('m_tags', 'm', '{tags[*],y::int}'), indextable.create('m_t', 'm', '{tags[*],x::int,y::int}', sparse => false) \gset
+ANALYZE m, m_a, m_b, m_c, m_tags, m_t;
+-- condition: one on a field, or an element
+CREATE FUNCTION condition(n int) RETURNS text LANGUAGE sql AS $$
+	SELECT CASE WHEN n % 4 < 3 THEN format('doc ->> %L = %L', substr('abc', 1 + n % 4, 1), 'v' || n / 4 % 3) ELSE format('doc -> ''tags'' ? %L', 'v' || n / 4 % 5) END $$;
+CREATE FUNCTION in_turn(planner text, query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE result text;
+BEGIN
+	PERFORM set_config('indextable.planner', planner, true);
+	EXECUTE format('SELECT string_agg(q::text, '' '') FROM (%s) q', query) INTO result;
+	RETURN result;
+END $$;
+CREATE FUNCTION plan(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE line text; result text := '';
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP result := result || line || E'\n'; END LOOP;
+	RETURN result;
+END $$;
+SET indextable.planner = force;
+SELECT joined, count(*) FILTER (WHERE in_turn('off', query) IS DISTINCT FROM in_turn('force', query)) AS wrong,
+	count(*) FILTER (WHERE CASE joined WHEN 'OR' THEN plan ~ 'Combines: OR' AND plan !~ 'Sort Key' ELSE plan ~ 'IndexTable(.*\n){1,7}.*-> .*IndexTable' END) > 15 AS merged
+FROM unnest('{AND,OR}'::text[]) joined, generate_series(1, 300) n,
+	LATERAL (SELECT CASE n % 3 WHEN 0 THEN condition(n * 31) || joined || ' (' || condition(n * 17 + n / 7) || ')' ELSE condition(n) || format(' %1$s %2$s %1$s %3$s', joined, condition(n / 3 + n % 5), condition(n / 7)) END AS a) c,
+	LATERAL (SELECT CASE n % 4 WHEN 0 THEN '(doc ->> ''y'')::int' WHEN 1 THEN '(doc ->> ''x'')::int, (doc ->> ''y'')::int' WHEN 2 THEN '(doc ->> ''y'')::int DESC' ELSE '(doc ->> ''x'')::int' END AS b) o,
+	LATERAL (SELECT CASE n % 4 WHEN 0 THEN ', id' WHEN 1 THEN ', id' WHEN 2 THEN ', id DESC' ELSE ', (doc ->> ''z'')::int, id' END AS e) i,
+	LATERAL (SELECT format('SELECT id FROM m WHERE (%s)%s%s ORDER BY %s%s%s', a, CASE WHEN n % 4 IN (1, 3) AND n % 5 < 3 THEN ' AND doc ->> ''x'' IS NULL' END,
+		CASE WHEN n % 7 < 2 THEN ' AND (doc ->> ''y'')::int > 50' END, b, e, CASE WHEN n % 2 = 0 THEN ' LIMIT 50 OFFSET ' || n END) AS query OFFSET 0) q,
+	LATERAL (SELECT plan(query) AS plan OFFSET 0) p
+GROUP BY joined ORDER BY joined;
+RESET indextable.planner;
+
 -- a plan that is kept has a few kB for each arm, however many these are
 SET plan_cache_mode = force_generic_plan;
 SET indextable.planner = force;
