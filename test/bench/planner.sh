@@ -173,6 +173,7 @@ planner_tables() {
 			CREATE INDEX ON bench.native_$of (((doc->>'balance')::numeric));
 			SELECT indextable.create('bench.by_tag_$of', 'bench.ours_$of', '{tags[*], balance::numeric}', include => '{name}');
 			SELECT indextable.create('bench.by_status_$of', 'bench.ours_$of', '{status, balance::numeric}', include => '{name}');
+			SELECT indextable.create('bench.of_status_$of', 'bench.ours_$of', '{status}', totals => '{count(*)}');
 		SQL
 		;;
 	p*)
