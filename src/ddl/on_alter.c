@@ -13,6 +13,7 @@
 
 #include "access/htup_details.h"
 #include "access/relation.h"
+#include "catalog/pg_subscription.h"
 #include "catalog/pg_trigger.h"
 #include "commands/event_trigger.h"
 #include "commands/trigger.h"
@@ -43,6 +44,7 @@ static void describe_in_schema(Oid schema);
 static void check_tables_of_type(List *commands);
 static void handle_switched_triggers(Oid relid);
 static void warn_subscribed(void);
+static void refuse_subscription_of_others(Oid relid);
 static void handle_created_trigger(CreateTrigStmt *stmt, Oid trigger);
 static bool switches_our_triggers(Oid relid, List *subcommands);
 static void check_key_of_partition(Oid root, Oid partition);
@@ -76,7 +78,8 @@ indextable_on_alter(PG_FUNCTION_ARGS)
 			describe_in_schema(created_object(collected, NamespaceRelationId));
 		warn_of_readers(collected);
 	}
-	if (IsA(command, CreateSubscriptionStmt) || IsA(command, AlterSubscriptionStmt))
+	if (IsA(command, CreateSubscriptionStmt) || IsA(command, AlterSubscriptionStmt) ||
+		(IsA(command, AlterOwnerStmt) && ((AlterOwnerStmt *) command)->objectType == OBJECT_SUBSCRIPTION))
 		warn_subscribed();
 	if (may_affect_filters(command))
 	{
@@ -255,6 +258,8 @@ warn_subscribed(void)
 {
 	foreach_oid(index_table, catalog_index_tables())
 	{
+		foreach_oid(relid, list_with_partitions(index_table))
+			refuse_subscription_of_others(relid);
 		if (subscriptions_of(index_table) != NIL)
 			ereport(WARNING,
 					(errcode(ERRCODE_WARNING),
@@ -262,6 +267,33 @@ warn_subscribed(void)
 							get_rel_name(index_table)),
 					 errdetail("Each of them overwrites or rejects what the other has written."),
 					 errhint("Publish the fact table instead of the index table, or replace the index table on the subscriber with a plain table.")));
+	}
+}
+
+/*
+ * refuse_subscription_of_others
+ *		Refuses an enabled subscription that writes an index table, or a partition of one, as another role than
+ *		its owner.
+ *
+ * The triggers of an index table do not fire for it, and members of pg_write_all_data may have subscriptions.
+ */
+static void
+refuse_subscription_of_others(Oid relid)
+{
+	foreach_oid(subscription, subscriptions_of(relid))
+	{
+		HeapTuple	tuple = SearchSysCache1(SUBSCRIPTIONOID, ObjectIdGetDatum(subscription));
+		Form_pg_subscription form = HeapTupleIsValid(tuple) ? (Form_pg_subscription) GETSTRUCT(tuple) : NULL;
+
+		if (form != NULL && form->subenabled && !owns_relation(relid, form->subowner))
+			ereport(ERROR,
+					(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+					 errmsg("permission denied for index table \"%s\"", get_rel_name(relid)),
+					 errdetail("Subscription \"%s\" would write it, and does not belong to its owner or a superuser.",
+							   NameStr(form->subname)),
+					 errhint("Publish the fact table instead of the index table. A replication slot that was created on the publisher has to be dropped there.")));
+		if (form != NULL)
+			ReleaseSysCache(tuple);
 	}
 }
 

@@ -156,6 +156,23 @@ $publisher->wait_for_catchup('a');
 is($subscriber->safe_psql('all', q(SELECT k, id FROM c_k)), 'a|1', 'and what arrives has its entry');
 is($subscriber->safe_psql('all', q(SELECT count(*) FROM c)), 1, 'once');
 
+# ---- nobody but the owner of an index table, or a superuser, has a subscription write it, not even a role that may write all tables
+
+SKIP: {
+	skip 'subscriptions belong to superusers until PostgreSQL 16', 1 if $subscriber->pg_version < 16;
+	$publisher->safe_psql('all', 'CREATE PUBLICATION entries FOR TABLE c_k');
+	$subscriber->safe_psql('all', 'CREATE ROLE w LOGIN IN ROLE pg_write_all_data, pg_create_subscription; GRANT CREATE ON DATABASE "all" TO w');
+	$subscriber->safe_psql('all', q(CREATE SUBSCRIPTION b CONNECTION ') . $publisher->connstr . q( dbname=all password=x' PUBLICATION entries WITH (copy_data = false, run_as_owner)));
+	my $as = sub { my ($role, $sql) = @_; ($subscriber->psql('all', $sql, extra_params => [ '-U', $role ]))[2] };
+	my $owner = $subscriber->safe_psql('all', 'SELECT current_user');
+	like($as->($owner, 'ALTER SUBSCRIPTION b OWNER TO w'), qr/ERROR:  permission denied for index table "c_k"/, 'a subscription that writes an index table is not given away');
+	unlike($as->($owner, 'ALTER SUBSCRIPTION b DISABLE; ALTER SUBSCRIPTION b OWNER TO w'), qr/ERROR/, 'unless it is disabled');
+	like($as->('w', 'ALTER SUBSCRIPTION b ENABLE'), qr/ERROR:  permission denied for index table "c_k"/, 'and its new owner does not enable it');
+	is($subscriber->safe_psql('all', "SELECT k, id FROM c_k; SELECT kind FROM indextable.verify('c_k') WHERE kind <> 'setup'"), 'a|1', 'the index table is right');
+	unlike($as->('w', 'ALTER SUBSCRIPTION b SET (slot_name = NONE); DROP SUBSCRIPTION b'), qr/ERROR/, 'it can be dropped');
+	$publisher->safe_psql('all', q(SELECT pg_drop_replication_slot('b')));
+}
+
 $subscriber->stop;
 $publisher->stop;
 done_testing();
