@@ -135,7 +135,6 @@ drain_round() {    # ROUND
 	fresh_fact
 	indexed_by async 1
 	{
-		echo "${STEADY_MALLOC%;} \\g /dev/null"
 		echo "SELECT indextable.drain('bench.fact') \\g /dev/null"
 		echo "INSERT INTO bench.fact (id, doc) SELECT id, doc::jsonb FROM bench_data.source_600 WHERE id <= $ROWS_DRAIN;"
 		timed_drain drain_insert "$1"
@@ -159,7 +158,6 @@ drain_round() {    # ROUND
 	if [ "$1" = 1 ]; then same_as_recompute async; fi
 	vacuum_all
 	{
-		echo "${STEADY_MALLOC%;} \\g /dev/null"
 		echo "SELECT indextable.drain('bench.fact') \\g /dev/null"
 		echo 'DELETE FROM bench.fact;'
 		timed_drain drain_delete "$1"
@@ -213,7 +211,6 @@ held_by() {
 	[ "$n" = holding ] || die "held: could not hold"
 
 	{
-		echo "${STEADY_MALLOC%;} \\g /dev/null"
 		echo "SELECT indextable.drain('bench.fact') \\g /dev/null"
 		for ((n = 0; n < STEPS; n++)); do
 			cat <<-SQL

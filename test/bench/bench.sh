@@ -82,9 +82,6 @@ declare -A ORDERS=([600]=2 [marks]=2 [4k]=26)    # document size → orders in i
 SESSION="-c synchronous_commit=off -c client_min_messages=warning -c jit=off -c max_parallel_workers_per_gather=0 -c synchronize_seqscans=off"
 # Where native indexes and index tables are on the same fact table, plain SQL is answered by the native ones.
 NOT_BY_PLANNER="$SESSION -c indextable.planner=off"
-# Freeing one large chunk tells glibc not to hand memory back to the kernel after every statement: a cost of up to 20 µs for
-# 4 KB documents that comes and goes with what else a statement happens to allocate.
-STEADY_MALLOC="SELECT length(repeat('x', 30000000));"
 export PGAPPNAME=indextable_bench PGOPTIONS=$SESSION
 
 say() { printf '%s\n' "$*" >&2; }
@@ -113,9 +110,6 @@ cleanup() {
 # (PROTOCOL=simple knows no pipelines.)
 metered() {
 	echo '\set transaction :transaction + 1'
-	echo '\if :transaction = 1'
-	echo "$STEADY_MALLOC"
-	echo '\endif'
 	echo 'SELECT bench_data.cpu_ns() AS before_ns \gset'
 	if [ "${PROTOCOL:-}" != simple ]; then echo '\startpipeline'; fi
 	echo 'BEGIN;'

@@ -16,7 +16,6 @@ timed() {
 	if [ "$settings" = "$PARALLEL" ]; then cpu="''"; fi
 	{
 		echo "$settings"
-		echo "${STEADY_MALLOC%;} \\g /dev/null"
 		echo 'SELECT bench_data.cpu_ns() AS cpu, clock_timestamp() AS began \gset'
 		for statement; do echo "$statement \\g /dev/null"; done
 		echo "SELECT '$work', '$side', $round, $cpu, round(extract(epoch FROM clock_timestamp() - :'began') * 1000000);"
@@ -85,7 +84,6 @@ repair_round() {    # ROUND
 		damage "$wrong"
 		[ "$(sql -c "SELECT count(*) FROM indextable.verify('bench.by_town')")" = "$wrong" ] || die "verify() does not find the $wrong wrong entries"
 		sql >> "$tmp/repair.tsv" <<-SQL
-			${STEADY_MALLOC%;} \\g /dev/null
 			SELECT bench_data.cpu_ns() AS cpu, clock_timestamp() AS began \\gset
 			CALL indextable.repair('bench.by_town') \\g /dev/null
 			SELECT bench_data.cpu_ns() - :cpu AS cpu, extract(epoch FROM clock_timestamp() - :'began') AS elapsed \\gset

@@ -107,7 +107,6 @@ bulk_part() {    # VARIANT ROUND
 	local cpu
 	fresh_fact "$1"
 	cpu=$(sql <<-SQL
-		${STEADY_MALLOC%;} \\g /dev/null
 		SELECT bench_data.cpu_ns() AS before_ns \\gset
 		INSERT INTO bench.fact (id, doc) SELECT id, doc::jsonb FROM bench_data.source_600 WHERE id <= $ROWS_BULK;
 		SELECT round((bench_data.cpu_ns() - :before_ns) / 1000.0 / $ROWS_BULK, 3);
@@ -118,7 +117,6 @@ bulk_part() {    # VARIANT ROUND
 
 	fresh_fact "$1"
 	cpu=$(sql <<-SQL
-		${STEADY_MALLOC%;} \\g /dev/null
 		SELECT bench_data.cpu_ns() AS before_ns \\gset
 		\\copy bench.fact (id, doc) FROM '$tmp/rows.copy'
 		SELECT round((bench_data.cpu_ns() - :before_ns) / 1000.0 / $ROWS_COPY, 3);
