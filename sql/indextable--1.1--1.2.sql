@@ -969,7 +969,7 @@ COMMENT ON FUNCTION indextable_internal.note_timeline(regclass) IS
 CREATE FUNCTION indextable_internal.prepared_here(gids text, prefixes text[]) RETURNS text
 LANGUAGE C VOLATILE STRICT AS 'MODULE_PATHNAME', 'indextable_prepared_here';
 COMMENT ON FUNCTION indextable_internal.prepared_here(text, text[]) IS
-'The transactions whose names are like gids that are prepared on this node and hold tables whose names, behind owner and schema as literals, begin with one of the prefixes, with commas between them, or NULL; and whether the node has another timeline than when index tables of such names were right. wait() asks all nodes for those that Citus has prepared';
+'The transactions whose names match the regular expression gids that are prepared on this node and hold tables whose names, behind owner and schema as literals, begin with one of the prefixes, with commas between them, or NULL; and whether the node has another timeline than when index tables of such names were right. wait() asks all nodes for those that Citus has prepared';
 REVOKE ALL ON FUNCTION indextable_internal.prepared_here(text, text[]) FROM PUBLIC;
 
 COMMENT ON FUNCTION indextable_internal.guard() IS

@@ -131,6 +131,7 @@ extern void drain_all_nodes(Oid fact_table, DrainCall *call);
 
 extern void wait_for_prepared(FactDef *def, bool all_nodes);
 extern List *prepared_transactions(FactDef *def, bool all_nodes, bool may_lock);
+extern List *committed_transactions(List *names);
 
 /* guard.c */
 extern int64 guard_number(Oid index_table);

@@ -447,6 +447,7 @@ wait_until_consumed(Oid queue, TimestampTz before, TimestampTz until)
 {
 	char	   *numbers = numbers_queued(queue, before);
 	long		pause = 1;
+	bool		asked = false;	/* which of them are committed */
 
 	while (still_queued(queue, before, numbers))
 		if (!sleep_longer(&pause, MAX_PAUSE, until))
@@ -480,6 +481,9 @@ wait_until_committed(Oid fact_table, TimestampTz until)
 		if (!sleep_longer(&pause, MAX_PAUSE, until))
 			return false;
 		prepared = list_intersection(prepared, prepared_on_any_node(fact_table));
+		if (prepared != NIL && !asked)
+			prepared = committed_transactions(prepared);
+		asked = true;
 	}
 	return true;
 }

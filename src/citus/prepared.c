@@ -58,6 +58,7 @@ PG_FUNCTION_INFO_V1(indextable_prepared_here);
 
 static char *gids_asked_for(bool all_nodes);
 static List *prefixes_of(FactDef *def);
+static char *of_drains(FactDef *def);
 static char *query_of_prepared(const char *gids, List *prefixes);
 static void add_names_condition(StringInfo query, List *prefixes);
 static bool has_new_timeline(List *prefixes);
@@ -105,7 +106,7 @@ prepared_transactions(FactDef *def, bool all_nodes, bool may_lock)
 	List	   *result = NIL;
 
 	if (!may_lock || catalog_is_old())
-		ask_all_nodes(query_of_prepared(gids, prefixes), &result);
+		ask_all_nodes(psprintf("%s%s", query_of_prepared(gids, prefixes), may_lock ? "" : of_drains(def)), &result);
 	else
 	{
 		char	   *question = psprintf(IT_INTERNAL ".prepared_here(%s, %s)", quote_literal_cstr(gids),
@@ -117,11 +118,11 @@ prepared_transactions(FactDef *def, bool all_nodes, bool may_lock)
 	return result;
 }
 
-/* gids_asked_for: returns what the names of the transactions are like */
+/* gids_asked_for: returns a regular expression of the names that Citus gives them */
 static char *
 gids_asked_for(bool all_nodes)
 {
-	return all_nodes ? pstrdup("citus\\_%") : psprintf("citus\\_%d\\_%%", citus_local_group());
+	return psprintf("^citus_%s_[0-9]+_[0-9]+_[0-9]+$", all_nodes ? "[0-9]+" : psprintf("%d", citus_local_group()));
 }
 
 /*
@@ -166,7 +167,7 @@ query_of_prepared(const char *gids, List *prefixes)
 					 " JOIN pg_catalog.pg_locks l ON l.virtualtransaction = x.virtualtransaction AND l.pid IS NULL AND l.locktype = 'relation'"
 					 " JOIN pg_catalog.pg_class c ON c.oid = l.relation"
 					 " JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
-					 " WHERE p.database = pg_catalog.current_database() AND p.gid LIKE %s",
+					 " WHERE p.database = pg_catalog.current_database() AND p.gid ~ %s",
 					 quote_literal_cstr(gids));
 	add_names_condition(&query, prefixes);
 	return query.data;
@@ -182,6 +183,48 @@ add_names_condition(StringInfo query, List *prefixes)
 						 " pg_catalog.pg_get_userbyid(c.relowner), n.nspname, c.relname), %s)",
 						 quote_literal_cstr(prefix));
 	appendStringInfoChar(query, ')');
+}
+
+/*
+ * of_drains
+ *		Returns the condition that a transaction may be of a drain or of create().
+ *
+ * Any role may prepare one with such a name, which locks such a table, whatever its rights are: to analyze
+ * a statement is enough.  It must not hold up drains.
+ */
+static char *
+of_drains(FactDef *def)
+{
+	return psprintf(" AND p.owner IN (%s, %s)", quote_literal_cstr(GetUserNameFromId(def->owner, false)),
+					quote_literal_cstr(GetUserNameFromId(get_extension_owner(), false)));
+}
+
+/*
+ * committed_transactions
+ *		Lists those of prepared transactions (String *) that are committed by the nodes that have begun them, by
+ *		whose record Citus ends them; all, if a node does not answer.
+ *
+ * The others were not committed when they were found, or are not of Citus at all.
+ */
+List *
+committed_transactions(List *names)
+{
+	List	   *texts = NIL;
+	List	   *found = NIL;
+	Rows		rows;
+
+	foreach_node(String, name, names)
+		texts = lappend(texts, strVal(name));
+	rows = query_as(get_extension_owner(), "SELECT success, result FROM pg_catalog.run_command_on_all_nodes(%s)",
+					quote_literal_cstr(psprintf("SELECT pg_catalog.string_agg(gid, ',') FROM pg_catalog.pg_dist_transaction"
+												" WHERE gid = ANY (%s)", array_literal(texts))));
+	for (uint64 i = 0; i < rows.n; i++)
+	{
+		if (!DatumGetBool(row_value(&rows, i, 1)))
+			return names;
+		add_names(&found, row_text(&rows, i, 2));
+	}
+	return list_intersection(names, found);
 }
 
 /*
