@@ -134,13 +134,24 @@ citus_table_of_part(Oid relid)
 	return OidIsValid(table) && citus_shard(table, number) == relid ? table : InvalidOid;
 }
 
-/* citus_shard: returns the table that is the shard with a number on this node, or InvalidOid */
+/*
+ * citus_shard
+ *		Returns the table that is the shard with a number on this node, or InvalidOid.
+ *
+ * Anybody who may create tables in its schema may give one this name, where the shard is not.  And its owner may
+ * put something else in its place, past Citus.
+ */
 static Oid
 citus_shard(Oid table, int64 number)
 {
 	char	   *name = get_rel_name(table);
+	Oid			shard;
 
-	return name == NULL ? InvalidOid : get_relname_relid(shard_name(name, number), get_rel_namespace(table));
+	if (name == NULL)
+		return InvalidOid;
+	shard = get_relname_relid(shard_name(name, number), get_rel_namespace(table));
+	return OidIsValid(shard) && get_rel_relkind(shard) == get_rel_relkind(table) &&
+		table_owner(shard) == table_owner(table) ? shard : InvalidOid;
 }
 
 /*
@@ -406,7 +417,7 @@ colocation_of(Oid relid)
 /*
  * citus_local_shards
  *		Lists the shards of a fact table that this node has, each with that of its queue
- *		(ShardPair *), as Citus' catalog says at this moment.
+ *		(ShardPair *), as Citus' catalog says at this moment; InvalidOid stands for one that is not there.
  */
 List *
 citus_local_shards(Oid fact, Oid queue)
@@ -431,10 +442,21 @@ citus_local_shards(Oid fact, Oid queue)
 		pair->max = DatumGetInt32(row_value(&rows, i, 4));
 		pair->fact = citus_shard(fact, pair->fact_shard);
 		pair->queue = citus_shard(queue, pair->queue_shard);
-		if (OidIsValid(pair->fact) && OidIsValid(pair->queue))
-			result = lappend(result, pair);
+		result = lappend(result, pair);
 	}
 	return result;
+}
+
+/* citus_require_pair: raises an error unless a node has both shards that Citus has placed there */
+void
+citus_require_pair(ShardPair *pair, Oid fact)
+{
+	if (!OidIsValid(pair->fact) || !OidIsValid(pair->queue))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("shard " INT64_FORMAT " of table \"%s\" is not on this node, although Citus has placed it here",
+						OidIsValid(pair->fact) ? pair->queue_shard : pair->fact_shard, get_rel_name(fact)),
+				 errdetail("A shard is a table of the same kind and with the same owner as the distributed table.")));
 }
 
 /*

@@ -72,6 +72,7 @@ extern void citus_read_table(Oid relid, CitusTable *table);
 extern Oid	citus_colocated_shard(Oid shard, Oid table, Oid other);
 extern bool citus_are_colocated(Oid table, Oid other);
 extern List *citus_local_shards(Oid fact, Oid queue);
+extern void citus_require_pair(ShardPair *pair, Oid fact);
 extern char *citus_shard_numbers(Oid relid);
 extern void citus_lock_shards(List *pairs);
 extern void citus_lock_table(Oid relid);

@@ -175,6 +175,7 @@ lock_pair(Oid fact, Oid other, int64 number)
 				 errmsg("shard " INT64_FORMAT " of table \"%s\" is not on this node", number, get_rel_name(fact)),
 				 errdetail("It may have been moved since the command began."),
 				 errhint("Run the command again.")));
+	citus_require_pair(pair, fact);
 	return pair;
 }
 

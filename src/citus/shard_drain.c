@@ -228,7 +228,10 @@ lock_shards(FactDef *def)
 		{
 			if (other->fact_shard == shard->fact_shard && other->queue_shard == shard->queue_shard &&
 				other->min == shard->min && other->max == shard->max)
+			{
+				citus_require_pair(other, def->relid);
 				result = lappend(result, other);
+			}
 		}
 	}
 	return result;
