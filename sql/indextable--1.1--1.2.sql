@@ -1061,11 +1061,11 @@ COMMENT ON FUNCTION indextable_internal.activate_repaired(regclass) IS
 'Makes an invalid index table active on this node, if it has its triggers; called by repair() on all nodes of Citus when it has mended a distributed one';
 REVOKE ALL ON FUNCTION indextable_internal.activate_repaired(regclass) FROM PUBLIC;
 
-CREATE FUNCTION indextable_internal.fill_shard(shard oid, index_table regclass) RETURNS bigint
-LANGUAGE C VOLATILE STRICT AS 'MODULE_PATHNAME', 'indextable_fill_shard';
-COMMENT ON FUNCTION indextable_internal.fill_shard(oid, regclass) IS
-'Fills the shard of a new index table that is beside a shard of its distributed fact table, on the node that has both; called by create(). Returns the number of shards that it has filled: one for each in a statement, at its first row';
-REVOKE ALL ON FUNCTION indextable_internal.fill_shard(oid, regclass) FROM PUBLIC;
+CREATE FUNCTION indextable_internal.fill_shards(index_table regclass, number bigint) RETURNS boolean
+LANGUAGE C STABLE STRICT AS 'MODULE_PATHNAME', 'indextable_fill_shards';
+COMMENT ON FUNCTION indextable_internal.fill_shards(regclass, bigint) IS
+'Fills a new index table beside the shards of its distributed fact table that this node has; or, unless number is 0, queues the keys of their rows with it. Called by create() on all nodes. Returns false';
+REVOKE ALL ON FUNCTION indextable_internal.fill_shards(regclass, bigint) FROM PUBLIC;
 
 -- REVOKE is new: it may leave roles with rights on entries.
 DROP EVENT TRIGGER indextable_on_alter;

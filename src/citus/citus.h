@@ -86,7 +86,7 @@ extern bool citus_is_part(Oid relid);
 extern List *shard_definitions(Oid shard);
 extern bool shard_triggers_as_made(Relation shard);
 extern FactDef *shard_definition_beside(Relation shard);
-extern void fill_all_shards(Oid fact, Oid index_table);
+extern void fill_pair(ShardPair *pair);
 extern Oid	fact_of_shard(Oid index_shard);
 
 /* plain_query.c: queries that name fact tables */
@@ -110,7 +110,6 @@ extern void apply_distributed_ops(IndexDef *def, OpList *list);
 
 /* the queue */
 extern void distribute_queue(FactDef *def, Oid queue);
-extern void queue_all_rows(Oid fact, int64 number);
 extern void shard_find_queue(FactDef *def, Leaf *shard);
 extern int64 next_queue_number(void);
 extern int64 new_command_number(void);

@@ -23,8 +23,11 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/table.h"
+#include "access/tableam.h"
 #include "executor/spi.h"
+#include "storage/proc.h"
 #include "utils/builtins.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -32,9 +35,11 @@
 
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
+#include "../fact/fact.h"
 #include "../indextable.h"
 #include "../maintain/maintain.h"
 #include "../queue/queue.h"
+#include "../util/compat.h"
 #include "../util/lock.h"
 #include "../util/relation.h"
 #include "../util/sleep.h"
@@ -42,14 +47,21 @@
 #include "../util/uncounted_reads.h"
 #include "citus.h"
 
+PG_FUNCTION_INFO_V1(indextable_fill_shards);
+
 static void refuse(Relation fact, const char *why, const char *hint);
 static void check_key(DefinitionRow *row, IndexDef *def, Relation fact);
 static bool is_narrow(IndexDef *def);
+static void fill_on_all_nodes(Oid fact, Oid index_table, int64 number);
+static void queue_all_rows(ShardPair *pair, int64 number);
+static HeapTuple queue_row(FactDef *def, TupleTableSlot *row, int64 number);
 static void distribute(Oid index_table, const char *column, const char *with);
 
 /* How long to wait, in ms, before it is looked again whether an index table is active. */
 #define PAUSE				50
 
+/* The number of rows that are queued at a time. */
+#define ROWS_AT_ONCE		100
 
 /*
  * check_distributed
@@ -169,10 +181,7 @@ register_distributed(DefinitionRow *row, IndexDef *def, Relation fact, Relation 
 	number = beside ? 0 : new_command_number();
 	install_guard_with(row->index_table, number);
 	triggers_install(row->fact_table);
-	if (beside)
-		fill_all_shards(row->fact_table, row->index_table);
-	else
-		queue_all_rows(row->fact_table, number);
+	fill_on_all_nodes(row->fact_table, row->index_table, number);
 	CacheInvalidateRelcacheByRelid(row->fact_table);
 }
 
@@ -188,6 +197,118 @@ is_narrow(IndexDef *def)
 		if (!TupleDescAttr(def->layout.desc, i)->attisdropped && TupleDescAttr(def->layout.desc, i)->attlen < 0)
 			return false;
 	return true;
+}
+
+/*
+ * fill_on_all_nodes
+ *		Has all nodes fill the new index table beside their shards of the fact table, or, unless number is 0, queue
+ *		the keys of all rows with it; in this transaction, over the connections that have made the shards.
+ *
+ * That is a query of the queue, whose shards are where those of the fact table are.  No query may name the fact
+ * table: this is the owner of the extension, and to plan one evaluates what the table's owner has put into indexes
+ * and statistics, or a view that he has put in the place of a shard.
+ */
+static void
+fill_on_all_nodes(Oid fact, Oid index_table, int64 number)
+{
+	int			nestlevel = begin_citus_settings();
+	FactTableRow row;
+
+	if (!catalog_read_fact(fact, &row) || !OidIsValid(row.queue))
+		elog(ERROR, "table \"%s\" has no queue", get_rel_name(fact));
+	use_one_connection();
+	run_command(get_extension_owner(),
+				psprintf("SELECT pg_catalog.count(*) FROM %s WHERE " IT_INTERNAL ".fill_shards(%s::pg_catalog.regclass, " INT64_FORMAT ")",
+						 quoted_relation(row.queue), quote_literal_cstr(held_name(index_table)), number));
+	AtEOXact_GUC(false, nestlevel);
+}
+
+/*
+ * indextable_fill_shards
+ *		fill_shards(index_table regclass, number bigint): does so for the shards that this node has, and returns
+ *		false.
+ *
+ * It is declared to be stable, so that the query of a shard of which it is the condition calls it, without reading
+ * rows.  Of these queries the first one does it for all shards of the node.
+ */
+Datum
+indextable_fill_shards(PG_FUNCTION_ARGS)
+{
+	static LocalTransactionId filled_in = InvalidLocalTransactionId;
+	static Oid	filled = InvalidOid;
+	Oid			index_table = PG_GETARG_OID(0);
+	int64		number = PG_GETARG_INT64(1);
+	FactTableRow row;
+
+	require_citus("fill_shards");
+	if (filled_in == current_lxid() && filled == index_table)
+		PG_RETURN_BOOL(false);
+	adopt_distributed();
+	if (!catalog_read_fact(catalog_fact_of(index_table), &row))
+		report_not_index_table(index_table);
+	foreach_ptr(ShardPair, pair, citus_local_shards(row.fact_table, number == 0 ? index_table : row.queue))
+	{
+		citus_require_pair(pair, row.fact_table);
+		if (number == 0)
+			fill_pair(pair);
+		else
+			queue_all_rows(pair, number);
+	}
+	filled_in = current_lxid();
+	filled = index_table;
+	PG_RETURN_BOOL(false);
+}
+
+/*
+ * queue_all_rows
+ *		Queues the keys of all rows of a shard of a fact table under one number.  Rows are read as
+ *		fill_index_table() reads them.
+ */
+static void
+queue_all_rows(ShardPair *pair, int64 number)
+{
+	Relation	shard = table_open(pair->fact, AccessShareLock);
+	FactDef    *def = shard_definition(shard);
+	Leaf	   *leaf = leaf_of(def, shard);
+	TupleTableSlot *slot = table_slot_create(shard, NULL);
+	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	TableScanDesc scan = table_beginscan_compat(shard, snapshot);
+	HeapTuple	rows[ROWS_AT_ONCE];
+	int			n = 0;
+	bool		more;
+
+	do
+	{
+		CHECK_FOR_INTERRUPTS();
+		more = table_scan_getnextslot(scan, ForwardScanDirection, slot);
+		if (more)
+			rows[n++] = queue_row(def, convert_to_root_row(def, leaf, slot, 0), number);
+		if (n > 0 && (!more || n == ROWS_AT_ONCE))
+		{
+			(void) shard_append(def, leaf->queue, rows, n);
+			while (n > 0)
+				heap_freetuple(rows[--n]);
+		}
+	} while (more);
+	table_endscan(scan);
+	UnregisterSnapshot(snapshot);
+	ExecDropSingleTupleTableSlot(slot);
+	table_close(shard, NoLock);
+}
+
+/* queue_row: returns a row of the queue of a fact table, about one of its rows */
+static HeapTuple
+queue_row(FactDef *def, TupleTableSlot *row, int64 number)
+{
+	Datum		values[INDEX_MAX_KEYS + 2];
+	bool		isnull[INDEX_MAX_KEYS + 2] = {0};
+
+	slot_getsomeattrs(row, def->layout.max_attno);
+	values[QUEUE_AT - 1] = TimestampTzGetDatum(GetCurrentStatementStartTimestamp());
+	for (int i = 0; i < def->layout.npk; i++)
+		values[QUEUE_KEY - 1 + i] = row->tts_values[def->layout.pk_attno[i] - 1];
+	values[QUEUE_KEY - 1 + def->layout.npk] = Int64GetDatum(number);
+	return heap_form_tuple(def->queue.desc, values, isnull);
 }
 
 /* distribute: has Citus distribute an index table, which is empty, by a column */

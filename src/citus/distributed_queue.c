@@ -121,24 +121,6 @@ distribute_queue(FactDef *def, Oid queue)
 									 quote_literal_cstr(quoted_relation(def->relid))));
 }
 
-/* queue_all_rows: queues the keys of all rows of a distributed table under one number */
-void
-queue_all_rows(Oid fact, int64 number)
-{
-	List	   *key = ((DefinitionRow *) linitial(catalog_read_definitions(fact, InvalidOid)))->primary_key;
-	StringInfoData columns;
-	FactTableRow row;
-
-	if (!catalog_read_fact(fact, &row))
-		elog(ERROR, "table \"%s\" is not registered", get_rel_name(fact));
-	initStringInfo(&columns);
-	foreach_ptr(char, column, key)
-		appendStringInfo(&columns, ", %s", quote_identifier(column));
-	run_with_citus_settings(psprintf("INSERT INTO %s SELECT pg_catalog.statement_timestamp()%s, " INT64_FORMAT
-									 "::pg_catalog.int8 FROM %s",
-									 quoted_relation(row.queue), columns.data, number, held_name(fact)));
-}
-
 /*
  * drain_all_nodes
  *		Applies what is queued for a distributed table at the moment of the call: all nodes drain the
@@ -447,7 +429,6 @@ wait_until_consumed(Oid queue, TimestampTz before, TimestampTz until)
 {
 	char	   *numbers = numbers_queued(queue, before);
 	long		pause = 1;
-	bool		asked = false;	/* which of them are committed */
 
 	while (still_queued(queue, before, numbers))
 		if (!sleep_longer(&pause, MAX_PAUSE, until))
@@ -466,6 +447,7 @@ wait_until_committed(Oid fact_table, TimestampTz until)
 {
 	List	   *prepared = prepared_on_any_node(fact_table);
 	long		pause = 1;
+	bool		asked = false;	/* which of them are committed */
 
 	if (list_member(prepared, makeString(NEW_TIMELINE)))
 	{

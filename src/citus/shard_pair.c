@@ -57,12 +57,9 @@
 #include "../util/sql.h"
 #include "citus.h"
 
-PG_FUNCTION_INFO_V1(indextable_fill_shard);
-
 static void become_row_of_pair(DefinitionRow *row, Oid shard, Oid table);
 static List *column_names_of_shard(Oid shard, Oid table, List *names);
 static Oid	shard_beside(Oid shard, Oid table, Oid other);
-static int64 fill_pair(Oid fact_shard, Oid index_table);
 
 /* No column has this name, which is too long for one. */
 #define NO_COLUMN	"----------------------------------------------------------------"
@@ -209,66 +206,26 @@ shard_definition_beside(Relation shard)
 			 errhint("Try again.")));
 }
 
-/*-------------------------------------------------------------------------
- * Fills an index table, in the transaction that creates it.
- *
- * The triggers are made before.  They lock writers out of all shards until that transaction has committed on
- * their node.
- *-------------------------------------------------------------------------
- */
-
 /*
- * fill_all_shards
- *		Has all nodes fill their shards of an index table, in this transaction: over the connections that have
- *		made the shards, as a query of the fact table, which calls a function in each of its shards that has rows.
+ * fill_pair
+ *		Writes the entries of all rows of a shard to the one beside it of an index table that this transaction has
+ *		made.
  */
 void
-fill_all_shards(Oid fact, Oid index_table)
+fill_pair(ShardPair *pair)
 {
-	run_with_citus_settings(psprintf("SELECT pg_catalog.sum(" IT_INTERNAL ".fill_shard(f.tableoid, %s::pg_catalog.regclass)) FROM %s f",
-									 quote_literal_cstr(held_name(index_table)), held_name(fact)));
-}
-
-/*
- * indextable_fill_shard
- *		fill_shard(shard oid, index_table regclass): writes the entries of all rows of a shard of a fact table
- *		to the shard beside it of an index table that this transaction has made, and returns the number of shards
- *		that it has filled: 0 for the same one as the last time in a statement.
- */
-Datum
-indextable_fill_shard(PG_FUNCTION_ARGS)
-{
-	Oid			shard = PG_GETARG_OID(0);
-	Oid		   *filled = fcinfo->flinfo->fn_extra;
-
-	require_citus("fill_shard");
-	if (filled != NULL && *filled == shard)
-		PG_RETURN_INT64(0);
-	if (filled == NULL)
-		fcinfo->flinfo->fn_extra = filled = MemoryContextAlloc(fcinfo->flinfo->fn_mcxt, sizeof(Oid));
-	*filled = shard;
-	PG_RETURN_INT64(fill_pair(shard, PG_GETARG_OID(1)));
-}
-
-/* fill_pair: does so for one pair of shards */
-static int64
-fill_pair(Oid fact_shard, Oid index_table)
-{
-	Oid			beside = shard_beside(fact_shard, citus_table_of_part(fact_shard), index_table);
 	IndexDef   *def;
 	Relation	fact;
 	Relation	rel;
 
-	adopt_distributed();
-	def = OidIsValid(beside) ? definition_open(beside, &fact, &rel) : NULL;
+	def = definition_open(pair->queue, &fact, &rel);
 	if (def == NULL || rel->rd_createSubid == InvalidSubTransactionId)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table %u has no new shard of index table %u beside it", fact_shard, index_table)));
+				 errmsg("table \"%s\" has no new shard of an index table beside it", get_rel_name(pair->fact))));
 	(void) fill_index_table(def, fact, rel);
 	relation_close(rel, NoLock);
 	relation_close(fact, NoLock);
 	CommandCounterIncrement();
-	reindex_table(beside);
-	return 1;
+	reindex_table(pair->queue);
 }

@@ -13,6 +13,9 @@
 #
 # The guard of entries: nobody writes them by hand, on any node.
 #
+# Roles: what the owner of a fact table has put into its indexes, or in the place of a shard, and transactions that somebody
+# without rights has prepared.
+#
 # And wait(): a writer has changed rows on two nodes, and its own node stops like that.
 
 use strict;
@@ -184,6 +187,65 @@ is(sql($c, "SELECT string_agg(concat_ws(' ', kind, primary_key), ', ' ORDER BY k
 sql($c, "CALL indextable.repair('f_k')");
 ok(drain_all(@nodes), 'repaired');
 is(drift(), '', 'and right again');
+
+# ---- code of a fact table's owner, where the server calls it to plan a query
+
+my $as_tenant = 'SET ROLE tenant; SET search_path = t; SET citus.enable_manual_changes_to_shards = on; SET citus.enable_ddl_propagation = off;';
+sql($c, 'CREATE ROLE tenant LOGIN', 'CREATE ROLE nobody LOGIN', 'CREATE SCHEMA t AUTHORIZATION tenant', 'GRANT USAGE ON SCHEMA t TO nobody');
+sql($c, "SET ROLE tenant; $_") for 'CREATE TABLE t.f (pk bigint PRIMARY KEY, doc jsonb)', "SELECT create_distributed_table('t.f', 'pk', colocate_with => 'none')",
+  'CREATE TABLE t.g (a int, pk int, doc jsonb, PRIMARY KEY (a, pk))', "SELECT create_distributed_table('t.g', 'a', colocate_with => 'none')",
+  q{CREATE FUNCTION t.mine(n int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$BEGIN IF current_user <> 'tenant' THEN RAISE 'called as %', current_user; END IF; RETURN n; END$$},
+  'CREATE INDEX ON t.f ((t.mine(1)), pk) WHERE t.mine(2) = 2', 'CREATE INDEX ON t.g ((t.mine(1)), pk) WHERE t.mine(2) = 2', q{INSERT INTO t.f SELECT i, '{"k": "a"}' FROM generate_series(1, 40) i},
+  q{INSERT INTO t.g SELECT i % 10, i, '{"k": "a"}' FROM generate_series(1, 40) i};
+fails($c, 'SELECT count(*) FROM t.f', qr/called as/, 'a query that names a fact table calls functions of its owner');
+foreach (map { ("SELECT indextable.create('t.f_$_', 't.f', '{k}', maintenance => 'async')", "SELECT indextable.create('t.g_$_', 't.g', '{\@a,k}')") } 1, 2)
+{
+	my ($status, $out, $err) = $c->psql('postgres', "SET ROLE tenant; $_");
+	is($err, '', "not as somebody else: $_");
+}
+sql($c, "SET ROLE tenant; CALL indextable.build('t.f_$_')") for 1, 2;
+is(sql($c, 'SET ROLE tenant; SELECT ' . join(', ', map { "(SELECT count(*) FROM t.$_)" } qw(f_1 f_2 g_1 g_2))), '40|40|40|40', 'they have all entries');
+foreach ("SELECT indextable.drain('t.f')", "SELECT indextable.wait('t.f_1')", (map { ("SELECT * FROM indextable.verify('t.$_')", "CALL indextable.repair('t.$_')") } qw(f_1 g_1)), 'SELECT count(*) FROM indextable.queues')
+{
+	my ($status, $out, $err) = $c->psql('postgres', $_);
+	is($err, '', "nor by a superuser: $_");
+}
+
+# ---- transactions that somebody without rights has prepared, with names like those of Citus
+
+foreach my $node (@nodes)
+{
+	sql($node, 'SET ROLE nobody; BEGIN; PREPARE q AS SELECT FROM t.f_1; ' . "PREPARE TRANSACTION 'citus_7_1_1_1'", "SET ROLE nobody; BEGIN; PREPARE q AS INSERT INTO t.f_1 VALUES ('a', 1); PREPARE TRANSACTION 'citus_7_1_2_1'",
+		"SET ROLE nobody; BEGIN; PREPARE q AS SELECT FROM t.f_1; PREPARE TRANSACTION 'citus_7_1_3_1,new timeline'");
+}
+sql($c, q{SET ROLE tenant; UPDATE t.f SET doc = '{"k": "b"}'});
+foreach my $node (@nodes)
+{
+	my ($status, $out, $err) = $node->psql('postgres', "SET ROLE tenant; SELECT indextable.drain('t.f') >= 0, indextable.wait('t.f_1', '10s')");
+	is("$out $err", 't|t ', 'do not hold up drains, nor wait()');
+}
+is(sql($c, "SET ROLE tenant; SELECT count(*) FROM t.f_1 WHERE k = 'b'"), '40', 'all is applied');
+is(sql($c, "SET ROLE tenant; CALL indextable.repair('t.f_1')"), '0|0|0|0', 'nor repair()');
+foreach my $node (@nodes) { sql($node, "ROLLBACK PREPARED 'citus_7_1_$_'") for '1_1', '2_1', '3_1,new timeline'; }
+
+# ---- something else in the place of a shard
+
+foreach (q{CREATE TABLE %s (pk bigint PRIMARY KEY, doc jsonb) PARTITION BY HASH (pk)}, q{CREATE VIEW %s AS SELECT mine(3)::bigint AS pk, '{}'::jsonb AS doc}, 'CREATE SEQUENCE %s', 'CREATE TYPE %s AS (pk bigint, doc jsonb)')
+{
+	my ($number) = split /\n/, sql($c, "SELECT shardid FROM citus_shards WHERE table_name = 't.f'::regclass AND nodeport = " . $w1->port . ' ORDER BY 1 LIMIT 2');
+	my $started = sql($w1, 'SELECT pg_postmaster_start_time()');
+	sql($c, "SET ROLE tenant; UPDATE t.f SET doc = '{\"k\": \"before $number\"}'");
+	sql($w1, "$as_tenant ALTER TABLE f_$number RENAME TO kept; " . sprintf($_, "f_$number"));
+	$_->psql('postgres', "SET ROLE tenant; SELECT indextable.drain('t.f')") for @nodes;
+	my ($status, $out, $err) = $c->psql('postgres', "SET ROLE tenant; SELECT kind, problem FROM indextable.verify('t.f_1')");
+	note "$_: $out $err";
+	fails($c, "SET ROLE tenant; SELECT indextable.create('t.f_3', 't.f', '{k}', maintenance => 'async'); CALL indextable.build('t.f_3')", qr/^(?!.*(called as|server closed))/s, "a superuser does not read it: $_");
+	is(sql($w1, 'SELECT pg_postmaster_start_time()'), $started, 'and the server goes on');
+	sql($w1, "$as_tenant DROP " . (/CREATE (\w+)/)[0] . " f_$number; ALTER TABLE kept RENAME TO f_$number");
+	$c->psql('postgres', "SET ROLE tenant; SELECT indextable.drop('t.f_3')");
+	ok(sql($c, "SET ROLE tenant; SELECT indextable.drain('t.f') >= 0") eq 't', 'the shard is back');
+}
+sql($c, 'DROP TABLE t.f', 'DROP TABLE t.g');
 
 # ---- a writer that is in doubt while somebody waits
 

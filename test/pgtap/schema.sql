@@ -135,7 +135,7 @@ SELECT bag_eq($$SELECT * FROM pg_temp.functions('indextable_internal')$$, $want$
 	('field_at', 'document name, primary_key name[], field text, OUT path text, OUT field_as text, OUT text_as text, OUT name text', 'record', 'sql', 's', false, 's'),
 	('field_parts', 'field text, with_type boolean, OUT path text, OUT name text, OUT type regtype, OUT spelled text', 'record', 'c', 's', true, 's'),
 	('field_sql', 'p indextable_internal.key_profile, n integer, as_text boolean', 'text', 'sql', 's', false, 's'),
-	('fill_shard', 'shard oid, index_table regclass', 'bigint', 'c', 'v', true, 'u'),
+	('fill_shards', 'index_table regclass, number bigint', 'boolean', 'c', 's', true, 'u'),
 	('found', 'p indextable_internal.key_profile, without integer', 'double precision', 'sql', 's', false, 's'),
 	('free_name', 'fact_table regclass, names text[], nth bigint', 'text', 'sql', 's', false, 's'),
 	('guard', '', 'trigger', 'c', 'v', false, 'u'),
@@ -324,7 +324,7 @@ SELECT schema_privs_are('indextable', 'nobody_in_particular', '{USAGE}', 'anybod
 SELECT schema_privs_are('indextable_internal', 'nobody_in_particular', '{USAGE}', 'and into the other one');
 SELECT bag_eq($$SELECT f.oid::regprocedure::text FROM pg_proc f JOIN pg_temp.members() m ON m.objid = f.oid WHERE NOT has_function_privilege('nobody_in_particular', f.oid, 'EXECUTE')$$,
 	$$VALUES ('indextable.start_workers()'), ('indextable.stop_workers()'), ('indextable_internal.stop_launched()'), ('indextable_internal.restored()'),
-		('indextable_internal.on_drop()'), ('indextable_internal.on_alter()'), ('indextable_internal.before_alter()'), ('indextable_internal.drain_shards(regclass,integer)'), ('indextable_internal.fill_shard(oid,regclass)'), ('indextable_internal.activate_repaired(regclass)'), ('indextable_internal.prepared_here(text,text[])'),
+		('indextable_internal.on_drop()'), ('indextable_internal.on_alter()'), ('indextable_internal.before_alter()'), ('indextable_internal.drain_shards(regclass,integer)'), ('indextable_internal.fill_shards(regclass,bigint)'), ('indextable_internal.activate_repaired(regclass)'), ('indextable_internal.prepared_here(text,text[])'),
 		('indextable_internal.due_for_check(double precision)'),
 		('indextable_internal.report_of_check(regclass,double precision,text)'), ('indextable_internal.keep_report(indextable_internal.checked)')$$, 'the functions that not everybody may call');
 -- All others, and why everybody may. What they read they read with the caller's rights.
