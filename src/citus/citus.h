@@ -91,6 +91,9 @@ extern Oid	fact_of_shard(Oid index_shard);
 
 /* plain_query.c: queries that name fact tables */
 extern void plain_query_init(void);
+
+/* not_now.c: what keeps entries from answering at a moment */
+extern void not_now_init(void);
 extern const char *why_not_now(void);
 
 /* session.c: what this session is, and has done */

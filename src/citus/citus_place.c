@@ -102,6 +102,7 @@ citus_init(void)
 		return;
 	shard_guard_init();
 	plain_query_init();
+	not_now_init();
 }
 
 /*

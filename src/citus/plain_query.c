@@ -38,7 +38,6 @@
 #include "optimizer/planner.h"
 #include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
-#include "tcop/utility.h"
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
@@ -70,25 +69,14 @@ typedef struct Tables
 	const char *why;			/* why it is not served, or NULL */
 } Tables;
 
-/* A statement that is being executed. */
-typedef struct Running
-{
-	QueryDesc  *query;
-	struct Running *outer;		/* NULL: it is not a part of another one */
-} Running;
-
 static planner_hook_type previous_planner = NULL;
 static relation_hook_type previous_relation = NULL;
 static set_rel_pathlist_hook_type previous_paths = NULL;
-static ExecutorStart_hook_type previous_start = NULL;
-static ExecutorRun_hook_type previous_run = NULL;
-static ProcessUtility_hook_type previous_utility = NULL;
 
 static List *planned_facts = NIL;	/* of the query that is planned by entries */
 static bool all_have_paths;		/* all of them so far */
 static bool left_to_others = false; /* what is planned is a part of a
 									 * statement that Citus plans */
-static Running *running = NULL;
 
 static PlannedStmt *plan_query(PLANNER_HOOK_PARAMETERS);
 static PlannedStmt *plan_either_way(PLANNER_HOOK_PARAMETERS);
@@ -111,14 +99,6 @@ static bool is_served(Path *path);
 static bool reads_entries_only(PlannedStmt *plan);
 static bool has_unserved_scan(Plan *plan, PlannedStmt *all);
 static bool have_unserved_scan(List *plans, PlannedStmt *all);
-static void executor_start(QueryDesc *query, int eflags);
-static void executor_run(EXECUTOR_RUN_PARAMETERS);
-static void run_as_otherwise(EXECUTOR_RUN_PARAMETERS);
-static void process_utility(PlannedStmt *stmt, const char *text, bool is_kept, ProcessUtilityContext context,
-							ParamListInfo params, QueryEnvironment *env, DestReceiver *dest,
-							QueryCompletion *completion);
-static bool is_in_task(void);
-static bool is_within_write(void);
 
 void
 plain_query_init(void)
@@ -129,12 +109,6 @@ plain_query_init(void)
 	relation_hook = forget_indexes;
 	previous_paths = set_rel_pathlist_hook;
 	set_rel_pathlist_hook = keep_paths_of_entries;
-	previous_start = ExecutorStart_hook;
-	ExecutorStart_hook = executor_start;
-	previous_run = ExecutorRun_hook;
-	ExecutorRun_hook = executor_run;
-	previous_utility = ProcessUtility_hook;
-	ProcessUtility_hook = process_utility;
 }
 
 /* plan_query: plans a statement; functions that are called meanwhile may have others planned */
@@ -569,111 +543,6 @@ have_unserved_scan(List *plans, PlannedStmt *all)
 	foreach_ptr(Plan, plan, plans)
 	{
 		if (has_unserved_scan(plan, all))
-			return true;
-	}
-	return false;
-}
-
-/*-------------------------------------------------------------------------
- * Knows what keeps entries from answering at a moment.
- *
- * Entries have none of a transaction's own changes, also if they were made by another node for it: by a
- * procedure or a function that Citus has delegated.  Nobody tells which tables these have written, so it may
- * be any.
- *-------------------------------------------------------------------------
- */
-
-/* why_not_now: returns why entries must not answer in this transaction, or NULL */
-const char *
-why_not_now(void)
-{
-	if (IsolationUsesXactSnapshot())
-		return "each node has a snapshot of its own in a transaction of this isolation level";
-	if (has_written())
-		return "this transaction may have written tables of Citus";
-	if (is_for_citus() || is_in_task())
-		return "the query is a part of another one, which Citus runs for shards";
-	return is_within_write() ? "the query is run by a statement that writes" : NULL;
-}
-
-/* executor_start: notes functions that Citus has another node call */
-static void
-executor_start(QueryDesc *query, int eflags)
-{
-	Plan	   *plan = query->plannedstmt->planTree;
-	bool		delegated = (eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0 && plan != NULL && IsA(plan, CustomScan) &&
-		strncmp(((CustomScan *) plan)->methods->CustomName, "Citus", strlen("Citus")) == 0;
-
-	foreach_node(RangeTblEntry, rte, delegated ? query->plannedstmt->rtable : NIL)
-		delegated &= rte->rtekind != RTE_RELATION;
-	if (delegated)
-		note_write();
-	if (previous_start)
-		previous_start(query, eflags);
-	else
-		standard_ExecutorStart(query, eflags);
-}
-
-/* executor_run: knows while a statement is executed */
-static void
-executor_run(EXECUTOR_RUN_PARAMETERS)
-{
-	Running		this = {query, running};
-
-	running = &this;
-	DO_AND_UNDO(running = this.outer, run_as_otherwise(EXECUTOR_RUN_ARGUMENTS));
-}
-
-static void
-run_as_otherwise(EXECUTOR_RUN_PARAMETERS)
-{
-	if (previous_run)
-		previous_run(EXECUTOR_RUN_ARGUMENTS);
-	else
-		standard_ExecutorRun(EXECUTOR_RUN_ARGUMENTS);
-}
-
-/* process_utility: notes procedures, which Citus may have another node call */
-static void
-process_utility(PlannedStmt *stmt, const char *text, bool is_kept, ProcessUtilityContext context,
-				ParamListInfo params, QueryEnvironment *env, DestReceiver *dest, QueryCompletion *completion)
-{
-	bool		call = IsA(stmt->utilityStmt, CallStmt);
-
-	if (previous_utility)
-		previous_utility(stmt, text, is_kept, context, params, env, dest, completion);
-	else
-		standard_ProcessUtility(stmt, text, is_kept, context, params, env, dest, completion);
-	if (call)
-		note_write();
-}
-
-/*
- * is_in_task
- *		Returns whether a function that a query of a shard calls, which is executed by this process, runs the
- *		statement.
- */
-static bool
-is_in_task(void)
-{
-	for (Running *outer = running; outer != NULL; outer = outer->outer)
-	{
-		foreach_node(RangeTblEntry, rte, outer->query->plannedstmt->rtable)
-		{
-			if (rte->rtekind == RTE_RELATION && OidIsValid(citus_table_of_part(rte->relid)))
-				return true;
-		}
-	}
-	return false;
-}
-
-/* is_within_write: returns whether a statement that is being executed, around this one, writes */
-static bool
-is_within_write(void)
-{
-	for (Running *outer = running; outer != NULL; outer = outer->outer)
-	{
-		if (outer->query->operation != CMD_SELECT || outer->query->plannedstmt->hasModifyingCTE)
 			return true;
 	}
 	return false;
