@@ -388,6 +388,28 @@ shard_with_bound(Relation rel, Oid table, Datum bound)
 	return number;
 }
 
+/* citus_shard_count: returns the number of shards of a distributed table */
+int
+citus_shard_count(Oid table)
+{
+	Relation	rel = try_relation_open(get_relname_relid("pg_dist_shard", PG_CATALOG_NAMESPACE), AccessShareLock);
+	Oid			index = get_relname_relid("pg_dist_shard_logical_relid_index", PG_CATALOG_NAMESPACE);
+	int			result = 0;
+	ScanKeyData key;
+	SysScanDesc scan;
+
+	if (rel == NULL)
+		return 0;
+	ScanKeyInit(&key, get_attnum(RelationGetRelid(rel), "logicalrelid"), BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(table));
+	scan = systable_beginscan(rel, index, OidIsValid(index), NULL, 1, &key);
+	while (HeapTupleIsValid(systable_getnext(scan)))
+		result++;
+	systable_endscan(scan);
+	relation_close(rel, AccessShareLock);
+	return result;
+}
+
 /* citus_are_colocated: returns whether Citus keeps the shards of two tables together */
 bool
 citus_are_colocated(Oid table, Oid other)

@@ -70,6 +70,7 @@ extern int	citus_local_group(void);
 extern AttrNumber citus_distribution_column(Oid relid);
 extern void citus_read_table(Oid relid, CitusTable *table);
 extern Oid	citus_colocated_shard(Oid shard, Oid table, Oid other);
+extern int	citus_shard_count(Oid table);
 extern bool citus_are_colocated(Oid table, Oid other);
 extern List *citus_local_shards(Oid fact, Oid queue);
 extern void citus_require_pair(ShardPair *pair, Oid fact);

@@ -146,10 +146,7 @@ distributed_scan_end(void *search)
 void
 explain_shards(Oid index_table, ExplainState *es)
 {
-	CitusTable	table;
-
-	citus_read_table(index_table, &table);
-	ExplainPropertyText("Shards", psprintf("1 of %d", table.nshards), es);
+	ExplainPropertyText("Shards", psprintf("1 of %d", citus_shard_count(index_table)), es);
 }
 
 /* make_statement: makes the SELECT of a search */

@@ -45,12 +45,14 @@
 #include "../candidate/candidate.h"
 #include "../definition/definition.h"
 #include "../place/place.h"
+#include "../planner/planner.h"
 #include "../reasons/reasons.h"
 #include "../scan/scan.h"
 #include "../util/compat.h"
 #include "../util/settings.h"
 #include "../util/while_set.h"
 #include "citus.h"
+#include "late.h"
 
 /*
  * The number of rows that a fact table is taken to have, as that of all shards is not known here; the planner
@@ -61,20 +63,38 @@
 /* What it costs to ask another node, beside what that does, in the planner's units. */
 #define ASKING_COST			100
 
+/* Why no index table is used. */
+#define REASON_NAMES_SHARD	"the query names the distribution column, by which Citus finds the shard"
+
 /* What is found of a query's tables. */
 typedef struct Tables
 {
 	List	   *facts;			/* OIDs of distributed fact tables */
 	List	   *others;			/* OIDs of tables that may be others of Citus */
+	int			nlate;			/* number of fact tables that may be searched
+								 * late */
+	bool		has_conditions; /* a condition is on one of them, or on a
+								 * subquery */
+	bool		names_shard;	/* one names a distribution column */
 	const char *why;			/* why it is not served, or NULL */
+	const char *why_not_alone;	/* why not by entries alone, or NULL */
 } Tables;
+
+/* What is found while a query is planned by entries. */
+typedef struct Pass
+{
+	List	   *facts;			/* OIDs of its distributed fact tables */
+	bool		all_have_paths; /* all of these so far */
+	bool		names_shard;	/* it names a distribution column */
+	List	   *late;			/* those whose shards can be found by entries,
+								 * LateTable * */
+} Pass;
 
 static planner_hook_type previous_planner = NULL;
 static relation_hook_type previous_relation = NULL;
 static set_rel_pathlist_hook_type previous_paths = NULL;
 
-static List *planned_facts = NIL;	/* of the query that is planned by entries */
-static bool all_have_paths;		/* all of them so far */
+static Pass pass;
 static bool left_to_others = false; /* what is planned is a part of a
 									 * statement that Citus plans */
 
@@ -82,12 +102,18 @@ static PlannedStmt *plan_query(PLANNER_HOOK_PARAMETERS);
 static PlannedStmt *plan_either_way(PLANNER_HOOK_PARAMETERS);
 static PlannedStmt *plan_as_otherwise(PLANNER_HOOK_PARAMETERS);
 static PlannedStmt *plan_by_entries(PLANNER_HOOK_PARAMETERS);
+static void give_reason_of_all(List *facts, const char *why);
 static PlannedStmt *plan_copy(PLANNER_HOOK_PARAMETERS);
-static PlannedStmt *plan_as_ordinary(PLANNER_HOOK_PARAMETERS);
+static PlannedStmt *plan_as_ordinary(List *facts, Pass *found, PLANNER_HOOK_PARAMETERS);
+static PlannedStmt *plan_in_pass(Pass *found, PLANNER_HOOK_PARAMETERS);
+static PlannedStmt *plan_by_keys(PlannedStmt *plan, List *tables, PLANNER_HOOK_PARAMETERS);
 static void look_at_query(Query *query, bool more_is_right, Tables *tables);
 static void look_at_join(Query *query, Node *node, bool more_is_right, Tables *tables);
 static void look_at_set(Query *query, Node *node, bool more_is_right, Tables *tables);
-static void look_at_conditions(Node *quals, bool more_is_right, Tables *tables);
+static void look_at_conditions(Query *query, Node *quals, bool more_is_right, Tables *tables);
+static void look_at_condition(Query *query, Node *qual, Tables *tables);
+static Var *compared_column(Node *clause);
+static bool has_column(Node *node, void *context);
 static bool look_at_subqueries(Node *node, void *tables);
 static void look_at_table(RangeTblEntry *rte, bool more_is_right, Tables *tables);
 static bool is_planned_fact(RangeTblEntry *rte);
@@ -96,9 +122,11 @@ static void keep_paths_of_entries(PlannerInfo *root, RelOptInfo *rel, Index rti,
 static void set_limit(PlannerInfo *root, RelOptInfo *rel, Path *path);
 static bool names_shard(RelOptInfo *rel, Oid relid);
 static bool is_served(Path *path);
-static bool reads_entries_only(PlannedStmt *plan);
-static bool has_unserved_scan(Plan *plan, PlannedStmt *all);
-static bool have_unserved_scan(List *plans, PlannedStmt *all);
+static bool finds_few(Candidate *c);
+static List *which_find_few(List *candidates);
+static bool reads_entries_only(PlannedStmt *plan, Pass *found);
+static bool has_unserved_scan(Plan *plan, PlannedStmt *all, List *facts);
+static bool have_unserved_scan(List *plans, PlannedStmt *all, List *facts);
 
 void
 plain_query_init(void)
@@ -146,14 +174,17 @@ plan_as_otherwise(PLANNER_HOOK_PARAMETERS)
 	return previous_planner ? previous_planner(PLANNER_HOOK_ARGUMENTS) : standard_planner(PLANNER_HOOK_ARGUMENTS);
 }
 
-/* plan_by_entries: plans a query by entries alone; returns NULL if that cannot be */
+/*
+ * plan_by_entries
+ *		Plans a query by entries alone, or so that they tell which shards have its rows; returns NULL if neither
+ *		can be.
+ */
 static PlannedStmt *
 plan_by_entries(PLANNER_HOOK_PARAMETERS)
 {
 	Tables		tables = {0};
-	List	   *outer_facts = planned_facts;
-	bool		outer_paths = all_have_paths;
-	PlannedStmt *result = NULL;
+	Pass		found;
+	PlannedStmt *result;
 
 	look_at_query(parse, true, &tables);
 	if (tables.facts == NIL)
@@ -164,20 +195,34 @@ plan_by_entries(PLANNER_HOOK_PARAMETERS)
 		tables.why = "the query has volatile functions";
 	foreach_oid(relid, tables.others)
 	{
-		if (tables.why == NULL && citus_is_taken(relid))
-			tables.why = "the query names other tables of Citus";
+		if (tables.why == NULL && tables.why_not_alone == NULL && citus_is_taken(relid))
+			tables.why_not_alone = "the query names other tables of Citus";
 	}
+	if (tables.why == NULL && tables.names_shard)
+		tables.why = REASON_NAMES_SHARD;
+	if (tables.why == NULL && (tables.nlate == 0 || !tables.has_conditions || setting_late_rows == 0))
+		tables.why = tables.why_not_alone;
 	if (tables.why != NULL)
 	{
-		foreach_oid(relid, tables.facts)
-			give_reason(relid, InvalidOid, tables.why);
+		give_reason_of_all(tables.facts, tables.why);
 		return NULL;
 	}
-	planned_facts = tables.facts;
-	all_have_paths = true;
-	DO_AND_UNDO(planned_facts = outer_facts, result = plan_as_ordinary(PLANNER_HOOK_ARGUMENTS));
-	all_have_paths = outer_paths;
+	result = plan_as_ordinary(tables.facts, &found, PLANNER_HOOK_ARGUMENTS);
+	if (tables.why_not_alone == NULL && reads_entries_only(result, &found))
+		return result;
+	take_back_uses("Citus plans the query");
+	result = found.names_shard ? NULL : plan_by_keys(result, found.late, PLANNER_HOOK_ARGUMENTS);
+	if (result == NULL && tables.why_not_alone != NULL)
+		give_reason_of_all(tables.facts, tables.why_not_alone);
 	return result;
+}
+
+/* give_reason_of_all: notes why no index table of some fact tables is used */
+static void
+give_reason_of_all(List *facts, const char *why)
+{
+	foreach_oid(relid, facts)
+		give_reason(relid, InvalidOid, why);
 }
 
 /* plan_copy: plans a copy of a query by the server itself */
@@ -191,21 +236,57 @@ plan_copy(PLANNER_HOOK_PARAMETERS)
 	return result;
 }
 
-/* plan_as_ordinary: plans a query by the server itself; returns NULL if a table is not served */
+/* plan_as_ordinary: plans a query by the server itself, with paths of entries for fact tables */
 static PlannedStmt *
-plan_as_ordinary(PLANNER_HOOK_PARAMETERS)
+plan_as_ordinary(List *facts, Pass *found, PLANNER_HOOK_PARAMETERS)
+{
+	Pass		new = {.facts = facts,.all_have_paths = true};
+	PlannedStmt *result = NULL;
+
+	WHILE_SET(pass, new, result = plan_in_pass(found, PLANNER_HOOK_ARGUMENTS));
+	return result;
+}
+
+/* plan_in_pass: plans a query, and sets *found to what is found meanwhile */
+static PlannedStmt *
+plan_in_pass(Pass *found, PLANNER_HOOK_PARAMETERS)
 {
 	PlannedStmt *result = NULL;
 
 	WHILE_SET(planned_by_entries, true, result = plan_copy(PLANNER_HOOK_ARGUMENTS));
-	return all_have_paths && reads_entries_only(result) ? result : NULL;
+	*found = pass;
+	return result;
+}
+
+/*
+ * plan_by_keys
+ *		Plans a query so that Citus asks only the shards of rows that entries of some tables find, with what the
+ *		server's plan tells of the query; returns NULL if there are no such tables.
+ */
+static PlannedStmt *
+plan_by_keys(PlannedStmt *plan, List *tables, PLANNER_HOOK_PARAMETERS)
+{
+	Query	   *query = parse;
+	int			options = cursorOptions;
+	Pass		found;
+
+	foreach_ptr(LateTable, table, tables)
+	{
+		parse = table->keys;
+		cursorOptions = 0;
+		table->plan = plan_as_ordinary(list_make1_oid(table->relid), &found, PLANNER_HOOK_ARGUMENTS);
+		if (!reads_entries_only(table->plan, &found))
+			tables = foreach_delete_current(tables, table);
+	}
+	return tables == NIL ? NULL : plan_late(query, options, plan, tables);
 }
 
 /*-------------------------------------------------------------------------
  * Looks at all tables of a query, and where they are in it.
  *
- * Of a fact table of which there are more rows than it has now, the query must not return what it would
- * not have returned at any time: more_is_right says so of the place where a table is.
+ * Of a fact table of which there are more rows than it has now, or fewer, the query must not return what it
+ * would not have returned at any time: more_is_right says so of the place where a table is.  Such tables have
+ * numbers, by which they are known in the copies of a query that the planner makes.
  *-------------------------------------------------------------------------
  */
 
@@ -251,7 +332,7 @@ look_at_join(Query *query, Node *node, bool more_is_right, Tables *tables)
 	{
 		foreach_ptr(Node, item, ((FromExpr *) node)->fromlist)
 			look_at_join(query, item, more_is_right, tables);
-		look_at_conditions(((FromExpr *) node)->quals, more_is_right, tables);
+		look_at_conditions(query, ((FromExpr *) node)->quals, more_is_right, tables);
 	}
 	else
 	{
@@ -260,7 +341,7 @@ look_at_join(Query *query, Node *node, bool more_is_right, Tables *tables)
 
 		look_at_join(query, join->larg, more_is_right && (inner || join->jointype == JOIN_LEFT), tables);
 		look_at_join(query, join->rarg, more_is_right && (inner || join->jointype == JOIN_RIGHT), tables);
-		look_at_conditions(join->quals, more_is_right && inner, tables);
+		look_at_conditions(query, join->quals, more_is_right && inner, tables);
 	}
 }
 
@@ -285,22 +366,78 @@ look_at_set(Query *query, Node *node, bool more_is_right, Tables *tables)
  *		subqueries.
  */
 static void
-look_at_conditions(Node *quals, bool more_is_right, Tables *tables)
+look_at_conditions(Query *query, Node *quals, bool more_is_right, Tables *tables)
 {
 	foreach_ptr(Node, qual, make_ands_implicit((Expr *) quals))
 	{
 		SubLink    *link = (SubLink *) qual;
 
 		if (is_andclause(qual))
-			look_at_conditions((Node *) make_andclause(((BoolExpr *) qual)->args), more_is_right, tables);
+			look_at_conditions(query, (Node *) make_andclause(((BoolExpr *) qual)->args), more_is_right,
+							   tables);
 		else if (IsA(qual, SubLink) && (link->subLinkType == EXISTS_SUBLINK || link->subLinkType == ANY_SUBLINK))
 		{
 			(void) look_at_subqueries(link->testexpr, tables);
 			look_at_query((Query *) link->subselect, more_is_right, tables);
 		}
 		else
+		{
+			look_at_condition(query, qual, tables);
 			(void) look_at_subqueries(qual, tables);
+		}
 	}
+}
+
+/*
+ * look_at_condition
+ *		Looks whether a condition leaves the query to Citus, or is on a table that may be searched late.  That is
+ *		seen anyway when the query is planned by entries, but planning takes time.
+ */
+static void
+look_at_condition(Query *query, Node *qual, Tables *tables)
+{
+	Var		   *column = compared_column(qual);
+	Bitmapset  *varnos = pull_varnos(NULL, qual);
+	int			varno;
+	RangeTblEntry *rte;
+
+	if (!bms_get_singleton_member(varnos, &varno))
+		return;
+	rte = rt_fetch(varno, query->rtable);
+	if (rte->rtekind == RTE_RELATION && column != NULL && rte->relid >= FirstNormalObjectId &&
+		column->varattno == citus_distribution_column(rte->relid))
+		tables->names_shard = true;
+	tables->has_conditions |= rte->rtekind == RTE_SUBQUERY ||
+		(rte->rtekind == RTE_RELATION && list_member_oid(tables->facts, rte->relid));
+}
+
+/* compared_column: returns the column that a clause compares by = with what is known, or NULL */
+static Var *
+compared_column(Node *clause)
+{
+	List	   *args = IsA(clause, OpExpr) ? ((OpExpr *) clause)->args :
+		IsA(clause, ScalarArrayOpExpr) ? ((ScalarArrayOpExpr *) clause)->args : NIL;
+
+	if (list_length(args) != 2 || (IsA(clause, OpExpr) && get_oprrest(((OpExpr *) clause)->opno) != F_EQSEL))
+		return NULL;
+	foreach_ptr(Node, arg, args)
+	{
+		while (IsA(arg, RelabelType))
+			arg = (Node *) ((RelabelType *) arg)->arg;
+		if (IsA(arg, Var) && ((Var *) arg)->varlevelsup == 0 &&
+			!has_column(list_nth(args, 1 - foreach_current_index(arg)), NULL))
+			return (Var *) arg;
+	}
+	return NULL;
+}
+
+/* has_column: returns whether an expression has a column, also one of a query around it */
+static bool
+has_column(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	return IsA(node, Var) || expression_tree_walker(node, has_column, context);
 }
 
 /* look_at_subqueries: looks at the queries within an expression, where nothing else is known */
@@ -331,8 +468,10 @@ look_at_table(RangeTblEntry *rte, bool more_is_right, Tables *tables)
 		return;
 	}
 	tables->facts = list_append_unique_oid(tables->facts, rte->relid);
-	if (!more_is_right)
-		tables->why = "rows that are there no more would add others: the table is in a CTE, the subquery of an expression or NOT, an outer join or EXCEPT";
+	if (more_is_right)
+		rte->enrtuples = ++tables->nlate;
+	else
+		tables->why_not_alone = "rows that are there no more would add others: the table is in a CTE, the subquery of an expression or NOT, an outer join or EXCEPT";
 }
 
 /*-------------------------------------------------------------------------
@@ -344,7 +483,7 @@ look_at_table(RangeTblEntry *rte, bool more_is_right, Tables *tables)
 static bool
 is_planned_fact(RangeTblEntry *rte)
 {
-	return planned_by_entries && rte->rtekind == RTE_RELATION && list_member_oid(planned_facts, rte->relid);
+	return planned_by_entries && rte->rtekind == RTE_RELATION && list_member_oid(pass.facts, rte->relid);
 }
 
 /* forget_indexes: forgets the indexes of a table that stands for the shards */
@@ -376,16 +515,25 @@ keep_paths_of_entries(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEnt
 		rel->tuples = ROWS;
 		set_baserel_size_estimates(root, rel);
 	}
+	searched_by_entries = NIL;
 	if (previous_paths)
 		previous_paths(root, rel, rti, rte);
 	if (!fact)
+	{
+		if (planned_by_entries && rte->rtekind == RTE_RELATION && rte->relid >= FirstNormalObjectId)
+			pass.names_shard |= names_shard(rel, rte->relid);
 		return;
+	}
 	if (IS_DUMMY_REL(rel))
-		all_have_paths = false;
+		pass.all_have_paths = false;
 	else if (names_shard(rel, rte->relid))
-		give_reason(rte->relid, InvalidOid, "the query names the distribution column, by which Citus finds the shard");
+	{
+		give_reason(rte->relid, InvalidOid, REASON_NAMES_SHARD);
+		pass.names_shard = true;
+	}
 	else
 	{
+		pass.late = note_late_table(pass.late, root, rel, rte, which_find_few(searched_by_entries));
 		foreach_ptr(Path, path, rel->pathlist)
 		{
 			if (!is_served(path))
@@ -399,7 +547,7 @@ keep_paths_of_entries(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEnt
 	}
 	if (IS_DUMMY_REL(rel))
 		return;
-	all_have_paths &= paths != NIL;
+	pass.all_have_paths &= paths != NIL;
 	rel->pathlist = paths != NIL ? paths : others;
 }
 
@@ -432,25 +580,14 @@ names_shard(RelOptInfo *rel, Oid relid)
 
 	foreach_node(RestrictInfo, rinfo, rel->baserestrictinfo)
 	{
-		Node	   *clause = (Node *) rinfo->clause;
-		List	   *args = IsA(clause, OpExpr) ? ((OpExpr *) clause)->args :
-			IsA(clause, ScalarArrayOpExpr) ? ((ScalarArrayOpExpr *) clause)->args : NIL;
+		Var		   *column = compared_column((Node *) rinfo->clause);
 
-		if (list_length(args) != 2 || (IsA(clause, OpExpr) && get_oprrest(((OpExpr *) clause)->opno) != F_EQSEL))
+		if (column == NULL)
 			continue;
-		foreach_ptr(Node, arg, args)
-		{
-			Node	   *other = list_nth(args, 1 - foreach_current_index(arg));
-
-			while (IsA(arg, RelabelType))
-				arg = (Node *) ((RelabelType *) arg)->arg;
-			if (!IsA(arg, Var) || contain_var_clause(other))
-				continue;
-			if (attno == InvalidAttrNumber)
-				attno = citus_distribution_column(relid);
-			if (((Var *) arg)->varattno == attno)
-				return true;
-		}
+		if (attno == InvalidAttrNumber)
+			attno = citus_distribution_column(relid);
+		if (column->varattno == attno)
+			return true;
 	}
 	return false;
 }
@@ -460,14 +597,21 @@ static bool
 is_served(Path *path)
 {
 	Candidate  *c;
-	Condition  *first;
 
 	if (!IsA(path, CustomPath) || strcmp(((CustomPath *) path)->methods->CustomName, SCAN_NAME) != 0)
 		return false;
 	c = linitial(((CustomPath *) path)->custom_private);
-	if (c->def == NULL || !c->def->spec.async || !c->entries_only || c->conditions == NIL || c->query != NULL ||
-		c->parts != NIL || c->any_part || c->is_part || c->groups != NIL || c->by_element ||
-		c->def->spec.nelements > 0)
+	return c->entries_only && c->query == NULL && c->parts == NIL && !c->any_part && !c->is_part &&
+		c->groups == NIL && !c->by_element && finds_few(c);
+}
+
+/* finds_few: returns whether an index table is searched by its first key field */
+static bool
+finds_few(Candidate *c)
+{
+	Condition  *first;
+
+	if (c->def == NULL || !c->def->spec.async || c->conditions == NIL || c->def->spec.nelements > 0)
 		return false;
 	foreach_ptr(Condition, condition, c->conditions)
 	{
@@ -479,22 +623,39 @@ is_served(Path *path)
 	return first->position == 0 && first->strategy == BTEqualStrategyNumber && first->taking != TAKE_NULL;
 }
 
+/* which_find_few: lists those of the candidates */
+static List *
+which_find_few(List *candidates)
+{
+	List	   *result = NIL;
+
+	foreach_ptr(Candidate, c, candidates)
+	{
+		if (finds_few(c))
+			result = lappend(result, c);
+	}
+	return result;
+}
+
 /* reads_entries_only: returns whether a plan reads tables of Citus by their entries alone */
 static bool
-reads_entries_only(PlannedStmt *plan)
+reads_entries_only(PlannedStmt *plan, Pass *found)
 {
+	if (!found->all_have_paths)
+		return false;
 	foreach_node(RangeTblEntry, rte, plan->rtable)
 	{
 		if (rte->rtekind == RTE_RELATION && rte->relid >= FirstNormalObjectId && rte->inFromCl &&
-			!list_member_oid(planned_facts, rte->relid) && citus_is_taken(rte->relid))
+			!list_member_oid(found->facts, rte->relid) && citus_is_taken(rte->relid))
 			return false;
 	}
-	return !has_unserved_scan(plan->planTree, plan) && !have_unserved_scan(plan->subplans, plan);
+	return !has_unserved_scan(plan->planTree, plan, found->facts) &&
+		!have_unserved_scan(plan->subplans, plan, found->facts);
 }
 
 /* has_unserved_scan: returns whether a node, or one below it, reads a table of Citus itself */
 static bool
-has_unserved_scan(Plan *plan, PlannedStmt *all)
+has_unserved_scan(Plan *plan, PlannedStmt *all, List *facts)
 {
 	Index		relid = 0;
 
@@ -515,34 +676,34 @@ has_unserved_scan(Plan *plan, PlannedStmt *all)
 		case T_CustomScan:
 			if (strcmp(((CustomScan *) plan)->methods->CustomName, SCAN_NAME) != 0)
 				relid = ((Scan *) plan)->scanrelid;
-			if (have_unserved_scan(((CustomScan *) plan)->custom_plans, all))
+			if (have_unserved_scan(((CustomScan *) plan)->custom_plans, all, facts))
 				return true;
 			break;
 		case T_Append:
-			if (have_unserved_scan(((Append *) plan)->appendplans, all))
+			if (have_unserved_scan(((Append *) plan)->appendplans, all, facts))
 				return true;
 			break;
 		case T_MergeAppend:
-			if (have_unserved_scan(((MergeAppend *) plan)->mergeplans, all))
+			if (have_unserved_scan(((MergeAppend *) plan)->mergeplans, all, facts))
 				return true;
 			break;
 		case T_SubqueryScan:
-			if (has_unserved_scan(((SubqueryScan *) plan)->subplan, all))
+			if (has_unserved_scan(((SubqueryScan *) plan)->subplan, all, facts))
 				return true;
 			break;
 		default:
 			break;
 	}
-	return (relid > 0 && list_member_oid(planned_facts, rt_fetch(relid, all->rtable)->relid)) ||
-		has_unserved_scan(outerPlan(plan), all) || has_unserved_scan(innerPlan(plan), all);
+	return (relid > 0 && list_member_oid(facts, rt_fetch(relid, all->rtable)->relid)) ||
+		has_unserved_scan(outerPlan(plan), all, facts) || has_unserved_scan(innerPlan(plan), all, facts);
 }
 
 static bool
-have_unserved_scan(List *plans, PlannedStmt *all)
+have_unserved_scan(List *plans, PlannedStmt *all, List *facts)
 {
 	foreach_ptr(Plan, plan, plans)
 	{
-		if (has_unserved_scan(plan, all))
+		if (has_unserved_scan(plan, all, facts))
 			return true;
 	}
 	return false;

@@ -33,6 +33,8 @@
 /* The largest number of sets of other tables that are tried for a table in a join. */
 #define MAX_OUTER_SETS	10
 
+List	   *searched_by_entries = NIL;
+
 static set_rel_pathlist_hook_type previous_hook = NULL;
 
 static void add_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte);
@@ -247,6 +249,9 @@ add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, R
 		is_positionable(root, served->fact->layout.partitioned);
 	c->entries_only = !c->stored_rows && cover_scan(root, rel, c, clauses);
 
+	if (planned_by_entries && param == NULL && c->conditions != NIL && !served->system_columns)
+		searched_by_entries = lappend(searched_by_entries, c);
+
 	/*
 	 * Rows may have changed since asynchronous entries were written that are
 	 * in order.
@@ -256,7 +261,7 @@ add_path_of(PlannerInfo *root, RelOptInfo *rel, Served *served, IndexDef *def, R
 	if (c->stored_rows && served->fact->layout.partitioned)
 		why = "the query asks for system columns of a partitioned table";
 	else if (!c->entries_only && planned_by_entries && served->fact->place->in_parts)
-		why = "entries lack something that is asked for, and rows are in shards";
+		why = "entries lack something that is asked for, and do not tell which shards have the rows";
 	else if (!c->entries_only && served->fact->layout.pk_deferrable)
 		why = "entries lack something that is asked for, and rows are not fetched by a deferrable primary key";
 	else if (!c->entries_only && c->conditions == NIL && c->pathkeys == NIL && setting_planner == PLANNER_ON)

@@ -39,6 +39,10 @@ extern double equal_share(VariableStatData *column, Oid operator, Oid collation,
 
 /* path.c: gives the planner paths that read index tables, of several kinds */
 extern void path_init(void);
+extern List *searched_by_entries;	/* with planned_by_entries: which index
+									 * tables can be searched for a table,
+									 * Candidate *, added to what citus/ has
+									 * set */
 extern const char *unfit_clauses(List *clauses);
 extern Path *partial_path(PlannerInfo *root, RelOptInfo *rel, Candidate *c, List *clauses, Path *whole);
 

@@ -27,6 +27,19 @@ note_use(Oid fact, Oid index_table, const char *how)
 	note_opinion(fact, index_table, true, how);
 }
 
+/* take_back_uses: notes that no index table is used so far, as the plan that did is not taken */
+void
+take_back_uses(const char *reason)
+{
+	foreach_ptr(Opinion, opinion, opinions == NULL ? NIL : opinions->list)
+	{
+		if (!opinion->used)
+			continue;
+		opinion->used = false;
+		opinion->reason = MemoryContextStrdup(opinions->cxt, reason);
+	}
+}
+
 /* give_reason: notes why an index table, or InvalidOid for all of a fact table, is not used */
 void
 give_reason(Oid fact, Oid index_table, const char *reason)

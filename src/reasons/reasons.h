@@ -60,6 +60,7 @@ typedef struct Opinions
 extern Opinions *opinions;		/* what is thought is noted there; or NULL */
 extern bool is_explained(void);
 extern void note_use(Oid fact, Oid index_table, const char *how);
+extern void take_back_uses(const char *reason);
 extern void give_reason(Oid fact, Oid index_table, const char *reason);
 
 /* explain.c: tells what was thought of index tables */

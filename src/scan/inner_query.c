@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "commands/explain.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
@@ -177,6 +178,32 @@ end_query_of_scan(QueryDesc **query)
 	end_inner_query(*query);
 	*query = NULL;
 	MemoryContextDelete(cxt);
+}
+
+/*
+ * explain_inner_query
+ *		Shows the plan of a query below the node that EXPLAIN shows.  What it knows of the plan around it stays as
+ *		it is.
+ */
+void
+explain_inner_query(QueryDesc *query, ExplainState *es)
+{
+	ExplainState inner = *es;
+
+	inner.analyze = es->analyze && query->instrument_options != 0;
+	ExplainPrintPlan(&inner, query);
+	es->grouping_stack = inner.grouping_stack;
+}
+
+/* explain_inner_plan: shows a plan that was not executed in the same way */
+void
+explain_inner_plan(PlannedStmt *plan, EState *estate, ExplainState *es)
+{
+	QueryDesc  *query = begin_inner_query(plan, estate->es_snapshot, NULL, estate->es_queryEnv, 0,
+										  EXEC_FLAG_EXPLAIN_ONLY);
+
+	explain_inner_query(query, es);
+	end_inner_query(query);
 }
 
 /*

@@ -188,6 +188,9 @@ typedef struct IndexTableScan
 	uint64		rows_fetched;
 } IndexTableScan;
 
+/* scan_node.c: returns the rows */
+extern const char *why_not_entries_below(PlanState *node);
+
 /* scan_keys.c: the search keys, and what a leader and parallel workers share */
 extern void make_keys(IndexTableScan *scan);
 extern const char *set_keys(IndexTableScan *scan);
@@ -223,6 +226,8 @@ extern void end_inner_query(QueryDesc *query);
 extern QueryDesc *begin_query_of_scan(CustomScanState *scan, PlannedStmt *plan, List *values, int first,
 									  int instrument);
 extern void end_query_of_scan(QueryDesc **query);
+extern void explain_inner_query(QueryDesc *query, ExplainState *es);
+extern void explain_inner_plan(PlannedStmt *plan, EState *estate, ExplainState *es);
 extern TupleTableSlot *return_columns(TupleTableSlot *slot, TupleTableSlot *row);
 
 /* scan_explain.c: shows scans of index tables in EXPLAIN */

@@ -451,6 +451,15 @@ why_not_entries(IndexTableScan *scan)
 	return NULL;
 }
 
+/* why_not_entries_below: returns why entries cannot answer the only scan of a plan, or NULL */
+const char *
+why_not_entries_below(PlanState *node)
+{
+	while (outerPlanState(node) != NULL)
+		node = outerPlanState(node);
+	return why_not_entries((IndexTableScan *) castNode(CustomScanState, node));
+}
+
 /*
  * relies_on_keys
  *		Returns whether a scan takes entries with one primary key for those of one row, or

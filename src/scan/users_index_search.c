@@ -39,23 +39,12 @@ next_of_users_index_search(IndexTableScan *scan)
 	return entry;
 }
 
-/*
- * explain_users_index_search
- *		Shows the plan by which entries are found, below the scan.  What EXPLAIN knows of the plan around
- *		it stays as it is.
- */
+/* explain_users_index_search: shows the plan by which entries are found, below the scan */
 void
 explain_users_index_search(IndexTableScan *scan, ExplainState *es)
 {
-	ExplainState inner = *es;
-	EState	   *estate = scan->css.ss.ps.state;
-	QueryDesc  *query = scan->query != NULL ? scan->query :
-		begin_inner_query(scan->plan.query, estate->es_snapshot, NULL, estate->es_queryEnv, 0,
-						  EXEC_FLAG_EXPLAIN_ONLY);
-
-	inner.analyze = scan->query != NULL && query->instrument_options != 0;
-	ExplainPrintPlan(&inner, query);
-	es->grouping_stack = inner.grouping_stack;
-	if (query != scan->query)
-		end_inner_query(query);
+	if (scan->query != NULL)
+		explain_inner_query(scan->query, es);
+	else
+		explain_inner_plan(scan->plan.query, scan->css.ss.ps.state, es);
 }

@@ -291,6 +291,19 @@ plan_without_checks(PlannedStmt *plan)
 #endif
 }
 
+/* forget_subplans: makes a plan that of a single node */
+static inline void
+forget_subplans(PlannedStmt *plan)
+{
+	plan->subplans = NIL;
+	plan->rewindPlanIDs = NULL;
+	plan->parallelModeNeeded = false;
+	plan->jitFlags = 0;
+#if PG_VERSION_NUM >= 180000
+	plan->partPruneInfos = NIL;
+#endif
+}
+
 /*
  * begin_statistics: sets the statistics target of a column to be analyzed to the default.  Before 17 it was
  * in a copy of the row of pg_attribute.

@@ -33,6 +33,7 @@ bool		setting_drop_table = true;
 int			setting_planner = PLANNER_ON;
 bool		setting_stale_reads = false;
 bool		setting_use_hidden = false;
+int			setting_late_rows = -1;
 
 /* Set while queries run that no user has asked for: stale_reads is not for them. */
 bool		exact_reads_only = false;
@@ -133,6 +134,11 @@ define_gucs(void)
 							 "alter() hides them. Asynchronous ones answer queries of the role that has set it, as with indextable.stale_reads.",
 							 &setting_use_hidden, false, PGC_USERSET, GUC_EXPLAIN,
 							 NULL, assign_use_hidden, NULL);
+	DefineCustomIntVariable("indextable.late_rows",
+							"Sets up to how many rows, found by an index table, Citus is asked for by their shards alone.",
+							"It is asked so if indextable.stale_reads is on and entries lack something that a query asks for. If there are more rows, Citus asks all shards. -1 stands for half of the shards, and 0 turns this off.",
+							&setting_late_rows, -1, -1, 1000, PGC_USERSET, GUC_EXPLAIN,
+							NULL, NULL, NULL);
 	MarkGUCPrefixReserved("indextable");
 }
 

@@ -42,6 +42,7 @@ extern bool setting_drop_table;
 extern int	setting_planner;
 extern bool setting_stale_reads;
 extern bool setting_use_hidden;
+extern int	setting_late_rows;	/* -1: half of the shards */
 
 extern bool exact_reads_only;
 

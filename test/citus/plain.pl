@@ -118,7 +118,7 @@ left("SELECT id FROM p WHERE doc ->> 'k' = 'k3' FOR UPDATE", 'FOR UPDATE');
 sql($c, q{CREATE FUNCTION kept() RETURNS bigint LANGUAGE plpgsql AS $$ DECLARE n bigint; BEGIN FOR i IN 1..8 LOOP SELECT count(*) INTO n FROM p WHERE doc ->> 'k' = 'k7'; END LOOP; RETURN n; END $$});
 like(sql($c, "$on SELECT kept(); CREATE TEMP TABLE written AS SELECT 1 AS n; UPDATE written SET n = kept(); TABLE written"), qr/^(\d+)\n\1$/, 'a function that a statement calls which writes');
 sql($c, 'CREATE TABLE ref (k text PRIMARY KEY)', "SELECT create_reference_table('ref')", "INSERT INTO ref VALUES ('k3')");
-left("SELECT id FROM p JOIN ref ON doc ->> 'k' = ref.k WHERE doc ->> 'k' = 'k3'", 'a reference table beside it');
+left("SELECT id FROM p JOIN ref ON doc ->> 'k' = ref.k", 'a reference table beside it');
 
 # ---- all entries, or many
 
