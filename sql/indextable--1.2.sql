@@ -644,6 +644,11 @@ LANGUAGE C VOLATILE STRICT AS 'MODULE_PATHNAME', 'indextable_note_timeline';
 COMMENT ON FUNCTION indextable_internal.note_timeline(regclass) IS
 'Notes that the entries of a distributed index table are right on the present timeline of this node; called by repair() on all nodes. Only for the owner';
 
+CREATE FUNCTION indextable_internal.entries_here(gids text, prefixes text[], searches text[], keys text[]) RETURNS text[]
+LANGUAGE C VOLATILE STRICT AS 'MODULE_PATHNAME', 'indextable_entries_here';
+COMMENT ON FUNCTION indextable_internal.entries_here(text, text[], text[], text[]) IS
+'The entries of rows in those shards of distributed index tables that this node has, after it has waited for prepared transactions as prepared_here() finds them, and has locked the shards against moves until the transaction ends. Searches are the name of an index table, columns, and a condition with keys as its parameters. Used by drains; it reads what its caller may read';
+
 CREATE FUNCTION indextable_internal.prepared_here(gids text, prefixes text[]) RETURNS text
 LANGUAGE C VOLATILE STRICT AS 'MODULE_PATHNAME', 'indextable_prepared_here';
 COMMENT ON FUNCTION indextable_internal.prepared_here(text, text[]) IS

@@ -48,6 +48,7 @@ static Oid	citus_shard(Oid table, int64 number);
 static char *shard_name(const char *table, int64 shard);
 static int64 shard_number(const char *name);
 static int64 last_value(Oid sequence);
+static void lock_metadata(const char *numbers);
 static int64 shard_with_bound(Relation rel, Oid table, Datum bound);
 static int32 colocation_of(Oid relid);
 static HeapTuple fetch_row(Relation rel, const char *column, const char *index, RegProcedure equal, Datum value);
@@ -289,7 +290,7 @@ citus_is_installed(void)
 int
 citus_local_group(void)
 {
-	Rows		rows = query_as(InvalidOid, "SELECT groupid::pg_catalog.int4 FROM pg_catalog.pg_dist_local_group");
+	Rows		rows = query_kept("SELECT groupid::pg_catalog.int4 FROM pg_catalog.pg_dist_local_group", 0, NULL, NULL);
 
 	return rows.n > 0 ? DatumGetInt32(row_value(&rows, 0, 1)) : 0;
 }
@@ -445,14 +446,16 @@ List *
 citus_local_shards(Oid fact, Oid queue)
 {
 	List	   *result = NIL;
-	Rows		rows = query_as(InvalidOid,
-								"SELECT f.shardid, q.shardid, f.shardminvalue::pg_catalog.int4, f.shardmaxvalue::pg_catalog.int4"
-								" FROM pg_catalog.pg_dist_shard f JOIN pg_catalog.pg_dist_shard q"
-								"  ON q.logicalrelid = '%u' AND q.shardminvalue = f.shardminvalue"
-								" JOIN pg_catalog.pg_dist_placement p ON p.shardid = f.shardid"
-								" JOIN pg_catalog.pg_dist_placement r ON r.shardid = q.shardid AND r.groupid = p.groupid"
-								" JOIN pg_catalog.pg_dist_local_group g ON g.groupid = p.groupid"
-								" WHERE f.logicalrelid = '%u' ORDER BY f.shardid", queue, fact);
+	Oid			types[2] = {OIDOID, OIDOID};
+	Datum		values[2] = {ObjectIdGetDatum(queue), ObjectIdGetDatum(fact)};
+	Rows		rows = query_kept(
+								  "SELECT f.shardid, q.shardid, f.shardminvalue::pg_catalog.int4, f.shardmaxvalue::pg_catalog.int4"
+								  " FROM pg_catalog.pg_dist_shard f JOIN pg_catalog.pg_dist_shard q"
+								  "  ON q.logicalrelid = $1 AND q.shardminvalue = f.shardminvalue"
+								  " JOIN pg_catalog.pg_dist_placement p ON p.shardid = f.shardid"
+								  " JOIN pg_catalog.pg_dist_placement r ON r.shardid = q.shardid AND r.groupid = p.groupid"
+								  " JOIN pg_catalog.pg_dist_local_group g ON g.groupid = p.groupid"
+								  " WHERE f.logicalrelid = $2 ORDER BY f.shardid", 2, types, values);
 
 	for (uint64 i = 0; i < rows.n; i++)
 	{
@@ -482,14 +485,48 @@ citus_require_pair(ShardPair *pair, Oid fact)
 }
 
 /*
+ * citus_shards_here
+ *		Lists those shards of a distributed table that this node has, as Citus' catalog says at this moment,
+ *		and sets *numbers to a text with their numbers.
+ */
+List *
+citus_shards_here(Oid relid, char **numbers)
+{
+	List	   *result = NIL;
+	Oid			type = OIDOID;
+	Datum		value = ObjectIdGetDatum(relid);
+	StringInfoData list;
+	Rows		rows = query_kept("SELECT s.shardid FROM pg_catalog.pg_dist_shard s"
+								  " JOIN pg_catalog.pg_dist_placement p USING (shardid)"
+								  " JOIN pg_catalog.pg_dist_local_group g USING (groupid)"
+								  " WHERE s.logicalrelid = $1 ORDER BY s.shardid", 1, &type, &value);
+
+	initStringInfo(&list);
+	for (uint64 i = 0; i < rows.n; i++)
+	{
+		int64		number = DatumGetInt64(row_value(&rows, i, 1));
+		Oid			shard = citus_shard(relid, number);
+
+		if (!OidIsValid(shard))
+			continue;
+		result = lappend_oid(result, shard);
+		appendStringInfo(&list, "%s" INT64_FORMAT, i == 0 ? "" : ",", number);
+	}
+	*numbers = list.data;
+	return result;
+}
+
+/*
  * citus_shard_numbers
  *		Returns the numbers of all shards of a distributed table, as the text of an array.
  */
 char *
 citus_shard_numbers(Oid relid)
 {
-	Rows		rows = query_as(InvalidOid, "SELECT coalesce(pg_catalog.array_agg(shardid ORDER BY shardid)::pg_catalog.text, '{}')"
-								" FROM pg_catalog.pg_dist_shard WHERE logicalrelid = '%u'", relid);
+	Oid			type = OIDOID;
+	Datum		value = ObjectIdGetDatum(relid);
+	Rows		rows = query_kept("SELECT coalesce(pg_catalog.array_agg(shardid ORDER BY shardid)::pg_catalog.text, '{}')"
+								  " FROM pg_catalog.pg_dist_shard WHERE logicalrelid = $1", 1, &type, &value);
 
 	return row_text(&rows, 0, 1);
 }
@@ -508,7 +545,17 @@ citus_lock_shards(List *pairs)
 	foreach_ptr(ShardPair, pair, pairs)
 		appendStringInfo(&numbers, "," INT64_FORMAT "," INT64_FORMAT, pair->fact_shard, pair->queue_shard);
 	if (pairs != NIL)
-		(void) query_as(InvalidOid, "SELECT pg_catalog.lock_shard_metadata(5, '{%s}')", numbers.data + 1);
+		lock_metadata(psprintf("{%s}", numbers.data + 1));
+}
+
+/* lock_metadata: locks the metadata of shards, whose numbers are the text of an array */
+static void
+lock_metadata(const char *numbers)
+{
+	Oid			type = TEXTOID;
+	Datum		value = CStringGetTextDatum(numbers);
+
+	(void) query_kept("SELECT pg_catalog.lock_shard_metadata(5, $1::pg_catalog._int8)", 1, &type, &value);
 }
 
 /*
@@ -524,7 +571,7 @@ citus_lock_table(Oid relid)
 
 	do
 	{
-		(void) query_as(InvalidOid, "SELECT pg_catalog.lock_shard_metadata(5, '%s')", locked = numbers);
+		lock_metadata(locked = numbers);
 		numbers = citus_shard_numbers(relid);
 	} while (strcmp(numbers, locked) != 0);
 }

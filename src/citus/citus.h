@@ -8,11 +8,14 @@
 #ifndef INDEXTABLE_CITUS_H
 #define INDEXTABLE_CITUS_H
 
+#include "utils/array.h"
+
 #include "../catalog/catalog.h"
 #include "../entry/entry.h"
 #include "../fetch/fetch.h"
 #include "../indextable.h"
 #include "../queue/queue.h"
+#include "../util/sql.h"
 #include "../verify/verify.h"
 
 /* what Citus says of tables and shards */
@@ -74,6 +77,7 @@ extern int	citus_shard_count(Oid table);
 extern bool citus_are_colocated(Oid table, Oid other);
 extern List *citus_local_shards(Oid fact, Oid queue);
 extern void citus_require_pair(ShardPair *pair, Oid fact);
+extern List *citus_shards_here(Oid relid, char **numbers);
 extern char *citus_shard_numbers(Oid relid);
 extern void citus_lock_shards(List *pairs);
 extern void citus_lock_table(Oid relid);
@@ -108,7 +112,8 @@ extern TupleTableSlot *distributed_scan_next(void *search);
 extern void distributed_scan_end(void *search);
 extern void explain_shards(Oid index_table, struct ExplainState *es);
 extern void run_kept(Oid relid, const char *sql, ParamListInfo params, Snapshot snapshot, DestReceiver *dest);
-extern void *fetch_distributed_entries(IndexDef *def, Datum *keys, int n);
+extern Rows query_kept(const char *sql, int nargs, Oid *types, Datum *values);
+extern void **fetch_distributed_entries(struct Reconciliation *r);
 extern void find_fetched_entries(void *all, Datum *key, Entries *entries);
 extern void apply_distributed_ops(IndexDef *def, OpList *list);
 
@@ -133,9 +138,43 @@ extern void drain_all_nodes(Oid fact_table, DrainCall *call);
 /* In their list: a node has begun a new timeline since the entries were right. */
 #define NEW_TIMELINE	"new timeline"
 
-extern void wait_for_prepared(FactDef *def, bool all_nodes);
-extern List *prepared_transactions(FactDef *def, bool all_nodes, bool may_lock);
+/* A regular expression of the names that Citus gives to transactions which it prepares. */
+#define GIDS_OF_NODE(node)	"^citus_" node "_[0-9]+_[0-9]+_[0-9]+$"
+#define GIDS_OF_ALL_NODES	GIDS_OF_NODE("[0-9]+")
+
+extern const char *gids_of_drains(List *shards);
+extern void note_met(List *shards);
+extern List *prefixes_of_tables(FactDef *def);
+extern void wait_for_prepared(FactDef *def, const char *gids);
+extern void wait_for_prepared_here(const char *gids, List *prefixes);
+extern List *prepared_transactions(FactDef *def, const char *gids, bool may_lock);
 extern List *committed_transactions(List *names);
+
+/* ask_node.c: functions that are called on nodes, over the connections that Citus keeps */
+
+/* A node that has shards, and how it is asked: by the shard of a table that has a value. */
+typedef struct AskedNode
+{
+	bool		here;			/* it is this node, which needs no shard */
+	Oid			table;
+	AttrNumber	column;
+	Oid			type;			/* of the column: its base type */
+	Datum		value;
+} AskedNode;
+
+/* The call of a function, in SQL, with its parameters, and room for one more. */
+typedef struct NodeCall
+{
+	const char *call;
+	int			nargs;
+	Oid			types[5];
+	Datum		values[5];
+} NodeCall;
+
+extern List *nodes_with_shards(List *tables, Oid asked);
+extern Datum ask_node(AskedNode *node, NodeCall *call, bool *isnull);
+extern Datum array_of_texts(List *texts);
+extern List *texts_of_array(ArrayType *array);
 
 /* guard.c */
 extern int64 guard_number(Oid index_table);

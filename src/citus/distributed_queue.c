@@ -64,6 +64,7 @@ typedef struct Question
 	bool		isnull[3];
 } Question;
 
+static bool finds_some(Oid owner, const char *query);
 static void register_unknown(Oid owner);
 static int64 drain_round(const char *fact, int limit);
 static void check_shards_unchanged(Oid fact_table);
@@ -153,7 +154,7 @@ drain_all_nodes(Oid fact_table, DrainCall *call)
 			call->changes += n;
 		}
 		/* A worker may have applied it, and its transaction be prepared. */
-		wait_for_prepared(definition_of_fact(fact, fact_table), true);
+		wait_for_prepared(definition_of_fact(fact, fact_table), GIDS_OF_ALL_NODES);
 	}
 	END_AS_OWNER();
 	relation_close(fact, NoLock);
@@ -241,17 +242,33 @@ void
 adopt_distributed(void)
 {
 	Oid			owner;
+	char	   *async_distributed;
 
 	if (!citus_is_installed())
 		return;
 	forget_orphaned_rows(InvalidOid);
 	owner = get_extension_owner();
+	async_distributed = psprintf("(SELECT d.index_table FROM %s d JOIN pg_catalog.pg_dist_partition p ON p.logicalrelid = d.index_table"
+								 " WHERE d.maintenance = 'async') d", catalog_table("definition"));
 	register_unknown(owner);
-	if (!catalog_is_old())
-		(void) query_as(owner, "INSERT INTO %s SELECT d.index_table, %d FROM %s d"
-						" JOIN pg_catalog.pg_dist_partition p ON p.logicalrelid = d.index_table"
-						" WHERE d.maintenance = 'async' ON CONFLICT DO NOTHING",
-						catalog_table("timeline"), present_timeline(), catalog_table("definition"));
+	if (!catalog_is_old() && finds_some(owner, psprintf("SELECT FROM %s WHERE NOT EXISTS (SELECT FROM %s t WHERE t.index_table = d.index_table)",
+														async_distributed, catalog_table("timeline"))))
+		(void) query_as(owner, "INSERT INTO %s SELECT d.index_table, %d FROM %s ON CONFLICT DO NOTHING",
+						catalog_table("timeline"), present_timeline(), async_distributed);
+}
+
+/* finds_some: returns whether a query of a worker, who asks it all the time, has a row */
+static bool
+finds_some(Oid owner, const char *query)
+{
+	bool		found;
+
+	AS_OWNER(owner);
+	{
+		found = query_kept(query, 0, NULL, NULL).n > 0;
+	}
+	END_AS_OWNER();
+	return found;
 }
 
 /* register_unknown: registers the index tables that triggers name, as the owner of the extension */
@@ -262,7 +279,7 @@ register_unknown(Oid owner)
 
 	query = psprintf(UNKNOWN_INDEX_TABLES, catalog_table("definition"), IT_INTERNAL, fact_triggers[0].name,
 					 catalog_table("fact"));
-	if (query_as(owner, "%sSELECT FROM unknown", query).n == 0)
+	if (!finds_some(owner, psprintf("%sSELECT FROM unknown", query)))
 		return;
 	(void) query_as(owner,
 					"%sINSERT INTO %s (fact_table, queue)"
@@ -482,7 +499,7 @@ prepared_on_any_node(Oid fact_table)
 
 	if (fact != NULL)
 	{
-		result = prepared_transactions(definition_of_fact(fact, fact_table), true, true);
+		result = prepared_transactions(definition_of_fact(fact, fact_table), GIDS_OF_ALL_NODES, true);
 		relation_close(fact, AccessShareLock);
 	}
 	return result;

@@ -16,16 +16,19 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "lib/ilist.h"
+#include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/plancache.h"
+#include "utils/snapmgr.h"
 
 #include "../util/sql.h"
 #include "../util/while_set.h"
 #include "citus.h"
 
 /* The number of statements that are kept. */
-#define MAX_KEPT			32
+#define MAX_KEPT			64
 
 typedef struct KeptStatement
 {
@@ -39,9 +42,11 @@ typedef struct KeptStatement
 static dlist_head kept = DLIST_STATIC_INIT(kept);
 static int	nkept = 0;
 
-static KeptStatement *find_kept(Oid relid, const char *sql, ParamListInfo params);
-static KeptStatement *keep(Oid relid, const char *sql, ParamListInfo params);
-static bool is_of(KeptStatement *statement, Oid relid, const char *sql, ParamListInfo params);
+static Rows query_planned_once(KeptStatement *statement, Datum *values);
+static KeptStatement *find_or_keep(Oid relid, const char *sql, int nargs, Oid *types);
+static KeptStatement *find_kept(Oid relid, const char *sql, int nargs, Oid *types);
+static KeptStatement *keep(Oid relid, const char *sql, int nargs, Oid *types);
+static bool is_of(KeptStatement *statement, Oid relid, const char *sql, int nargs, Oid *types);
 static void forget_oldest(void);
 
 /*
@@ -51,18 +56,63 @@ static void forget_oldest(void);
 void
 run_kept(Oid relid, const char *sql, ParamListInfo params, Snapshot snapshot, DestReceiver *dest)
 {
-	KeptStatement *statement = find_kept(relid, sql, params);
+	int			n = params == NULL ? 0 : params->numParams;
+	Oid		   *types = palloc(sizeof(Oid) * n);
+	KeptStatement *statement;
 
-	if (statement == NULL)
-		statement = keep(relid, sql, params);
-	dlist_move_head(&kept, &statement->node);
+	for (int i = 0; i < n; i++)
+		types[i] = params->params[i].ptype;
+	statement = find_or_keep(relid, sql, n, types);
 	statement->running++;
 	DO_AND_UNDO(statement->running--, send_rows(relid, statement->plan, params, snapshot, dest));
 }
 
-/* find_kept: returns the statement with a text and types of parameters, or NULL */
+/*
+ * query_kept
+ *		Runs a query that changes nothing as query_with() does, as the current user, and keeps its plan.  It must
+ *		not read shards of this node through Citus.
+ */
+Rows
+query_kept(const char *sql, int nargs, Oid *types, Datum *values)
+{
+	int			nestlevel = fix_search_path();
+	KeptStatement *statement = find_or_keep(InvalidOid, sql, nargs, types);
+	Rows		rows;
+
+	statement->running++;
+	DO_AND_UNDO(statement->running--, rows = query_planned_once(statement, values));
+	AtEOXact_GUC(false, nestlevel);
+	return rows;
+}
+
+/* query_planned_once: runs it by the plan for all values: to plan it takes longer than that */
+static Rows
+query_planned_once(KeptStatement *statement, Datum *values)
+{
+	Rows		rows;
+
+	/* It sees what this transaction has done. */
+	CommandCounterIncrement();
+	WHILE_SET(plan_cache_mode, PLAN_CACHE_MODE_FORCE_GENERIC_PLAN,
+			  rows = query_by_plan(InvalidOid, statement->plan, values, GetLatestSnapshot()));
+	return rows;
+}
+
+/* find_or_keep: returns the statement with a text and types, as the one that is run last */
 static KeptStatement *
-find_kept(Oid relid, const char *sql, ParamListInfo params)
+find_or_keep(Oid relid, const char *sql, int nargs, Oid *types)
+{
+	KeptStatement *statement = find_kept(relid, sql, nargs, types);
+
+	if (statement == NULL)
+		statement = keep(relid, sql, nargs, types);
+	dlist_move_head(&kept, &statement->node);
+	return statement;
+}
+
+/* find_kept: returns this statement, or NULL */
+static KeptStatement *
+find_kept(Oid relid, const char *sql, int nargs, Oid *types)
 {
 	dlist_iter	iter;
 
@@ -70,7 +120,7 @@ find_kept(Oid relid, const char *sql, ParamListInfo params)
 	{
 		KeptStatement *statement = dlist_container(KeptStatement, node, iter.cur);
 
-		if (is_of(statement, relid, sql, params))
+		if (is_of(statement, relid, sql, nargs, types))
 			return statement;
 	}
 	return NULL;
@@ -78,31 +128,21 @@ find_kept(Oid relid, const char *sql, ParamListInfo params)
 
 /* is_of: returns whether a statement is that one */
 static bool
-is_of(KeptStatement *statement, Oid relid, const char *sql, ParamListInfo params)
+is_of(KeptStatement *statement, Oid relid, const char *sql, int nargs, Oid *types)
 {
 	CachedPlanSource *source = linitial(SPI_plan_get_plan_sources(statement->plan));
 
-	if (statement->relid != relid || strcmp(source->query_string, sql) != 0 ||
-		source->num_params != (params == NULL ? 0 : params->numParams))
-		return false;
-	for (int i = 0; i < source->num_params; i++)
-		if (source->param_types[i] != params->params[i].ptype)
-			return false;
-	return true;
+	return statement->relid == relid && strcmp(source->query_string, sql) == 0 && source->num_params == nargs &&
+		(nargs == 0 || memcmp(source->param_types, types, sizeof(Oid) * nargs) == 0);
 }
 
 /* keep: prepares a statement, and forgets another if there are too many */
 static KeptStatement *
-keep(Oid relid, const char *sql, ParamListInfo params)
+keep(Oid relid, const char *sql, int nargs, Oid *types)
 {
-	int			n = params == NULL ? 0 : params->numParams;
-	Oid		   *types = palloc(sizeof(Oid) * n);
-	SPIPlanPtr	plan;
+	SPIPlanPtr	plan = keep_query(relid, sql, nargs, types);
 	KeptStatement *statement;
 
-	for (int i = 0; i < n; i++)
-		types[i] = params->params[i].ptype;
-	plan = keep_query(relid, sql, n, types);
 	if (nkept >= MAX_KEPT)
 		forget_oldest();
 	statement = MemoryContextAllocZero(TopMemoryContext, sizeof(KeptStatement));

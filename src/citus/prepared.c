@@ -4,20 +4,16 @@
  *	  Finds out which transactions are prepared on any node, and hold shards of index tables or of their
  *	  queue.
  *
- * Drains and wait() ask this all the time.  Citus' own functions that run something on all nodes open a
- * new connection to each for every call, which takes more than all else that they do.  So wait() asks each node
- * by a query of one shard of the queue that it has, which Citus sends over a connection that it
- * keeps.  That shard is found by a value of the column by which the queue is distributed: one whose hash is
- * within the bounds of the shard.
- *
- * Such a query locks the shard until the transaction ends.  Of wait() that is nothing new, as it reads the
- * queue.  A drain must not: it would be in a deadlock with drop(), or ALTER TABLE, which lock the shards of
- * one node after those of another.
+ * Drains and wait() ask this all the time.  wait() asks each node by a shard of the queue that it has
+ * (ask_node.c), which is locked until the transaction ends.  That is nothing new, as it reads the queue.  A drain
+ * must not: it would be in a deadlock with drop(), or ALTER TABLE, which lock the shards of one node after those
+ * of another.  It asks by shards of the index tables, which it locks anyway, when it reads their entries: see
+ * entries_here().
  *
  * A transaction that is in doubt keeps the shards where they are that it has written to, or its changes
  * have gone with the old copy of the shard.  So those nodes are asked that have shards of the queue or the
- * index tables, as Citus' catalog says at this moment.  Where one of them has none of the queue, or its type
- * is not one of those whose values are made here, all nodes are asked over new connections.
+ * index tables, as Citus' catalog says at this moment.  Where one of them cannot be asked so, all nodes are
+ * asked over new connections.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,15 +25,12 @@
 #include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
-#include "utils/date.h"
+#include "utils/hsearch.h"
 #include "utils/lsyscache.h"
-#include "utils/numeric.h"
-#include "utils/timestamp.h"
-#include "utils/typcache.h"
-#include "utils/uuid.h"
 
 #include "../catalog/catalog.h"
 #include "../indextable.h"
+#include "../util/relation.h"
 #include "../util/sql.h"
 #include "citus.h"
 
@@ -53,44 +46,120 @@ PG_FUNCTION_INFO_V1(indextable_prepared_here);
  */
 #define SHARD_PREFIX		30
 
-/* The number of values that are tried to find one of a shard; of 1000 shards about 1000 are. */
-#define MAX_TRIES			20000
+/* A shard since whose arrival no transaction of another node is in doubt. */
+typedef struct MetShard
+{
+	Oid			relid;			/* hash key: the table, which a move makes
+								 * anew */
+	int64		number;
+} MetShard;
 
-static char *gids_asked_for(bool all_nodes);
-static List *prefixes_of(FactDef *def);
-static char *of_drains(FactDef *def);
+static HTAB *met_shards = NULL; /* of MetShard */
+
+/* Where transactions are looked for, again and again. */
+typedef struct PreparedSearch
+{
+	FactDef    *def;			/* NULL: on this node only */
+	const char *gids;
+	List	   *prefixes;
+} PreparedSearch;
+
+static void wait_until_ended(PreparedSearch *search);
+static List *look_for_prepared(PreparedSearch *search);
+static char *names_here(const char *gids, List *prefixes, const char *condition);
+static char *of_drains(Oid owner);
 static char *query_of_prepared(const char *gids, List *prefixes);
 static void add_names_condition(StringInfo query, List *prefixes);
 static bool has_new_timeline(List *prefixes);
-static bool ask_shards(FactDef *def, const char *question, List **found);
+static bool ask_shards(FactDef *def, const char *gids, List *prefixes, List **found);
 static void ask_all_nodes(const char *query, List **found);
-static bool value_of_shard(Oid type, Oid collation, int32 min, int32 max, Datum *value);
-static bool nth_value(Oid type, int n, Datum *value);
 static void add_names(List **names, char *text);
 
 /*
+ * gids_of_drains
+ *		Returns what the names of the transactions are like that a drain of shards (ShardPair *) waits for: those
+ *		that this node has prepared, or all nodes have if this process has not met all of these shards before.
+ */
+const char *
+gids_of_drains(List *shards)
+{
+	foreach_ptr(ShardPair, shard, shards)
+	{
+		MetShard   *met = met_shards == NULL ? NULL : hash_search(met_shards, &shard->fact, HASH_FIND, NULL);
+
+		if (met == NULL || met->number != shard->fact_shard)
+			return GIDS_OF_ALL_NODES;
+	}
+	return psprintf(GIDS_OF_NODE("%d"), citus_local_group());
+}
+
+/* note_met: notes that no transaction that could be of these shards was in doubt */
+void
+note_met(List *shards)
+{
+	if (met_shards == NULL)
+		met_shards = hash_by_oid("indextable shards met", 64, sizeof(MetShard), NULL);
+	foreach_ptr(ShardPair, shard, shards)
+	{
+		bool		found;
+		MetShard   *met = hash_search(met_shards, &shard->fact, HASH_ENTER, &found);
+
+		met->number = shard->fact_shard;
+	}
+}
+
+/*
  * wait_for_prepared
- *		Waits until the transactions have ended that are prepared now on any node and hold locks on
- *		shards of the index tables or the queue: those that this node has prepared, or all nodes have.
- *		Raises an error if they do not end soon.
+ *		Waits until the transactions have ended whose names match gids, and that are prepared now on any node
+ *		and hold locks on shards of the index tables or the queue.  Raises an error if they do not end soon.
  */
 void
-wait_for_prepared(FactDef *def, bool all_nodes)
+wait_for_prepared(FactDef *def, const char *gids)
 {
-	List	   *before = prepared_transactions(def, all_nodes, false);
+	PreparedSearch search = {.def = def,.gids = gids};
+
+	wait_until_ended(&search);
+}
+
+/* wait_for_prepared_here: does so on this node, for tables of such names of the current user */
+void
+wait_for_prepared_here(const char *gids, List *prefixes)
+{
+	PreparedSearch search = {.gids = gids,.prefixes = prefixes};
+
+	wait_until_ended(&search);
+}
+
+/* wait_until_ended: waits until those transactions have ended that are found now */
+static void
+wait_until_ended(PreparedSearch *search)
+{
+	List	   *before = look_for_prepared(search);
 
 	for (int waited = 0; before != NIL; waited += PREPARED_LOOK)
 	{
 		if (waited >= PREPARED_WAIT)
 			ereport(ERROR,
 					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-					 errmsg("changes of table \"%s\" wait for prepared transaction \"%s\"", def->name, strVal(linitial(before))),
+					 errmsg("changes wait for prepared transaction \"%s\"", strVal(linitial(before))),
 					 errdetail("Citus has prepared it on a node, and it holds shards of the index tables."),
 					 errhint("Citus ends such transactions every citus.recover_2pc_interval, or when recover_prepared_transactions() is called on the node that has begun it.")));
 		CHECK_FOR_INTERRUPTS();
 		pg_usleep(PREPARED_LOOK * 1000);
-		before = list_intersection(before, prepared_transactions(def, all_nodes, false));
+		before = list_intersection(before, look_for_prepared(search));
 	}
+}
+
+/* look_for_prepared: lists the transactions that a search finds */
+static List *
+look_for_prepared(PreparedSearch *search)
+{
+	List	   *result = NIL;
+
+	if (search->def != NULL)
+		return prepared_transactions(search->def, search->gids, false);
+	add_names(&result, names_here(search->gids, search->prefixes, of_drains(GetUserId())));
+	return result;
 }
 
 /*
@@ -99,39 +168,27 @@ wait_for_prepared(FactDef *def, bool all_nodes)
  *		the queue may be locked until the transaction ends.
  */
 List *
-prepared_transactions(FactDef *def, bool all_nodes, bool may_lock)
+prepared_transactions(FactDef *def, const char *gids, bool may_lock)
 {
-	char	   *gids = gids_asked_for(all_nodes);
-	List	   *prefixes = prefixes_of(def);
+	List	   *prefixes = prefixes_of_tables(def);
 	List	   *result = NIL;
 
 	if (!may_lock || catalog_is_old())
-		ask_all_nodes(psprintf("%s%s", query_of_prepared(gids, prefixes), may_lock ? "" : of_drains(def)), &result);
-	else
-	{
-		char	   *question = psprintf(IT_INTERNAL ".prepared_here(%s, %s)", quote_literal_cstr(gids),
-										array_literal(prefixes));
-
-		if (!ask_shards(def, question, &result))
-			ask_all_nodes(psprintf("SELECT %s", question), &result);
-	}
+		ask_all_nodes(psprintf("%s%s", query_of_prepared(gids, prefixes), may_lock ? "" : of_drains(def->owner)),
+					  &result);
+	else if (!ask_shards(def, gids, prefixes, &result))
+		ask_all_nodes(psprintf("SELECT " IT_INTERNAL ".prepared_here(%s, %s)", quote_literal_cstr(gids),
+							   array_literal(prefixes)), &result);
 	return result;
 }
 
-/* gids_asked_for: returns a regular expression of the names that Citus gives them */
-static char *
-gids_asked_for(bool all_nodes)
-{
-	return psprintf("^citus_%s_[0-9]+_[0-9]+_[0-9]+$", all_nodes ? "[0-9]+" : psprintf("%d", citus_local_group()));
-}
-
 /*
- * prefixes_of
+ * prefixes_of_tables
  *		Lists what the names of shards of the queue and index tables begin with (char *), behind their owner and
  *		schema: any role may have a table of such a name, and prepare a transaction of such a name.
  */
-static List *
-prefixes_of(FactDef *def)
+List *
+prefixes_of_tables(FactDef *def)
 {
 	List	   *result = NIL;
 
@@ -173,6 +230,19 @@ query_of_prepared(const char *gids, List *prefixes)
 	return query.data;
 }
 
+/* names_here: returns the names of those transactions here, with commas between them, or NULL */
+static char *
+names_here(const char *gids, List *prefixes, const char *condition)
+{
+	Rows		rows;
+
+	/* Mostly there are none, and this is asked all the time. */
+	if (query_kept("SELECT FROM pg_catalog.pg_prepared_xact() LIMIT 1", 0, NULL, NULL).n == 0)
+		return NULL;
+	rows = query_as(InvalidOid, "%s%s", query_of_prepared(gids, prefixes), condition);
+	return row_text(&rows, 0, 1);
+}
+
 /* add_names_condition: adds a condition on the name of table c in schema n */
 static void
 add_names_condition(StringInfo query, List *prefixes)
@@ -193,9 +263,9 @@ add_names_condition(StringInfo query, List *prefixes)
  * a statement is enough.  It must not hold up drains.
  */
 static char *
-of_drains(FactDef *def)
+of_drains(Oid owner)
 {
-	return psprintf(" AND p.owner IN (%s, %s)", quote_literal_cstr(GetUserNameFromId(def->owner, false)),
+	return psprintf(" AND p.owner IN (%s, %s)", quote_literal_cstr(GetUserNameFromId(owner, false)),
 					quote_literal_cstr(GetUserNameFromId(get_extension_owner(), false)));
 }
 
@@ -263,21 +333,10 @@ has_new_timeline(List *prefixes)
 Datum
 indextable_prepared_here(PG_FUNCTION_ARGS)
 {
-	Datum	   *values;
-	int			n;
-	List	   *prefixes = NIL;
+	List	   *prefixes = texts_of_array(PG_GETARG_ARRAYTYPE_P(1));
 	char	   *gids = text_to_cstring(PG_GETARG_TEXT_PP(0));
-	Rows		rows;
-	char	   *result = NULL;
+	char	   *result = names_here(gids, prefixes, "");
 
-	deconstruct_array(PG_GETARG_ARRAYTYPE_P(1), TEXTOID, -1, false, TYPALIGN_INT, &values, NULL, &n);
-	for (int i = 0; i < n; i++)
-		prefixes = lappend(prefixes, TextDatumGetCString(values[i]));
-	if (query_as(InvalidOid, "SELECT FROM pg_catalog.pg_prepared_xacts LIMIT 1").n > 0)
-	{
-		rows = query_with(InvalidOid, query_of_prepared(gids, prefixes), 0, NULL, NULL);
-		result = row_text(&rows, 0, 1);
-	}
 	if (has_new_timeline(prefixes))
 		result = result == NULL ? NEW_TIMELINE : psprintf("%s," NEW_TIMELINE, result);
 	if (result == NULL)
@@ -291,55 +350,27 @@ indextable_prepared_here(PG_FUNCTION_ARGS)
  *		Citus keeps; returns false if that cannot be done.
  */
 static bool
-ask_shards(FactDef *def, const char *question, List **found)
+ask_shards(FactDef *def, const char *gids, List *prefixes, List **found)
 {
-	StringInfoData tables;
-	char	   *column = NULL;
-	AttrNumber	attno;
-	Oid			type;
-	int32		typmod;
-	Oid			collation;
-	Rows		nodes;
+	List	   *tables = list_make1_oid(def->queue.current);
+	List	   *nodes;
+	NodeCall	call = {.call = IT_INTERNAL ".prepared_here($1, $2)",.nargs = 2};
 
-	initStringInfo(&tables);
 	for (int i = 0; i < def->ndefs; i++)
-		appendStringInfo(&tables, ", '%u'", def->defs[i]->relid);
-	nodes = query_as(InvalidOid, "SELECT DISTINCT ON (p.groupid) p.groupid = g.groupid, s.logicalrelid = t.logicalrelid,"
-					 " pg_catalog.column_to_column_name(t.logicalrelid, t.partkey),"
-					 " s.shardminvalue::pg_catalog.int4, s.shardmaxvalue::pg_catalog.int4"
-					 " FROM pg_catalog.pg_dist_partition t, pg_catalog.pg_dist_local_group g,"
-					 "  pg_catalog.pg_dist_placement p JOIN pg_catalog.pg_dist_shard s USING (shardid)"
-					 " WHERE t.logicalrelid = '%u' AND s.logicalrelid IN (t.logicalrelid%s)"
-					 " ORDER BY p.groupid, s.logicalrelid <> t.logicalrelid, s.shardid",
-					 def->queue.current, tables.data);
-	for (uint64 i = 0; i < nodes.n; i++)
+		tables = lappend_oid(tables, def->defs[i]->relid);
+	nodes = nodes_with_shards(tables, def->queue.current);
+	call.types[0] = TEXTOID;
+	call.values[0] = CStringGetTextDatum(gids);
+	call.types[1] = TEXTARRAYOID;
+	call.values[1] = array_of_texts(prefixes);
+	foreach_ptr(AskedNode, node, nodes)
 	{
-		Datum		value;
-		Rows		answer;
+		bool		isnull;
+		Datum		names = ask_node(node, &call, &isnull);
 
-		if (DatumGetBool(row_value(&nodes, i, 1)))
-			answer = query_as(InvalidOid, "SELECT %s", question);
-		else
-		{
-			column = row_text(&nodes, i, 3);
-			attno = DatumGetBool(row_value(&nodes, i, 2)) ? get_attnum(def->queue.current, column) : 0;
-			if (attno == 0)
-				return false;
-			get_atttypetypmodcoll(def->queue.current, attno, &type, &typmod, &collation);
-			type = getBaseType(type);
-			if (!value_of_shard(type, collation, DatumGetInt32(row_value(&nodes, i, 4)),
-								DatumGetInt32(row_value(&nodes, i, 5)), &value))
-				return false;
-			/* An aggregate makes it one row, and so the shard needs none. */
-			answer = query_with(InvalidOid, psprintf("SELECT %s, pg_catalog.count(*) FROM %s WHERE %s = $1",
-													 question, quoted_relation(def->queue.current),
-													 quote_identifier(column)), 1, &type, &value);
-		}
-		if (answer.n != 1)
-			elog(ERROR, "unexpected number of answers of a node");
-		add_names(found, row_text(&answer, 0, 1));
+		add_names(found, isnull ? NULL : TextDatumGetCString(names));
 	}
-	return nodes.n > 0;
+	return nodes != NIL;
 }
 
 /* ask_all_nodes: adds the transactions of all nodes, which are asked over new connections */
@@ -373,67 +404,4 @@ add_names(List **names, char *text)
 		return;
 	for (char *name = strtok_r(text, ",", &rest); name != NULL; name = strtok_r(NULL, ",", &rest))
 		*names = lappend(*names, makeString(name));
-}
-
-/*
- * value_of_shard
- *		Sets *value to one of a base type that Citus looks for in the shard with these bounds; returns false if
- *		none is found.
- */
-static bool
-value_of_shard(Oid type, Oid collation, int32 min, int32 max, Datum *value)
-{
-	TypeCacheEntry *entry = lookup_type_cache(type, TYPECACHE_HASH_PROC_FINFO);
-
-	for (int n = 0; n < MAX_TRIES && nth_value(type, n, value); n++)
-	{
-		int32		hash = DatumGetInt32(FunctionCall1Coll(&entry->hash_proc_finfo, collation, *value));
-
-		if (min <= hash && hash <= max)
-			return true;
-	}
-	return false;
-}
-
-/* nth_value: sets *value to one of many values of a type; returns false if it cannot */
-static bool
-nth_value(Oid type, int n, Datum *value)
-{
-	switch (type)
-	{
-		case INT2OID:
-			*value = Int16GetDatum((int16) n);
-			return true;
-		case INT4OID:
-			*value = Int32GetDatum(n);
-			return true;
-		case INT8OID:
-			*value = Int64GetDatum(n);
-			return true;
-		case NUMERICOID:
-			*value = NumericGetDatum(int64_to_numeric(n));
-			return true;
-		case TEXTOID:
-		case VARCHAROID:
-		case BPCHAROID:
-			*value = CStringGetTextDatum(psprintf("%d", n));
-			return true;
-		case DATEOID:
-			*value = DateADTGetDatum(n);
-			return true;
-		case TIMESTAMPOID:
-		case TIMESTAMPTZOID:
-			*value = TimestampTzGetDatum((TimestampTz) n);
-			return true;
-		case UUIDOID:
-			{
-				pg_uuid_t  *uuid = palloc0(sizeof(pg_uuid_t));
-
-				memcpy(uuid->data, &n, sizeof(n));
-				*value = UUIDPGetDatum(uuid);
-				return true;
-			}
-		default:
-			return false;
-	}
 }

@@ -201,7 +201,7 @@ verify_locked(FactDef *def, Relation fact, void *arg)
 	pair = lock_pair(def->relid, def->queue.current, task->shard);
 	AS_OWNER(get_extension_owner());
 	{
-		wait_for_prepared(def, true);
+		wait_for_prepared(def, GIDS_OF_ALL_NODES);
 	}
 	END_AS_OWNER();
 

@@ -31,10 +31,17 @@
  *	  released.  But a node or a connection can fail in between.  Then a prepared transaction is left
  *	  in doubt on another node, although the drain has ended, and a later drain of the same row would
  *	  not see the entries that it has written: these would stay for ever.  So before a drain reads
- *	  anything it asks all nodes which prepared transactions hold locks on shards of the index tables,
- *	  and waits until those that could be of its shards have ended (wait_for_prepared()).  If they do not
+ *	  entries on a node it has this node look which prepared transactions hold locks on shards of the index
+ *	  tables there, and wait until those that could be of its shards have ended.  If they do not
  *	  end soon, the batch is left for later.  What comes after it need not be waited for: it is not of
- *	  these shards, because of 1.
+ *	  these shards, because of 1.  Nor need it be asked on the other nodes before: what such a transaction has
+ *	  written on a node it has prepared there.  All of it was prepared before this drain had the locks of 1, and
+ *	  the entries are read with a snapshot that is taken after the look.  The snapshot with which this drain
+ *	  reads rows and keys may be older than the look: an earlier drain has committed its keys, or never will.
+ *
+ *	  A few rows are searched for by one call for each node, which looks, locks the shards that it has and
+ *	  reads them (entries_here()).  The nodes say which shards these were, and together they have to be
+ *	  all.  For many rows all nodes are asked first, and then Citus reads the shards (fetch_distributed_entries()).
  *
  *	  The transactions of earlier drains on this node bear its number in their names, and only these
  *	  are waited for as long as a shard stays here.  When a shard is met for the first time, those of
@@ -85,22 +92,10 @@
 #include "../util/wait_point.h"
 #include "citus.h"
 
-/* A shard since whose arrival no transaction of another node is in doubt. */
-typedef struct MetShard
-{
-	Oid			relid;			/* hash key: the table, which a move makes
-								 * anew */
-	int64		number;
-} MetShard;
-
-static HTAB *met_shards = NULL; /* of MetShard */
-
 static Oid	shard_with_key(void *reconciliation, Datum *key);
 static List *lock_shards(FactDef *def);
 static List *find_shards(FactDef *def);
 static bool has_queued_rows(Oid relid);
-static bool all_met(List *shards);
-static void note_met(List *shards);
 static void read_shard_keys(FactDef *def, List *shards, Snapshot snapshot, Keys *keys);
 static void add_due_keys(FactDef *def, List *shards, Keys *keys);
 static int	unite_equal_keys(FactDef *def, Datum *keys, int n);
@@ -125,12 +120,6 @@ shard_drain_begin(Drain *drain)
 	AS_OWNER(get_extension_owner());
 	{
 		shards = lock_shards(r->def);
-		if (shards != NIL)
-		{
-			if (!guard_is_left_out("the fence of prepared transactions"))
-				wait_for_prepared(r->def, !all_met(shards));
-			note_met(shards);
-		}
 	}
 	END_AS_OWNER();
 	if (shards == NIL)
@@ -242,14 +231,10 @@ static List *
 find_shards(FactDef *def)
 {
 	List	   *shards = citus_local_shards(def->relid, def->queue.current);
-	CitusTable	queue;
+	AttrNumber	column = citus_distribution_column(def->queue.current);
 
-	if (shards == NIL)
-		return NIL;
-	citus_read_table(def->queue.current, &queue);
-	/* The columns of the key are called key1 and so on. */
 	foreach_ptr(ShardPair, pair, shards)
-		pair->column = atoi(queue.column + strlen("key")) - 1;
+		pair->column = column - QUEUE_KEY;
 	return shards;
 }
 
@@ -274,34 +259,6 @@ has_queued_rows(Oid relid)
 	UnregisterSnapshot(snapshot);
 	relation_close(rel, NoLock);
 	return found;
-}
-
-/* all_met: returns whether this process has met all of these shards before */
-static bool
-all_met(List *shards)
-{
-	foreach_ptr(ShardPair, shard, shards)
-	{
-		MetShard   *met = met_shards == NULL ? NULL : hash_search(met_shards, &shard->fact, HASH_FIND, NULL);
-
-		if (met == NULL || met->number != shard->fact_shard)
-			return false;
-	}
-	return true;
-}
-
-static void
-note_met(List *shards)
-{
-	if (met_shards == NULL)
-		met_shards = hash_by_oid("indextable shards met", 64, sizeof(MetShard), NULL);
-	foreach_ptr(ShardPair, shard, shards)
-	{
-		bool		found;
-		MetShard   *met = hash_search(met_shards, &shard->fact, HASH_ENTER, &found);
-
-		met->number = shard->fact_shard;
-	}
 }
 
 /*
@@ -430,11 +387,11 @@ is_applied(FactDef *def, int64 number)
 {
 	bool		applied;
 
-	wait_for_prepared(def, true);
+	wait_for_prepared(def, GIDS_OF_ALL_NODES);
 	applied = query_as(InvalidOid, "SELECT FROM %s WHERE number = " INT64_FORMAT " LIMIT 1",
 					   quoted_relation(def->queue.current), number)
 		.n == 0;
 	if (applied)
-		wait_for_prepared(def, true);
+		wait_for_prepared(def, GIDS_OF_ALL_NODES);
 	return applied;
 }

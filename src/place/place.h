@@ -32,6 +32,7 @@ struct ForeignBatch;
 struct LiveScan;
 struct OpList;
 struct QueueCount;
+struct Reconciliation;
 
 /* Where changes wait until they are applied to asynchronous index tables. */
 typedef struct ChangeSource
@@ -180,8 +181,11 @@ typedef struct EntryStore
 	TupleTableSlot *(*next) (void *search);
 	void		(*end) (void *search);
 
-	/* NULL, or fetches the entries of all rows of a batch at once */
-	void	   *(*of_rows) (IndexDef *def, Datum *keys, int n);
+	/*
+	 * NULL, or fetches the entries of all rows of a batch at once, by index
+	 * table
+	 */
+	void	  **(*of_rows) (struct Reconciliation *rows);
 	void		(*of_row) (void *fetched, Datum *key, struct Entries *entries);
 
 	void		(*apply) (IndexDef *def, struct OpList *list);

@@ -81,13 +81,13 @@ reconcile_rows(Reconciliation *r)
 	Leaf	   *leaf = r->tids == NULL ? NULL : leaf_of(r->def, r->part);
 	TupleTableSlot *stored;
 	const EntryStore *store = r->def->place->entries;
-	void	  **fetched = store->of_rows == NULL ? NULL : palloc(sizeof(void *) * (r->to - r->from));
+	void	  **fetched = NULL;
 	LiveScanOptions options = {.in_order = r->n >= MANY_KEYS};
 	LiveScan	live;
 	RowContext	at = {.fact = r->def};
 
 	/* What is fetched from other servers is fetched once for all rows. */
-	bool		in_parts = fetched == NULL && (r->tids != NULL || OidIsValid(r->def->layout.pk_index));
+	bool		in_parts = store->of_rows == NULL && (r->tids != NULL || OidIsValid(r->def->layout.pk_index));
 	ErrorContextCallback context = {.previous = error_context_stack,.callback = row_context,.arg = &at};
 
 	at.outputs = find_outputs(r->def);
@@ -98,13 +98,10 @@ reconcile_rows(Reconciliation *r)
 		live_scan_in_leaves(&live, r->leaf_of, r);
 	prefetch_foreign(r, &live);
 	stored = r->tids == NULL ? NULL : table_slot_create(r->part, NULL);
-	for (int i = r->from; i < r->to; i++)
-	{
-		if (fetched != NULL)
-			fetched[i - r->from] = store->of_rows(r->def->defs[i], r->keys, r->n);
-		else
-			begin_scan(&scans[i - r->from], r->def->defs[i], r->def->layout.npk, options.in_order);
-	}
+	if (store->of_rows != NULL)
+		fetched = store->of_rows(r);
+	for (int i = r->from; i < r->to && fetched == NULL; i++)
+		begin_scan(&scans[i - r->from], r->def->defs[i], r->def->layout.npk, options.in_order);
 	wait_point("citus drain has read the facts");
 	for (int i = 0; i < r->n; i++)
 	{

@@ -16,13 +16,19 @@
  */
 #include "postgres.h"
 
+#include "catalog/namespace.h"
 #include "catalog/pg_type.h"
-#include "commands/discard.h"
+#include "commands/async.h"
 #include "commands/extension.h"
+#include "commands/prepare.h"
+#include "commands/sequence.h"
 #include "fmgr.h"
 #include "pgstat.h"
+#include "storage/lock.h"
 #include "utils/array.h"
 #include "utils/elog.h"
+#include "utils/guc.h"
+#include "utils/portal.h"
 #include "utils/timestamp.h"
 
 #include "../util/settings.h"
@@ -100,16 +106,20 @@ task_ms(void)
 
 /*
  * discard_all
- *		Runs DISCARD ALL, after which the settings are those that the worker has begun with,
- *		and closes connections.
+ *		Does what DISCARD ALL does, after which the settings are those that the worker has begun with,
+ *		and closes connections.  Plans are kept: they hold nothing of the session, and the next task needs them.
  */
 static void
 discard_all(void *unused)
 {
-	DiscardStmt *stmt = makeNode(DiscardStmt);
-
-	stmt->target = DISCARD_ALL;
-	DiscardCommand(stmt, true);
+	PortalHashTableDeleteAll();
+	SetPGVariable("session_authorization", NIL, false);
+	ResetAllOptions();
+	DropAllPreparedStatements();
+	Async_UnlistenAll();
+	LockReleaseAll(USER_LOCKMETHOD, true);
+	ResetTempTableNamespace();
+	ResetSequenceCaches();
 	if (OidIsValid(get_extension_oid("dblink", true)))
 		(void) run_catching_errors(close_connections, NULL);
 }

@@ -46,7 +46,6 @@ static void run_part(RawStmt *parsed, Oid relid, const char *sql);
 static void run_utility(PlannedStmt *command, Oid relid, const char *sql);
 static void add_command(void *arg);
 static void execute_command(const char *sql);
-static int	fix_search_path(void);
 static uint64 execute_with_latest_snapshot(const char *sql, int nargs, Oid *types, Datum *values);
 static void execute_plan(SPIPlanPtr plan, ParamListInfo params, DestReceiver *dest);
 static Rows copy_rows_of(int result, MemoryContext cxt);
@@ -205,7 +204,7 @@ execute_command(const char *sql)
  *		Begins a GUC nest level with a search_path that finds no operators of users; returns
  *		the level.
  */
-static int
+int
 fix_search_path(void)
 {
 	int			nestlevel = NewGUCNestLevel();

@@ -44,6 +44,7 @@ typedef struct Rows
  */
 #define query_as(role, ...) query_with(role, psprintf(__VA_ARGS__), 0, NULL, NULL)
 
+extern int	fix_search_path(void);
 extern Rows copy_rows(MemoryContext cxt);
 extern Rows query_with(Oid role, const char *sql, int nargs, Oid *types, Datum *values);
 extern Rows query_as_caller(Oid relid, const char *sql, int nargs, Oid *types, Datum *values);

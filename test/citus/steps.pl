@@ -7,6 +7,7 @@ use FindBin;
 use lib $FindBin::RealBin;
 use Cluster;
 use Load;
+use PostgreSQL::Test::Utils;
 use Test::More;
 
 my @nodes = new_cluster('steps', settings => ['indextable.batch_size = 500']);
@@ -84,6 +85,20 @@ like("@before", qr/\d.* .*\d/, 'wait() asks other nodes');
 $waiting->query("SELECT indextable.wait('f_k')") for 1 .. 5;
 is(join(' ', everywhere([ $w1, $w2 ], $sessions)), "@before", 'and again over the same connections');
 $waiting->finish;
+# A drain asks each node once for the entries of a few rows in all index tables, over a connection that is kept, and sends what it
+# writes only to the shards that have it: where one of f_k has the old entry, the node has more.
+my ($pk) = grep { sql($c, "SELECT nodeport FROM citus_shards WHERE shardid = get_shard_id_for_distribution_column('f', $_)") == $w1->port } 1 .. 50;
+sql($c, "UPDATE f SET doc = doc || '{\"k\": \"before\"}' WHERE pk = $pk", "SELECT indextable.wait('f_k')");
+everywhere([ $w1, $w2 ], $_) for q(ALTER SYSTEM SET log_statement = 'all'), 'SELECT pg_reload_conf()';
+becomes_true($_, "SELECT current_setting('log_statement') = 'all'") for $w1, $w2;
+my $offset = -s $w2->logfile;
+sql($c, "UPDATE f SET doc = doc || '{\"k\": \"after\"}' WHERE pk = $pk", "SELECT indextable.wait('f_k')");
+my $log = slurp_file($w2->logfile, $offset);
+is(scalar(() = $log =~ /: SELECT indextable_internal\.entries_here\(/g), 1, 'a drain asks another node once');
+unlike($log, qr/citus_run_command|FROM public\.f_k_\d+ i WHERE .*lock_shards/, 'over no new connection, and no shard by itself');
+cmp_ok(sql($c, "SELECT count(*) FROM citus_shards WHERE table_name = 'f_k'::regclass AND nodeport = " . $w2->port), '>', 2, 'of the shards of an index table');
+cmp_ok(scalar(() = $log =~ /: DELETE FROM public\.f_k_/g), '<', 2, 'it deletes from the one that has the entry');
+everywhere([ $w1, $w2 ], $_) for 'ALTER SYSTEM RESET log_statement', 'SELECT pg_reload_conf()';
 # Of values of this type none is made to find a shard by, so all nodes are asked over new connections.
 sql($c, 'CREATE TABLE h (pk bytea PRIMARY KEY, doc jsonb)', "SELECT create_distributed_table('h', 'pk', colocate_with => 'none')", "SELECT indextable.create('h_k', 'h', '{k}', maintenance => 'async')",
 	"CALL indextable.build('h_k')", q{INSERT INTO h VALUES ('\x01', '{"k": "a"}')});

@@ -132,6 +132,7 @@ SELECT bag_eq($$SELECT * FROM pg_temp.functions('indextable_internal')$$, $want$
 		'fact_table regclass, as_of pg_snapshot DEFAULT NULL::pg_snapshot, max_lag interval DEFAULT NULL::interval, '
 		'OUT backlog bigint, OUT lag interval, OUT pending boolean, OUT now pg_snapshot',
 		'record', 'c', 'v', false, 'u'),
+	('entries_here', 'gids text, prefixes text[], searches text[], keys text[]', 'text[]', 'c', 'v', true, 'u'),
 	('field_at', 'document name, primary_key name[], field text, OUT path text, OUT field_as text, OUT text_as text, OUT name text', 'record', 'sql', 's', false, 's'),
 	('field_parts', 'field text, with_type boolean, OUT path text, OUT name text, OUT type regtype, OUT spelled text', 'record', 'c', 's', true, 's'),
 	('field_sql', 'p indextable_internal.key_profile, n integer, as_text boolean', 'text', 'sql', 's', false, 's'),
@@ -342,7 +343,7 @@ SELECT bag_eq($$
 	-- views call them, for who reads the view: numbers, and conditions and messages of the caller's tables
 	UNION ALL SELECT 'indextable_internal', unnest('{missed_conditions,queue_activity,queue_status,table_sizes,why_no_worker}'::text[])
 	-- another server that takes from a feed, or another node of Citus: the owner of the table only
-	UNION ALL SELECT 'indextable_internal', unnest('{ack,feed_status,lock_shards,note_timeline,take,verify_shard}'::text[])
+	UNION ALL SELECT 'indextable_internal', unnest('{ack,entries_here,feed_status,lock_shards,note_timeline,take,verify_shard}'::text[])
 	-- advise() and profile(): they read documents where the caller may, and the server's catalogs
 	UNION ALL SELECT 'indextable_internal', unnest('{advise_fields,advise_key,field_at,index_serves,judge_key,profile_columns,reason_against,served_by,survey,table_counts,verdict}'::text[])
 	-- and they make texts and numbers of their arguments
