@@ -133,6 +133,7 @@ left('SELECT doc FROM p', 'no condition');
 left("SELECT doc FROM p WHERE doc ->> 'b' = 'b1'", 'a condition on no key field');
 left("SELECT doc FROM p WHERE doc ->> 'm' = 'm7' AND id = 14", 'the distribution column is given');
 left("SELECT p.doc FROM p JOIN q USING (id) WHERE doc ->> 'm' = 'm7' AND q.id = 15", 'or that of another table');
+left("SELECT note FROM p WHERE id = 5 UNION ALL SELECT note FROM p WHERE doc ->> 'm' = 'm7'", 'or in another part of the query');
 left("SELECT doc FROM p WHERE doc ->> 'm' = (SELECT max(m) FROM near)", 'a value that the query computes');
 left($one, 'stale reads are not allowed', 'SET indextable.stale_reads = off');
 left("SELECT * FROM p WHERE doc ->> 'm' = 'm7' FOR UPDATE", 'FOR UPDATE');
@@ -161,6 +162,15 @@ ok(becomes_true($c, "SELECT count(*) = 5 FROM indextable.index_tables WHERE stat
 left("SELECT doc FROM p WHERE doc ->> 'x' = 'xn'", 'a row may be rejected');
 is(sql($c, "$on SELECT doc ->> 'n' FROM p WHERE doc ->> 'x' = 'xn'"), 'no number', 'and is found');
 sql($c, "SELECT indextable.drop('p_cast')", 'DELETE FROM p WHERE id = 2002');
+
+# The planner also plans each of several greatest values by itself, with a condition that says nothing of the others.
+my @scans = answer($c, "$on EXPLAIN (COSTS OFF) SELECT max(doc ->> 'b'), max(note) FROM p WHERE doc ->> 'm' = 'm7'") =~ /Custom Scan \(IndexTable\)/g;
+is(scalar @scans, 1, 'entries are searched once for several greatest values');
+sql($c, "SELECT indextable.create('p_bk', 'p', '{b,k}', maintenance => 'async')", q{INSERT INTO p VALUES (2003, '{"b": "rare", "k": "k"}', 'a'), (2004, '{"b": "rare"}', 'b')});
+sql($c, "CALL indextable.build('p_bk')", "SELECT indextable.wait('p_bk')");
+is(answer($c, "$on SELECT max(doc ->> 'k'), max(note), max(doc ->> 'x') FROM p WHERE doc ->> 'b' = 'rare'"), 'k|b|', 'rows without a key field are found');
+late("SELECT note FROM p WHERE doc ->> 'b' = 'rare' AND doc ->> 'k' = 'k'", 1, 'two key fields');
+sql($c, "SELECT indextable.drop('p_bk')", 'DELETE FROM p WHERE id > 2002');
 
 # ---- explain() says why not
 
