@@ -850,15 +850,18 @@ subtest 'row security' => sub {
 	is(mine(<<'SQL'), '', 'a table with a policy');
 CREATE TABLE m.f (id int PRIMARY KEY, who name NOT NULL, doc jsonb NOT NULL);
 INSERT INTO m.f SELECT i, CASE WHEN i % 2 = 0 THEN 'bob_secured' ELSE 'secured' END,
-	jsonb_build_object('k', CASE WHEN i % 2 = 0 THEN 'open' ELSE 'secret' END || i % 5, 'n', i) FROM generate_series(1, 2000) i;
+	jsonb_build_object('k', x || i % 5, 'n', i, 't', jsonb_build_array(x || i % 5, 'of all'))
+FROM generate_series(1, 2000) i, LATERAL (SELECT CASE WHEN i % 2 = 0 THEN 'open' ELSE 'secret' END) x (x);
 SELECT indextable.create('m.f_k', 'm.f', '{k}', include => '{n::int}') \gset
 SELECT indextable.create('m.f_d', 'm.f', '{n::int}', 'denormalized') \gset
 SELECT indextable.create('m.f_tot', 'm.f', '{k}', totals => '{count(*),sum(n::int)}') \gset
 SELECT indextable.create('m.f_as', 'm.f', '{k}', maintenance => 'async') \gset
+SELECT indextable.create('m.f_t', 'm.f', '{t[*]}', include => '{@who}') \gset
+CREATE INDEX ON m.f_k (upper(k));
 ALTER TABLE m.f ENABLE ROW LEVEL SECURITY;
 CREATE POLICY p ON m.f USING (who = current_user);
 GRANT SELECT, UPDATE ON m.f TO bob_secured;
-ANALYZE m.f, m.f_k, m.f_d, m.f_tot, m.f_as;
+ANALYZE m.f, m.f_k, m.f_d, m.f_tot, m.f_as, m.f_t;
 SQL
 	for my $planner ('on', 'force')
 	{
@@ -873,6 +876,12 @@ SQL
 			"SELECT count(*) FROM m.f WHERE (doc ->> 'n')::int IN (1, 3) AND pg_temp.leak(doc ->> 'k')",
 			"SELECT count(*) FROM (SELECT doc ->> 'k', count(*) FROM m.f GROUP BY 1 HAVING pg_temp.leak(doc ->> 'k') AND doc ->> 'k' ~ 'secret') x",
 			"SELECT count(*) FROM (SELECT DISTINCT doc ->> 'k' AS k FROM m.f WHERE pg_temp.leak(doc ->> 'k')) x WHERE k ~ 'secret'",
+			"SELECT count(*) FROM m.f WHERE upper(doc ->> 'k') LIKE 'SECRET%' AND pg_temp.leak(doc ->> 'k')",
+			"SELECT count(*) FROM m.f WHERE doc -> 't' ? 'secret1' AND pg_temp.leak(doc ->> 't')",
+			"SELECT count(*) FROM m.f, jsonb_array_elements_text(doc -> 't') e WHERE pg_temp.leak(e) AND e ~ 'secret'",
+			"SELECT count(*) FROM m.f WHERE EXISTS (SELECT FROM jsonb_array_elements_text(doc -> 't') e WHERE pg_temp.leak(e) AND e LIKE 'secret%')",
+			"SELECT count(*) FROM (SELECT e, count(*) FROM m.f, jsonb_array_elements_text(doc -> 't') e WHERE e > 'p' AND pg_temp.leak(e) GROUP BY 1) x",
+			"SELECT count(*) FROM (VALUES ('secret1')) v (x) JOIN m.f ON doc -> 't' ? v.x AND pg_temp.leak(doc ->> 'k')",
 			"WITH u AS (UPDATE m.f SET doc = doc WHERE doc ->> 'k' = 'secret1' AND pg_temp.leak(doc ->> 'k') RETURNING 1) SELECT count(*) FROM u")
 		{
 			is(sql('bob_secured', "$begin$query"), 0, "$query, $planner");
