@@ -13,12 +13,14 @@
 #include "postgres.h"
 
 #include "access/relation.h"
+#include "catalog/index.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_type.h"
 #include "funcapi.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -586,21 +588,27 @@ path_text(List *steps)
 Datum
 indextable_index_serves(PG_FUNCTION_ARGS)
 {
-	Relation	index = try_relation_open(PG_GETARG_OID(0), AccessShareLock);
+	Oid			relid = PG_GETARG_OID(0);
+	Oid			table = IndexGetRelation(relid, true);
 	AttrNumber	doc = PG_GETARG_INT16(1);
 	FieldSpec  *spec = parse_field_spec(text_arg(fcinfo, 2, ""), true);
 	Oid			type = PG_ARGISNULL(3) ? InvalidOid : PG_GETARG_OID(3);
+	Relation	index;
 	Node	   *expr;
 	bool		serves = false;
 	int			n = 0;
 
-	/* The snapshot of the caller may see an index that is gone. */
-	if (index == NULL)
-		PG_RETURN_BOOL(false);
-	if (index->rd_index == NULL)
+	if (!OidIsValid(table) && get_rel_name(relid) != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s\" is not an index", RelationGetRelationName(index))));
+				 errmsg("\"%s\" is not an index", get_rel_name(relid))));
+	/* Nobody else may have it locked, nor wait for its lock. */
+	if (OidIsValid(table) && pg_class_aclcheck(table, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, get_rel_name(table));
+	/* The snapshot of the caller may see an index that is gone. */
+	index = OidIsValid(table) ? try_relation_open(relid, AccessShareLock) : NULL;
+	if (index == NULL)
+		PG_RETURN_BOOL(false);
 	/* The server simplifies expressions, which may call functions. */
 	AS_OWNER(index->rd_rel->relowner);
 	{

@@ -584,7 +584,7 @@ SQL
 		"indextable.create_feed('m.f')", "indextable.drop_feed('m.f')", 'indextable.start_workers()', 'indextable.stop_workers()',
 		"indextable_internal.take('m.f', 10, '{id}')", "indextable_internal.ack('m.f', '{}')", "indextable_internal.feed_status('m.f')",
 		"indextable_internal.survey('m.f', 'doc', 1000)", "indextable_internal.verify_shard('m.f_k', 1, 0)",
-		"indextable_internal.note_timeline('m.f_k')")
+		"indextable_internal.note_timeline('m.f_k')", "indextable_internal.index_serves('m.f_pkey', 2::smallint, 'k', NULL)")
 	{
 		like(sql('eve_rightless', "SELECT * FROM $command"), qr/ERROR/, "$command is refused");
 	}
