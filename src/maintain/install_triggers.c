@@ -130,11 +130,14 @@ triggers_remove(Oid fact, bool wait)
 {
 	Relation	rel;
 	bool		in_use;
+	FactTableRow row;
 	const Place *place = place_of(fact);
 
+	/* Where the triggers stay, writers would get an error if their table were forgotten. */
 	if (place_is_governed_elsewhere(fact))
 	{
-		catalog_forget_fact(fact);
+		if (!has_triggers_of_ours(fact, false))
+			catalog_forget_fact(fact);
 		return true;
 	}
 
