@@ -307,5 +307,6 @@ extern bool definition_matches_tables(DefinitionRow *row);
 
 extern bool find_queue_tables(FactTableRow *row, TupleDesc desc);
 extern void queue_table_drop(Oid relid);
+extern bool queue_stays_for_now(Oid queue);
 
 #endif							/* INDEXTABLE_CATALOG_H */

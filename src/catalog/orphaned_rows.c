@@ -90,7 +90,7 @@ forget_fact(FactTableRow *row)
 		(has_triggers_of_ours(fact, false) || catalog_read_unchecked_definitions(fact, InvalidOid) != NIL))
 		return false;
 	(void) find_queue_tables(row, NULL);
-	if (exists && (OidIsValid(row->queue) || OidIsValid(row->spare)))
+	if ((exists && (OidIsValid(row->queue) || OidIsValid(row->spare))) || queue_stays_for_now(row->queue))
 		return false;
 	if (!ConditionalLockRelationOid(fact, ShareUpdateExclusiveLock))
 		return false;

@@ -21,6 +21,7 @@
 #include "access/relation.h"
 #include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
+#include "miscadmin.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
@@ -195,6 +196,20 @@ queue_table_drop(Oid relid)
 	AS_OWNER(owner);
 	run_sql(in_parts ? InvalidOid : owner, "DROP TABLE IF EXISTS %s", quoted_relation(relid));
 	END_AS_OWNER();
+}
+
+/*
+ * queue_stays_for_now
+ *		Returns whether a queue table is in parts that this user must not drop in this transaction.
+ *
+ * Citus lets only one user change tables that it keeps together, and the fact table is its owner's.  The queue is
+ * dropped by a worker, or the next time that the owner of the extension looks.
+ */
+bool
+queue_stays_for_now(Oid queue)
+{
+	return OidIsValid(queue) && place_has_parts(queue) && !place_is_governed_elsewhere(queue) &&
+		GetUserId() != get_extension_owner();
 }
 
 /* is_our_trigger: returns whether a trigger of ours has this name */

@@ -160,9 +160,14 @@ forget_dropped_relation(Oid relid, bool wait, DropBehavior behavior)
 	if (catalog_read_fact(relid, &tables))
 	{
 		(void) find_queue_tables(&tables, NULL);
-		queue_table_drop(tables.queue);
-		queue_table_drop(tables.spare);
-		catalog_forget_fact(relid);
+		if (!queue_stays_for_now(tables.queue))
+		{
+			queue_table_drop(tables.queue);
+			queue_table_drop(tables.spare);
+			catalog_forget_fact(relid);
+		}
+		else
+			queue_wake_at_commit();
 	}
 
 	/*
@@ -181,9 +186,9 @@ forget_dropped_relation(Oid relid, bool wait, DropBehavior behavior)
 			/*
 			 * This drops it on all nodes, which Citus does by an event
 			 * trigger.  The role that drops the fact table need not own
-			 * either of them.
+			 * either of them; if it does, Citus wants it to drop both.
 			 */
-			AS_OWNER(get_extension_owner());
+			AS_OWNER(superuser() ? get_extension_owner() : table_owner(index_table));
 			if (!place_is_governed_elsewhere(index_table))
 				run_drop_table(index_table, behavior);
 			END_AS_OWNER();

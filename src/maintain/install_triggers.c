@@ -161,7 +161,10 @@ triggers_remove(Oid fact, bool wait)
 		place->triggers->remove(fact);
 	else
 		triggers_remove_from(fact);
-	catalog_forget_fact(fact);
+	if (!catalog_read_fact(fact, &row) || !queue_stays_for_now(row.queue))
+		catalog_forget_fact(fact);
+	else
+		queue_wake_at_commit();
 	return true;
 }
 
@@ -193,7 +196,9 @@ drop_trigger(Oid relid, const char *name)
 
 	if (place_is_taken(relid))
 	{
-		run_sql(table_owner(relid), "DROP TRIGGER %s ON %s", name, held_name(relid));
+		/* What superusers drop is dropped by one user: see queue_stays_for_now(). */
+		run_sql(superuser() ? get_extension_owner() : table_owner(relid), "DROP TRIGGER %s ON %s", name,
+				held_name(relid));
 		return;
 	}
 	ObjectAddressSet(object, TriggerRelationId, get_trigger_oid(relid, name, false));

@@ -342,7 +342,8 @@ queues_drop(Oid fact, bool wait)
 	FactTableRow row;
 
 	if (!catalog_read_fact(fact, &row) || !OidIsValid(row.queue) || row.feed ||
-		(place_has_parts(fact) ? catalog_fact_in_use(fact) : catalog_queued_definitions(fact) != NIL))
+		(place_has_parts(fact) ? catalog_fact_in_use(fact) : catalog_queued_definitions(fact) != NIL) ||
+		queue_stays_for_now(row.queue))
 		return true;
 	return drop_tables(&row, wait);
 }

@@ -103,6 +103,30 @@ foreach my $command ("SELECT create_distributed_table('g', 'id')", "SELECT creat
 }
 unchanged('in the end');
 
+# ---- an owner who is no superuser drops what is his, and a superuser does
+
+sql($c, 'CREATE ROLE tenant LOGIN', 'CREATE SCHEMA t AUTHORIZATION tenant');
+foreach my $role ('tenant', 'postgres')
+{
+	foreach my $drops ([], [ "SELECT indextable.drop('t.d_k')", "SELECT indextable.drop('t.d_l')" ], [ 'DROP TABLE t.d_l', 'DROP TABLE t.d_k' ])
+	{
+		sql($c, map { "SET ROLE tenant; $_" } 'CREATE TABLE t.d (t int, id int, doc jsonb, PRIMARY KEY (t, id))', "SELECT create_distributed_table('t.d', 't')",
+			"SELECT indextable.create('t.d_k', 't.d', '{k}', maintenance => 'async')", "SELECT indextable.create('t.d_l', 't.d', '{\@t,k}')");
+		# who reads the fact table keeps its triggers from being dropped
+		my $reader = session($c);
+		foreach (@$drops, q(INSERT INTO t.d SELECT i, i, '{"k": 1}' FROM generate_series(1, 20) i), 'DROP TABLE t.d')
+		{
+			$reader->query('BEGIN; SELECT count(*) FROM t.d') if /DROP TABLE t.d_k/;
+			$reader->query('COMMIT') if /DROP TABLE t.d$/;
+			my ($status, $out, $err) = $c->psql('postgres', "SET client_min_messages = warning; SET ROLE $role; $_");
+			is($err, '', "$role: $_");
+		}
+		$reader->finish;
+		# a worker drops the queue, when it looks at the nodes
+		ok(becomes_true($c, "SELECT indextable.start_workers()::text IS NOT NULL AND (SELECT count(*) = 0 FROM pg_dist_partition WHERE logicalrelid::text LIKE '%queue%')"), 'no queue is left');
+	}
+}
+
 # ---- a split that does not block writers
 # The walsender and the workers of a split take callbacks for relcache invalidations, of which a process can have ten.
 
