@@ -263,17 +263,21 @@ is($has->(sprintf $by_k, $_), $natively->(sprintf $by_k, $_), "its statement is 
 $has->("SELECT count(*) FROM (SELECT id FROM p WHERE doc ->> 'k' = 'k3' LIMIT $_) x") for 1 .. 40;
 my $statements = "SELECT count(*) FROM pg_backend_memory_contexts WHERE name = 'CachedPlanSource' AND ident LIKE '%FROM public.p\\_%'";
 is($has->($statements), 2, 'one statement serves all values');
-foreach my $where ("doc ->> 'k' = 'k3'", "doc ->> 'k' = 'k3' AND doc ->> 'b' = 'b3'", "(doc ->> 'n')::int = 4")
+sql($c, 'CREATE TABLE p_more (id int PRIMARY KEY, doc jsonb)', "SELECT create_distributed_table('p_more', 'id')",
+	"SELECT indextable.create('p_more_k', 'p_more', '{k}', include => '{v,b,w}', maintenance => 'async')");
+sql($c, "CALL indextable.build('p_more_k')");
+foreach my $search ([ 'p', "doc ->> 'k' = 'k3'", 'note', "doc ->> 'v'" ], [ 'p', "doc ->> 'k' = 'k3' AND doc ->> 'b' = 'b3'", "doc ->> 'v'" ], [ 'p', "(doc ->> 'n')::int = 4", "doc ->> 'b'" ],
+	[ 'p_more', "doc ->> 'k' = 'k3'", "doc ->> 'v'", "doc ->> 'b'", "doc ->> 'w'" ])
 {
-	my @fields = $where =~ /n/ ? ("doc ->> 'b'") : $where =~ /b/ ? ("doc ->> 'v'") : ('note', "doc ->> 'v'");
+	my ($table, $where, @fields) = @$search;
 	foreach my $columns (0 .. 2 ** @fields - 1)
 	{
 		my $list = join ', ', (map { $fields[$_] } grep { $columns & 1 << $_ } 0 .. $#fields), 1;
-		$has->("SELECT $list FROM p WHERE $where $_") for 'ORDER BY id DESC', 'ORDER BY id DESC LIMIT 2', 'ORDER BY id', 'ORDER BY id LIMIT 2', '', 'LIMIT 2';
+		$has->("SELECT $list FROM $table WHERE $where $_") for 'ORDER BY id DESC', 'ORDER BY id DESC LIMIT 2', 'ORDER BY id', 'ORDER BY id LIMIT 2', '', 'LIMIT 2';
 	}
 }
 my $n = $has->($statements);
-is($n, 32, 'many statements are kept, but not all');
+is($n, 64, 'many statements are kept, but not all');
 $has->("SELECT set_config('search_path', '', false)");
 is($has->(sprintf $by_k =~ s/FROM p/FROM public.p/r, 7), $natively->(sprintf $by_k, 7), 'another search_path');
 $has->("SET search_path = public");
