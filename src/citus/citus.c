@@ -52,6 +52,9 @@ static void lock_metadata(const char *numbers);
 static int64 shard_with_bound(Relation rel, Oid table, Datum bound);
 static int32 colocation_of(Oid relid);
 static HeapTuple fetch_row(Relation rel, const char *column, const char *index, RegProcedure equal, Datum value);
+static SysScanDesc begin_rows(Relation rel, const char *column, const char *index, RegProcedure equal,
+							  Datum value);
+static SysScanDesc begin_shards(Relation rel, Oid table);
 static Datum column_value(Relation rel, HeapTuple tuple, const char *column);
 
 /*
@@ -234,21 +237,41 @@ shard_number(const char *name)
 static HeapTuple
 fetch_row(Relation rel, const char *column, const char *index, RegProcedure equal, Datum value)
 {
-	Oid			indexid = get_relname_relid(index, PG_CATALOG_NAMESPACE);
-	AttrNumber	attno = get_attnum(RelationGetRelid(rel), column);
-	ScanKeyData key;
-	SysScanDesc scan;
+	SysScanDesc scan = begin_rows(rel, column, index, equal, value);
 	HeapTuple	tuple;
 
-	if (attno == InvalidAttrNumber)
+	if (scan == NULL)
 		return NULL;
-	ScanKeyInit(&key, attno, BTEqualStrategyNumber, equal, value);
-	scan = systable_beginscan(rel, indexid, OidIsValid(indexid), NULL, 1, &key);
 	tuple = systable_getnext(scan);
 	if (HeapTupleIsValid(tuple))
 		tuple = heap_copytuple(tuple);
 	systable_endscan(scan);
 	return tuple;
+}
+
+/*
+ * begin_rows
+ *		Begins to read the rows of one of Citus' tables that have a value in a column; returns NULL if the column
+ *		does not exist.  The index of that name is used if it exists.
+ */
+static SysScanDesc
+begin_rows(Relation rel, const char *column, const char *index, RegProcedure equal, Datum value)
+{
+	Oid			indexid = get_relname_relid(index, PG_CATALOG_NAMESPACE);
+	AttrNumber	attno = get_attnum(RelationGetRelid(rel), column);
+	ScanKeyData key;
+
+	if (attno == InvalidAttrNumber)
+		return NULL;
+	ScanKeyInit(&key, attno, BTEqualStrategyNumber, equal, value);
+	return systable_beginscan(rel, indexid, OidIsValid(indexid), NULL, 1, &key);
+}
+
+/* begin_shards: begins to read the rows of pg_dist_shard about the shards of a table */
+static SysScanDesc
+begin_shards(Relation rel, Oid table)
+{
+	return begin_rows(rel, "logicalrelid", "pg_dist_shard_logical_relid_index", F_OIDEQ, ObjectIdGetDatum(table));
 }
 
 /* column_value: returns the value of a column, 0 if it is null or the column does not exist */
@@ -369,15 +392,12 @@ citus_colocated_shard(Oid shard, Oid table, Oid other)
 static int64
 shard_with_bound(Relation rel, Oid table, Datum bound)
 {
-	Oid			index = get_relname_relid("pg_dist_shard_logical_relid_index", PG_CATALOG_NAMESPACE);
 	int64		number = 0;
-	ScanKeyData key;
-	SysScanDesc scan;
+	SysScanDesc scan = begin_shards(rel, table);
 	HeapTuple	tuple;
 
-	ScanKeyInit(&key, get_attnum(RelationGetRelid(rel), "logicalrelid"), BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(table));
-	scan = systable_beginscan(rel, index, OidIsValid(index), NULL, 1, &key);
+	if (scan == NULL)
+		return 0;
 	while (bound != (Datum) 0 && number == 0 && HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
 		Datum		other = column_value(rel, tuple, "shardminvalue");
@@ -394,19 +414,16 @@ int
 citus_shard_count(Oid table)
 {
 	Relation	rel = try_relation_open(get_relname_relid("pg_dist_shard", PG_CATALOG_NAMESPACE), AccessShareLock);
-	Oid			index = get_relname_relid("pg_dist_shard_logical_relid_index", PG_CATALOG_NAMESPACE);
-	int			result = 0;
-	ScanKeyData key;
 	SysScanDesc scan;
+	int			result = 0;
 
 	if (rel == NULL)
 		return 0;
-	ScanKeyInit(&key, get_attnum(RelationGetRelid(rel), "logicalrelid"), BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(table));
-	scan = systable_beginscan(rel, index, OidIsValid(index), NULL, 1, &key);
-	while (HeapTupleIsValid(systable_getnext(scan)))
+	scan = begin_shards(rel, table);
+	while (scan != NULL && HeapTupleIsValid(systable_getnext(scan)))
 		result++;
-	systable_endscan(scan);
+	if (scan != NULL)
+		systable_endscan(scan);
 	relation_close(rel, AccessShareLock);
 	return result;
 }
