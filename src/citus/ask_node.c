@@ -147,17 +147,6 @@ texts_of_array(ArrayType *array)
 	return result;
 }
 
-/* array_of_texts: returns an array of texts (char *) */
-Datum
-array_of_texts(List *texts)
-{
-	Datum	   *values = palloc(sizeof(Datum) * list_length(texts));
-
-	foreach_ptr(char, text, texts)
-		values[foreach_current_index(text)] = CStringGetTextDatum(text);
-	return PointerGetDatum(construct_array(values, list_length(texts), TEXTOID, -1, false, TYPALIGN_INT));
-}
-
 /*
  * value_of_shard
  *		Sets *value to one of a base type that Citus looks for in the shard with these bounds; returns false if

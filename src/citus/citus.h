@@ -173,7 +173,6 @@ typedef struct NodeCall
 
 extern List *nodes_with_shards(List *tables, Oid asked);
 extern Datum ask_node(AskedNode *node, NodeCall *call, bool *isnull);
-extern Datum array_of_texts(List *texts);
 extern List *texts_of_array(ArrayType *array);
 
 /* guard.c */

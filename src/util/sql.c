@@ -535,6 +535,17 @@ sql_literal(const char *text)
 		quote_literal_cstr(text);
 }
 
+/* array_of_texts: returns an array of texts (char *) */
+Datum
+array_of_texts(List *texts)
+{
+	Datum	   *values = palloc(sizeof(Datum) * list_length(texts));
+
+	foreach_ptr(char, text, texts)
+		values[foreach_current_index(text)] = CStringGetTextDatum(text);
+	return PointerGetDatum(construct_array(values, list_length(texts), TEXTOID, -1, false, TYPALIGN_INT));
+}
+
 /*
  * array_literal
  *		Returns an SQL literal for an array of fields: '{a,b}', or ARRAY[...] if the
@@ -543,18 +554,11 @@ sql_literal(const char *text)
 char *
 array_literal(List *fields)
 {
-	Datum	   *texts = palloc(sizeof(Datum) * list_length(fields));
+	char	   *array = OidOutputFunctionCall(F_ARRAY_OUT, array_of_texts(fields));
 	StringInfoData list;
-	char	   *array;
 
 	initStringInfo(&list);
 	foreach_ptr(char, field, fields)
-	{
-		texts[foreach_current_index(field)] = CStringGetTextDatum(field);
 		appendStringInfo(&list, "%s%s", list.len > 0 ? ", " : "", sql_literal(field));
-	}
-	array = OidOutputFunctionCall(F_ARRAY_OUT,
-								  PointerGetDatum(construct_array(texts, list_length(fields), TEXTOID, -1, false,
-																  TYPALIGN_INT)));
 	return strpbrk(array, "\"'\\") == NULL ? sql_literal(array) : psprintf("ARRAY[%s]", list.data);
 }
