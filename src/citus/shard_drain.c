@@ -34,8 +34,8 @@
  *	  entries on a node it has this node look which prepared transactions hold locks on shards of the index
  *	  tables there, and wait until those that could be of its shards have ended.  If they do not
  *	  end soon, the batch is left for later.  What comes after it need not be waited for: it is not of
- *	  these shards, because of 1.  Nor need it be asked on the other nodes before: what such a transaction has
- *	  written on a node it has prepared there.  All of it was prepared before this drain had the locks of 1, and
+ *	  these shards, because of 1.  The other nodes need not be asked before: a transaction has prepared on a node
+ *	  all that it has written there.  All of it was prepared before this drain had the locks of 1, and
  *	  the entries are read with a snapshot that is taken after the look.  The snapshot with which this drain
  *	  reads rows and keys may be older than the look: an earlier drain has committed its keys, or never will.
  *

@@ -133,7 +133,10 @@ triggers_remove(Oid fact, bool wait)
 	FactTableRow row;
 	const Place *place = place_of(fact);
 
-	/* Where the triggers stay, writers would get an error if their table were forgotten. */
+	/*
+	 * Where the triggers stay, writers would get an error if their table were
+	 * forgotten.
+	 */
 	if (place_is_governed_elsewhere(fact))
 	{
 		if (!has_triggers_of_ours(fact, false))
@@ -196,7 +199,10 @@ drop_trigger(Oid relid, const char *name)
 
 	if (place_is_taken(relid))
 	{
-		/* What superusers drop is dropped by one user: see queue_stays_for_now(). */
+		/*
+		 * What superusers drop is dropped by one user: see
+		 * queue_stays_for_now().
+		 */
 		run_sql(superuser() ? get_extension_owner() : table_owner(relid), "DROP TRIGGER %s ON %s", name,
 				held_name(relid));
 		return;
