@@ -88,6 +88,7 @@ extern void run_with_citus_settings(const char *sql);
 
 /* shard_pair.c: index tables beside their shards */
 extern bool citus_is_part(Oid relid);
+extern List *folded_shards(Oid totals);
 extern List *shard_definitions(Oid shard);
 extern bool shard_triggers_as_made(Relation shard);
 extern FactDef *shard_definition_beside(Relation shard);

@@ -55,7 +55,8 @@ static const IndexTableMethods index_tables = {
 	.build = build_distributed,
 	.verify = verify_all_shards,
 	.repair = repair_shards,
-	.activate = activate_on_all_nodes
+	.activate = activate_on_all_nodes,
+	.folded_parts = folded_shards
 };
 
 static const TableMethods tables = {
@@ -77,8 +78,7 @@ static const Place citus_place = {
 	.triggers = &triggers,
 	.index_tables = &index_tables,
 	.tables = &tables,
-	.in_parts = true,
-	.no_totals = "It is distributed by Citus."
+	.in_parts = true
 };
 
 /* Of a shard, all is as of other tables of this server but its definitions and its triggers. */

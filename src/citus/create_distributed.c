@@ -112,17 +112,19 @@ static void
 check_key(DefinitionRow *row, IndexDef *def, Relation fact)
 {
 	AttrNumber	column = citus_distribution_column(row->fact_table);
-	Field	   *field = &def->spec.fields[0];
+	Field	   *field = def->spec.nkeys > 0 ? &def->spec.fields[0] : NULL;
 	Form_pg_attribute att = column > 0 ? TupleDescAttr(RelationGetDescr(fact), column - 1) : NULL;
 
-	if (att != NULL && field->fact_attno == column && field->convert == NULL && !field->spec->multi &&
-		field->type == att->atttypid && field->typmod == att->atttypmod && field->collation == att->attcollation)
+	if (att != NULL && field != NULL && field->fact_attno == column && field->convert == NULL &&
+		!field->spec->multi && field->type == att->atttypid && field->typmod == att->atttypmod &&
+		field->collation == att->attcollation)
 		return;
 	if (row->is_unique)
 		citus_check_unique(row->fact_table);
 	refuse(fact, "It is distributed, and its rows and their entries are on several nodes, as the first key field is not the distribution column.",
-		   att == NULL ? "Use maintenance => 'async'." :
-		   psprintf("Use maintenance => 'async', or begin the key with @%s.", quote_identifier(NameStr(att->attname))));
+		   att == NULL ? (is_totals(def) ? NULL : "Use maintenance => 'async'.") :
+		   psprintf("%s the key with @%s.", is_totals(def) ? "Begin" : "Use maintenance => 'async', or begin",
+					quote_identifier(NameStr(att->attname))));
 }
 
 /* refuse: raises the error for a distributed table that cannot be a fact table */
@@ -158,7 +160,10 @@ register_distributed(DefinitionRow *row, IndexDef *def, Relation fact, Relation 
 	completeness_begin(row->index_table);
 	table_close(index_table, NoLock);
 	uncounted = begin_uncounted();
-	primary_key_add(def, primary_key_can_cover(def) && (!beside || is_narrow(def)), tablespace, NULL);
+	if (is_totals(def))
+		finish_totals(def, tablespace);
+	else
+		primary_key_add(def, primary_key_can_cover(def) && (!beside || is_narrow(def)), tablespace, NULL);
 	end_uncounted(uncounted);
 	if (!beside)
 		row_index_make(def);

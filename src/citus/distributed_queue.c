@@ -36,6 +36,7 @@
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
 #include "../indextable.h"
+#include "../maintain/maintain.h"
 #include "../queue/queue.h"
 #include "../util/arguments.h"
 #include "../util/as_owner.h"
@@ -66,6 +67,7 @@ typedef struct Question
 
 static bool finds_some(Oid owner, const char *query);
 static void register_unknown(Oid owner);
+static void drain_or_fold(Oid fact_table, int limit, DrainPosition *position, int64 *changes);
 static int64 drain_round(const char *fact, int limit);
 static void check_shards_unchanged(Oid fact_table);
 static bool wait_until_consumed(Oid queue, TimestampTz before, TimestampTz until);
@@ -153,6 +155,9 @@ drain_all_nodes(Oid fact_table, DrainCall *call)
 				pg_usleep(10 * 1000);
 			call->changes += n;
 		}
+		/* Each node folds what it has, once it finds nothing to apply. */
+		if (def->ntotals > 0)
+			call->changes += drain_round(quoted_relation(fact_table), call->limit);
 		/* A worker may have applied it, and its transaction be prepared. */
 		wait_for_prepared(definition_of_fact(fact, fact_table), GIDS_OF_ALL_NODES);
 	}
@@ -163,8 +168,8 @@ drain_all_nodes(Oid fact_table, DrainCall *call)
 /*
  * indextable_drain_shards
  *		drain_shards(fact_table regclass, batch_size integer): applies one batch of what is queued for
- *		the shards of a distributed table that this node has, and returns how many changes that was;
- *		drain() calls it on all nodes.
+ *		the shards of a distributed table that this node has, or folds the totals beside them if nothing
+ *		is, and returns how many changes were applied; drain() calls it on all nodes.
  *
  * It waits no longer for a lock than a worker does, and returns 0 then: while it waits, it holds locks
  * for which moves and splits may wait.
@@ -180,11 +185,22 @@ indextable_drain_shards(PG_FUNCTION_ARGS)
 	ErrorData  *error;
 
 	set_config_option("lock_timeout", PATIENCE, PGC_SUSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
-	CATCHING_ERRORS(error, drain_batch(fact_table, batch_size, &position, &changes), drain_end(&position));
+	CATCHING_ERRORS(error, drain_or_fold(fact_table, batch_size, &position, &changes), drain_end(&position));
 	AtEOXact_GUC(false, nestlevel);
 	if (error != NULL && error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE)
 		ReThrowError(error);
 	PG_RETURN_INT64(error == NULL ? changes : 0);
+}
+
+/* drain_or_fold: applies one batch of a fact table, or folds its totals if nothing is queued */
+static void
+drain_or_fold(Oid fact_table, int limit, DrainPosition *position, int64 *changes)
+{
+	(void) drain_batch(fact_table, limit, position, changes);
+	if (*changes > 0)
+		return;
+	foreach_oid(totals, tables_of_totals(fact_table))
+		(void) fold_if_free(totals, INT_MAX);
 }
 
 /* drain_round: has all nodes apply one batch each, and returns how many changes that was */

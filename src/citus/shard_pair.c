@@ -44,7 +44,9 @@
 #include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
 #include "utils/builtins.h"
+#include "utils/catcache.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 
 #include "../catalog/catalog.h"
 #include "../commands/commands.h"
@@ -71,6 +73,32 @@ citus_is_part(Oid relid)
 	Oid			table = citus_table_of_part(relid);
 
 	return OidIsValid(table) && citus_kind(table) == CITUS_DISTRIBUTED;
+}
+
+/*
+ * folded_shards
+ *		Lists the shards of a table of totals that this node folds, by OID: those that it has, and that are not
+ *		being copied to another one.
+ *
+ * What becomes of a fold that ends there when the shard is no longer here does not matter: the copy has the
+ * entries that it has replaced, or their sum.  But while Citus copies a shard that is written, it publishes it,
+ * and to apply a deletion it reads the whole copy, which has no index yet.  Writers of totals only insert.
+ */
+List *
+folded_shards(Oid totals)
+{
+	List	   *result = NIL;
+	char	   *numbers;
+
+	foreach_oid(shard, citus_shards_here(totals, &numbers))
+	{
+		CatCList   *published = SearchSysCacheList1(PUBLICATIONRELMAP, ObjectIdGetDatum(shard));
+
+		if (published->n_members == 0)
+			result = lappend_oid(result, shard);
+		ReleaseSysCacheList(published);
+	}
+	return result;
 }
 
 /*
@@ -192,12 +220,12 @@ shard_definition_beside(Relation shard)
 	for (int attempt = 0; attempt < MAX_ATTEMPTS; attempt++)
 	{
 		FactDef    *def = shard_definition(shard);
-		int			n = def == NULL ? 0 : def->nsync;
+		int			n = def == NULL ? 0 : def->nsync + def->ntotals;
 
 		if (n == 0)
 			return NULL;
 		def = definition_for_writer(shard, RelationGetRelid(shard));
-		if (def->nsync == n)
+		if (def->nsync + def->ntotals == n)
 			return def;
 	}
 	ereport(ERROR,

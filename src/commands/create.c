@@ -301,28 +301,14 @@ fill_and_register(DefinitionRow *row, IndexDef *def, Relation fact, Relation ind
 	int			uncounted;
 
 	completeness_begin(row->index_table);
-	if (is_totals(def) && populate)
-	{
-		Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
-
-		deltas_write_rows(&def, 1, fact, snapshot, true);
-		UnregisterSnapshot(snapshot);
-	}
-	covering = !is_totals(def) && (!populate || fill_index_table(def, fact, index_table)) &&
+	covering = (!populate || fill_index_table(def, fact, index_table)) && !is_totals(def) &&
 		primary_key_can_cover(def);
 	if (tablespace == NULL)
 		tablespace = tablespace_of(index_table);
 	table_close(index_table, NoLock);
 	uncounted = begin_uncounted();
 	if (is_totals(def))
-	{
-		/*
-		 * Folding deletes, which must not be lost where all tables are
-		 * published.
-		 */
-		run_on_table(def->relid, "ALTER TABLE t REPLICA IDENTITY FULL");
-		make_totals_index(def, tablespace);
-	}
+		finish_totals(def, tablespace);
 	else
 		add_primary_key(row, def, covering, tablespace);
 	end_uncounted(uncounted);
@@ -509,7 +495,7 @@ make_table(DefinitionRow *row, IndexDef *def, Relation fact, Oid schema, const c
 
 /*
  * fill_index_table
- *		Writes all entries; returns whether each of them would fit as a whole into
+ *		Writes all entries, or totals; returns whether each of them would fit as a whole into
  *		an index, with room to grow: see uncovered_key.c.
  *
  * The entries are sorted once, then written, and then indexed in the same order.
@@ -529,6 +515,12 @@ fill_index_table(IndexDef *def, Relation fact, Relation index_table)
 	uint64		lacking = 0;
 	int64		rows = 0;
 
+	if (is_totals(def))
+	{
+		deltas_write_rows(&def, 1, fact, snapshot, true);
+		UnregisterSnapshot(snapshot);
+		return false;
+	}
 	sort = bulk_load_begin_sort(def);
 	progress_begin(fact, def->relid, PROGRESS_CREATEIDX_COMMAND_CREATE);
 	block_scan_begin(&scan, def->fact, fact, snapshot, NULL);

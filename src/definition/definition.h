@@ -187,6 +187,7 @@ extern Oid	sum_type(Oid type, int32 typmod);
 extern bool complete_totals_columns(IndexDef *def, TupleDesc desc, AttrNumber *live, int nlive);
 extern bool complete_totals_index(IndexDef *def, Relation rel);
 extern int	added_columns(IndexDef *def, AttrNumber *attnos);
+extern void finish_totals(IndexDef *def, const char *tablespace);
 extern void make_totals_index(IndexDef *def, const char *tablespace);
 
 #define is_totals(def)	((def)->spec.strategy == STRATEGY_TOTALS)

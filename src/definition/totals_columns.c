@@ -252,16 +252,11 @@ make_summed_fields(IndexDef *def, List *texts, Relation fact, const char **colum
 void
 check_totals(IndexDef *def, FactDef *fact, List *summed)
 {
-	const char *why = fact->place->no_totals != NULL ? fact->place->no_totals :
-		!OidIsValid(fact->layout.pk_index) || elsewhere->leaves(fact->relid) != NIL ?
-		"Some of its rows are on other servers." :
-		NULL;
-
-	if (why != NULL)
+	if (!OidIsValid(fact->layout.pk_index) || elsewhere->leaves(fact->relid) != NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("totals cannot be kept of table \"%s\"", fact->name),
-				 errdetail("%s", why),
+				 errdetail("Some of its rows are on other servers."),
 				 errhint("Keep totals on each of the servers, and add them up.")));
 	for (int i = 0; i < def->spec.nkeys; i++)
 	{
@@ -415,6 +410,19 @@ complete_totals_index(IndexDef *def, Relation rel)
 		index_close(index, AccessShareLock);
 	}
 	return true;
+}
+
+/*
+ * finish_totals
+ *		Makes the index of a new table of totals, and has changes of its entries replicated.
+ *
+ * Folding deletes, which must not be lost where all tables are published, or Citus moves them.
+ */
+void
+finish_totals(IndexDef *def, const char *tablespace)
+{
+	run_on_table(def->relid, "ALTER TABLE t REPLICA IDENTITY FULL");
+	make_totals_index(def, tablespace);
 }
 
 /*

@@ -15,10 +15,15 @@
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
 #include "../indextable.h"
+#include "../place/place.h"
 #include "../util/lock.h"
 #include "maintain.h"
 
-/* tables_of_totals: returns the OIDs of the active tables of totals of a fact table, or of all */
+/*
+ * tables_of_totals
+ *		Returns the OIDs of the active tables of totals of a fact table, or of all; of one that is in parts, those
+ *		of its parts that are folded here.
+ */
 List *
 tables_of_totals(Oid fact_table)
 {
@@ -28,8 +33,13 @@ tables_of_totals(Oid fact_table)
 				OidIsValid(fact_table) ? catalog_read_definitions(fact_table, InvalidOid) :
 				catalog_definitions())
 	{
-		if (keeps_totals(row) && row->state == STATE_ACTIVE)
-			result = lappend_oid(result, row->index_table);
+		const IndexTableMethods *methods;
+
+		if (!keeps_totals(row) || row->state != STATE_ACTIVE)
+			continue;
+		methods = place_of(row->index_table)->index_tables;
+		result = methods->folded_parts == NULL ? lappend_oid(result, row->index_table) :
+			list_concat(result, methods->folded_parts(row->index_table));
 	}
 	return result;
 }

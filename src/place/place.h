@@ -248,6 +248,8 @@ typedef struct IndexTableMethods
 	void		(*repair) (Oid index_table, bool commit, int64 *found, int64 *remaining);
 	/* has the other nodes make it active, too, once it is mended */
 	void		(*activate) (Oid index_table);
+	/* lists the parts of a table of totals that are folded here, by OID */
+	List	   *(*folded_parts) (Oid index_table);
 } IndexTableMethods;
 
 /* What tables are to the extension that has made the place; see citus/citus_table.c. */
@@ -286,8 +288,6 @@ typedef struct Place
 	 * command is run for all parts, and DROP TABLE drops them.
 	 */
 	bool		in_parts;
-	/* why an index table cannot be of totals, or NULL */
-	const char *no_totals;
 
 	/*
 	 * NULL, or lists the definitions (DefinitionRow *) of a fact table, which

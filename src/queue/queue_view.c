@@ -17,6 +17,7 @@
 
 #include "../catalog/catalog.h"
 #include "../indextable.h"
+#include "../place/place.h"
 #include "../util/arguments.h"
 #include "../util/settings.h"
 #include "queue.h"
@@ -30,6 +31,7 @@ PG_FUNCTION_INFO_V1(indextable_queue_activity);
 #define BELIEVED			60000
 
 static const char *find_trouble(Oid fact_table, Oid server, Trouble *trouble);
+static List *folded_parts(DefinitionRow *row, WorkKind kind);
 static bool backlog_is_known(const QueueActivity *queue, TimestampTz now);
 static Datum blockers_of(const Trouble *trouble);
 static char *trouble_text(const Trouble *trouble, const char *what, Oid fact_table);
@@ -117,7 +119,7 @@ find_trouble(Oid fact_table, Oid server, Trouble *trouble)
 			tables = list_make1_oid(fact_table);
 		else if (!OidIsValid(server))
 			foreach_ptr(DefinitionRow, row, catalog_read_definitions(fact_table, InvalidOid))
-				tables = lappend_oid(tables, row->index_table);
+				tables = list_concat(lappend_oid(tables, row->index_table), folded_parts(row, kind));
 		foreach_oid(table, tables)
 		{
 			Work		work = {MyDatabaseId, table, server, kind};
@@ -143,6 +145,16 @@ find_trouble(Oid fact_table, Oid server, Trouble *trouble)
 	}
 	trouble->since = 0;
 	return NULL;
+}
+
+/* folded_parts: lists the parts of a table of totals that are folded, if kind is that work */
+static List *
+folded_parts(DefinitionRow *row, WorkKind kind)
+{
+	const IndexTableMethods *methods = place_of(row->index_table)->index_tables;
+
+	return kind == WORK_FOLDING && keeps_totals(row) && methods->folded_parts != NULL ?
+		methods->folded_parts(row->index_table) : NIL;
 }
 
 /*

@@ -251,12 +251,18 @@ repair_in_rounds(Repair *r, int batch_size)
 	}
 }
 
-/* repair_entries: mends the entries of an index table in this transaction */
+/* repair_entries: mends the entries of an index table, or its totals, in this transaction */
 void
 repair_entries(Oid index_table)
 {
 	Repair		r = {.index_table = index_table};
+	IndexDef   *def = definition_of_index_table(index_table);
 
+	if (def != NULL && is_totals(def))
+	{
+		(void) add_missing_totals(index_table, false);
+		return;
+	}
 	r.cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable repair", ALLOCSET_DEFAULT_SIZES);
 	repair_in_rounds(&r, BATCH);
 	MemoryContextDelete(r.cxt);

@@ -211,6 +211,23 @@ foreach ("SELECT indextable.drain('t.f')", "SELECT indextable.wait('t.f_1')", (m
 	is($err, '', "nor by a superuser: $_");
 }
 
+# ---- the same on a table of totals, which writers and workers write
+
+sql($c, "SET ROLE tenant; $_") for 'CREATE TABLE t.h (a int, pk int, doc jsonb, PRIMARY KEY (a, pk))', "SELECT create_distributed_table('t.h', 'a', colocate_with => 'none')", 'INSERT INTO t.h SELECT i % 10, i FROM generate_series(1, 40) i',
+  "SELECT indextable.create('t.h_s', 't.h', '{\@a,k}', totals => '{count(*)}')", 'CREATE INDEX ON t.h_s ((t.mine(1)), a) WHERE t.mine(2) = 2', 'GRANT ALL ON t.h TO nobody';
+foreach my $role ('postgres', 'nobody')
+{
+	my ($status, $out, $err) = $c->psql('postgres', "SET ROLE $role;" . join '', map { "UPDATE t.h SET doc = '{\"k\": \"$role $_\"}';" } 1 .. 60);
+	is($err, '', "$role writes the fact table");
+}
+foreach ("SELECT indextable.drain('t.h')", "SELECT * FROM indextable.verify('t.h_s')", "SET session_replication_role = replica; SET ROLE tenant; DELETE FROM t.h_s WHERE a = 3; RESET ROLE; SET session_replication_role = origin; CALL indextable.repair('t.h_s')")
+{
+	my ($status, $out, $err) = $c->psql('postgres', $_);
+	is($err, '', "nor by a superuser: $_");
+}
+is(sql($c, 'SET ROLE tenant; SELECT count(*), sum(rows) FROM t.h_s'), '10|40', 'and they are right');
+sql($c, 'SET ROLE tenant; DROP TABLE t.h');
+
 # ---- transactions that somebody without rights has prepared, with names like those of Citus
 
 foreach my $node (@nodes)

@@ -96,10 +96,10 @@ sub planned
 }
 
 fact_tables($c);
-my @beside = qw(fl_k fl_d gl_n gl_t gl_u);
+my @beside = qw(fl_k fl_d gl_n gl_t gl_u gl_s gl_e);
 index_tables($c, @beside);
 is(sql($c, "SELECT string_agg(DISTINCT maintenance || ' ' || state, ', ') FROM indextable.index_tables"), 'transactional active', 'transactional, and active at once');
-is(join(' ', everywhere(\@nodes, "SELECT count(*) FROM indextable.index_tables WHERE state = 'active'")), '5 5 5', 'on all nodes');
+is(join(' ', everywhere(\@nodes, "SELECT count(*) FROM indextable.index_tables WHERE state = 'active'")), '7 7 7', 'on all nodes');
 is(sql($c, "SELECT count(DISTINCT colocationid) FROM pg_dist_partition WHERE logicalrelid::text LIKE 'f%'"), '1', 'and distributed together with their fact tables');
 converged($c, 'created over rows that are there');
 is(moment(), '', 'as each node sees it');
@@ -141,6 +141,43 @@ like(planned($c, q(SELECT count(*) FROM g WHERE a IN ('a1', 'a2', 'a3', 'a4') AN
 is(sql($c, q(BEGIN; INSERT INTO g VALUES ('a7', -1, '{"n": 77, "k": "own"}'); SELECT b FROM g WHERE a = 'a7' AND (doc ->> 'n')::int = 77 AND doc ->> 'k' <> 'k7'; SELECT b FROM gl_n WHERE a = 'a7' AND n = 77; ROLLBACK)), "-1\n-1", 'a transaction sees its own changes');
 is(join(' ', everywhere(\@nodes, q(SELECT count(*) FROM indextable.lookup('gl_u', '{"a": "a7", "twice": 14}')))), join(' ', (sql($c, q(SELECT count(*) FROM g WHERE a = 'a7' AND b * 2 = 14))) x 3), 'lookup() on every node');
 is(sql($w1, "SELECT indextable.wait('gl_u')"), 't', 'and there is nothing to wait for');
+
+# ---- totals: each node adds up what its shards have, and folds them
+
+my @sums = (q(SELECT (doc ->> 'n')::int, count(*), count(doc ->> 'k'), sum(b), avg(b)::numeric(20,3) FROM g WHERE a = 'a7' GROUP BY 1 ORDER BY 1), q(SELECT count(*), sum(b) FROM g WHERE a = 'a8' AND (doc ->> 'n')::int > 2), q(SELECT count(*) FROM g),
+	q(SELECT (doc ->> 'n')::int, count(*), sum(b), avg(b)::numeric(20,3) FROM g GROUP BY 1 ORDER BY 1), q(SELECT a, count(*) FROM g WHERE a IN ('a1', 'a2', 'a3') GROUP BY 1 HAVING count(*) > 1 ORDER BY 1), q(SELECT count(DISTINCT (doc ->> 'n')::int) FROM g WHERE a = 'a9'));
+foreach my $query (@sums)
+{
+	foreach my $node (@nodes)
+	{
+		like(planned($node, $query), qr/IndexTableTotals\) on g_\d+ .*Totals: gl_s_\d+/s, $node->name . ": $query");
+		is(sql($node, $query), sql($node, $query =~ s/FROM g\b/FROM (SELECT * FROM g OFFSET 0) g/r), 'which is right');
+	}
+}
+my $own = q(SELECT count(*), sum(b) FROM g WHERE a = 'a7';);
+my $before = sql($w1, $own);
+is(sql($w1, "BEGIN; DELETE FROM g WHERE a = 'a7'; SAVEPOINT s; INSERT INTO g VALUES ('a7', 5, d(1)), ('a7', 6, NULL); $own ROLLBACK TO s; $own ROLLBACK; $own"), "2|11\n0|\n$before", 'a transaction sees what it has changed itself');
+is(sql($w2, q(SELECT key, rows, sums FROM indextable.totals('gl_s', '{"a": "a7", "n": 3}'))), sql($w2, q(SELECT '{"a": "a7", "n": 3}', count(*), jsonb_build_object('b', sum(b)) FROM (SELECT * FROM g OFFSET 0) g WHERE a = 'a7' AND (doc ->> 'n')::int = 3)), 'totals()');
+like(planned($c, q(SELECT e, count(*) FROM g, jsonb_array_elements_text(doc -> 'tags') e WHERE a = 'a7' GROUP BY 1)), qr/^(?!.*IndexTableTotals)/s, 'plain SQL of elements does without them');
+sub unfolded { my ($name) = @_; return sql($c, $name eq 'gl_s' ? 'SELECT count(*) - count(DISTINCT (a, n)) FROM gl_s' : 'SELECT count(*) - count(DISTINCT (a, tags)) FROM gl_e'); }
+everywhere(\@nodes, 'SELECT indextable.stop_workers()');
+for my $i (1 .. 40) { sql(pick(@nodes), "UPDATE g SET doc = d($i) WHERE a = 'a$_'") for $i, $i + 1; }
+cmp_ok(unfolded('gl_s'), '>', 200, 'what statements have added');
+sql($c, "SELECT indextable.drain('g')");
+is(join(' ', map { unfolded($_) } 'gl_s', 'gl_e'), '0 0', 'drain() has it folded on all nodes');
+converged($c, 'folded');
+
+# A shard that Citus copies while it is written is published, and not folded. One of each node is, here by hand.
+my %published = map { my ($node) = $_; $_->name => (split /\n/, sql($_, q(SELECT shardid FROM citus_shards JOIN pg_dist_node USING (nodeport) JOIN pg_dist_local_group USING (groupid) WHERE table_name = 'gl_s'::regclass ORDER BY 1)))[0] } @nodes;
+sql($_, "SET citus.enable_ddl_propagation = off; CREATE PUBLICATION copied FOR TABLE gl_s_$published{$_->name}") for @nodes;
+sql($c, 'UPDATE g SET doc = d(b + 5)', 'UPDATE g SET doc = d(b + 2)', "SELECT indextable.drain('g')");
+my %left = map { split /\|/ } split /\n/, sql($c, q(SELECT shardid, result FROM run_command_on_shards('gl_s', 'SELECT count(*) - count(DISTINCT (a, n)) FROM %s')));
+is(join(' ', sort grep { $left{$_} > 0 } keys %left), join(' ', sort values %published), 'but those that are copied');
+sql($_, 'SET citus.enable_ddl_propagation = off; DROP PUBLICATION copied') for @nodes;
+everywhere(\@nodes, 'SELECT indextable.start_workers()');
+sql($c, 'UPDATE g SET doc = d(b + 1)', 'UPDATE g SET doc = d(b)');
+ok(becomes_true($c, 'SELECT count(*) - count(DISTINCT (a, n)) < 300 FROM gl_s'), 'workers fold those of their nodes');
+converged($c, 'by workers');
 
 # a prepared statement, planned once for the shard, whose index table is dropped
 sql($c, "CREATE TABLE p (t int, id int, doc jsonb, PRIMARY KEY (t, id))", "SELECT create_distributed_table('p', 't')", q(INSERT INTO p SELECT i % 12, i, jsonb_build_object('k', i % 40) FROM generate_series(1, 4000) i), "SELECT indextable.create('p_k', 'p', '{\@t,k}')");
@@ -247,12 +284,13 @@ foreach my $name (@beside)
 {
 	is(sql(pick(@nodes), "SELECT count(*) FROM indextable.verify('$name')"), '0', "verify() agrees: $name");
 }
-sql($c, 'SET session_replication_role = replica; DELETE FROM gl_n WHERE b % 10 = 1; UPDATE fl_k SET v = $$wrong$$ WHERE pk % 10 = 1; INSERT INTO fl_k VALUES (-5, $$gone$$, $$gone$$, $$gone$$)');
+sql($c, 'SET session_replication_role = replica; DELETE FROM gl_n WHERE b % 10 = 1; UPDATE gl_s SET sum_b = sum_b + 1 WHERE n = 3; UPDATE fl_k SET v = $$wrong$$ WHERE pk % 10 = 1; INSERT INTO fl_k VALUES (-5, $$gone$$, $$gone$$, $$gone$$)');
 like(moment(), qr/gl_n .* lacks/, 'entries that are deleted by hand are missing');
 is(sql($w1, "SELECT string_agg(DISTINCT kind, ' ' ORDER BY kind) FROM indextable.verify('fl_k')", "SELECT string_agg(DISTINCT kind, ' ') FROM indextable.verify('gl_n')"), "dangling stale\nmissing", 'verify() finds them');
 start_load(\@nodes, 2);
 like(sql($c, "CALL indextable.repair('fl_k')"), qr/^0\|1\|[1-9]\d*\|0$/, 'repair() mends them under load');
 like(sql($w2, "CALL indextable.repair('gl_n')"), qr/^[1-9]\d*\|0\|0\|0$/, 'on every node');
+like(sql($w1, "CALL indextable.repair('gl_s')"), qr/^0\|0\|[1-9]\d*\|0$/, 'and totals');
 end_load();
 converged($c, 'repaired');
 
@@ -273,7 +311,7 @@ sql($new, 'SELECT indextable.stop_workers()');
 ok(rebalance('force_logical'), 'shards come to a new node');
 push @nodes, $new;
 cmp_ok(sql($c, "SELECT count(*) FROM citus_shards WHERE table_name = 'g'::regclass AND nodeport = " . $new->port), '>', 0, 'which has some');
-is(sql($new, "SELECT string_agg(state, ' ') FROM indextable.index_tables WHERE maintenance = 'transactional'"), 'active active active active active', 'it knows the index tables');
+is(sql($new, "SELECT string_agg(state, ' ') FROM indextable.index_tables WHERE maintenance = 'transactional'"), 'active active active active active active active', 'it knows the index tables');
 sql($new, "INSERT INTO g SELECT 'new' || i % 50, i, d(i) FROM generate_series(1, 500) i", "UPDATE f SET doc = d(pk + 12) WHERE pk % 4 = 0");
 sql($new, 'SELECT indextable.start_workers()');
 converged($c, 'and writes them');
@@ -283,7 +321,7 @@ is(moment(), '', 'as each node sees it');
 
 fails($c, "SELECT indextable.create('x', 'f', $_->[0])", qr/0A000: .*\n(.*\n)*HINT: +$_->[1]/, "refused: $_->[0]")
 	for [ "'{k}'", q(Use maintenance => 'async', or begin the key with @pk) ], [ "'{k,\@pk}'", 'Use maintenance' ], [ "'{\@pk::text}'", 'Use maintenance' ], [ "'{k}', is_unique => true", 'Leave out is_unique' ],
-	[ "'{\@pk,k}', partitions => 2", 'Leave out partitions' ], [ "'{\@pk,k}', populate => false", 'Leave out populate' ], [ "'{\@pk,k}', sparse => false", 'Leave out sparse' ], [ "'{\@pk}', totals => '{count(*)}'", '.' ];
+	[ "'{\@pk,k}', partitions => 2", 'Leave out partitions' ], [ "'{\@pk,k}', populate => false", 'Leave out populate' ], [ "'{\@pk,k}', sparse => false", 'Leave out sparse' ], [ "'{k}', totals => '{count(*)}'", 'Begin the key with @pk' ], [ "'{}', totals => '{count(*)}'", 'Begin the key with @pk' ];
 fails($c, "SELECT indextable.alter('fl_k', maintenance => 'async')", qr/0A000: /, 'alter()');
 fails($c, "CALL indextable.rebuild('fl_k')", qr/0A000: /, 'rebuild()');
 fails($c, 'INSERT INTO gl_u VALUES ($$a1$$, 1, 1)', qr/42809: /, 'writes by hand');
