@@ -25,6 +25,7 @@
 #include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/hsearch.h"
 #include "utils/lsyscache.h"
 
@@ -234,12 +235,18 @@ query_of_prepared(const char *gids, List *prefixes)
 static char *
 names_here(const char *gids, List *prefixes, const char *condition)
 {
+	int			nestlevel;
 	Rows		rows;
 
 	/* Mostly there are none, and this is asked all the time. */
 	if (query_kept("SELECT FROM pg_catalog.pg_prepared_xact() LIMIT 1", 0, NULL, NULL).n == 0)
 		return NULL;
+	/* Citus hides shards in pg_class from sessions of users. */
+	nestlevel = NewGUCNestLevel();
+	set_config_option("citus.override_table_visibility", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
+					  false);
 	rows = query_as(InvalidOid, "%s%s", query_of_prepared(gids, prefixes), condition);
+	AtEOXact_GUC(false, nestlevel);
 	return row_text(&rows, 0, 1);
 }
 
