@@ -624,6 +624,7 @@ begin_citus_settings(void)
 void
 use_one_connection(void)
 {
+	refuse_after_settings();
 	set_config_option("citus.max_adaptive_executor_pool_size", "1", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
 					  true, 0, false);
 	set_config_option("citus.enable_local_execution", "on", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
@@ -636,6 +637,7 @@ run_with_citus_settings(const char *sql)
 {
 	int			nestlevel = begin_citus_settings();
 
+	refuse_after_settings();
 	run_command(get_extension_owner(), sql);
 	AtEOXact_GUC(false, nestlevel);
 }

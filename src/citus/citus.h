@@ -106,6 +106,10 @@ extern const char *why_not_now(void);
 extern bool is_for_citus(void);
 extern void note_write(void);
 extern bool has_written(void);
+extern void note_setting(void);
+extern bool has_sent_settings(void);
+extern void refuse_after_settings(void);
+extern void refuse_sent_setting(const char *name);
 
 /* entries */
 extern void *distributed_scan_start(EntryScan *search);

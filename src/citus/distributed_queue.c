@@ -644,8 +644,10 @@ static void
 run_question(void *arg)
 {
 	Question   *question = arg;
-	Rows		rows = query_with(get_extension_owner(), question->sql, 0, NULL, NULL);
+	Rows		rows;
 
+	refuse_after_settings();
+	rows = query_with(get_extension_owner(), question->sql, 0, NULL, NULL);
 	for (int i = 0; rows.n == 1 && i < 3; i++)
 		question->values[i] = heap_getattr(rows.tuples[0], i + 1, rows.desc, &question->isnull[i]);
 }

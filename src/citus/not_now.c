@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * not_now.c
- *	  Knows what keeps entries of distributed index tables from answering at a moment.
+ *	  Knows what keeps entries of distributed index tables from answering at a moment, and from being asked for as
+ *	  another role.
  *
  * Entries have none of a transaction's own changes, also if they were made by another node for it: by a
  * procedure or a function that Citus has delegated.  Nobody tells which tables these have written, so it may
@@ -11,12 +12,14 @@
  */
 #include "postgres.h"
 
+#include "access/transam.h"
 #include "access/xact.h"
 #include "commands/explain.h"
 #include "executor/executor.h"
 #include "nodes/extensible.h"
 #include "tcop/utility.h"
 
+#include "../util/as_owner.h"
 #include "../util/compat.h"
 #include "../util/while_set.h"
 #include "citus.h"
@@ -37,6 +40,7 @@ static Running *running = NULL;
 static void executor_start(QueryDesc *query, int eflags);
 static void executor_run(EXECUTOR_RUN_PARAMETERS);
 static void run_as_otherwise(EXECUTOR_RUN_PARAMETERS);
+static bool asks_nodes(PlannedStmt *plan);
 static void process_utility(PlannedStmt *stmt, const char *text, bool is_kept, ProcessUtilityContext context,
 							ParamListInfo params, QueryEnvironment *env, DestReceiver *dest,
 							QueryCompletion *completion);
@@ -62,12 +66,18 @@ why_not_now(void)
 		return "each node has a snapshot of its own in a transaction of this isolation level";
 	if (has_written())
 		return "this transaction may have written tables of Citus";
+	if (has_sent_settings())
+		return "this transaction may have sent settings to other nodes";
 	if (is_for_citus() || is_in_task())
 		return "the query is a part of another one, which Citus runs for shards";
 	return is_within_write() ? "the query is run by a statement that writes" : NULL;
 }
 
-/* executor_start: notes functions that Citus has another node call */
+/*
+ * executor_start
+ *		Notes functions that Citus has another node call, and refuses to ask nodes as another role where they
+ *		have settings of this one.
+ */
 static void
 executor_start(QueryDesc *query, int eflags)
 {
@@ -79,10 +89,24 @@ executor_start(QueryDesc *query, int eflags)
 		delegated &= rte->rtekind != RTE_RELATION;
 	if (delegated)
 		note_write();
+	if (has_sent_settings() && is_other_user() && asks_nodes(query->plannedstmt))
+		refuse_after_settings();
 	if (previous_start)
 		previous_start(query, eflags);
 	else
 		standard_ExecutorStart(query, eflags);
+}
+
+/* asks_nodes: returns whether a plan names a table of Citus */
+static bool
+asks_nodes(PlannedStmt *plan)
+{
+	foreach_node(RangeTblEntry, rte, plan->rtable)
+	{
+		if (rte->rtekind == RTE_RELATION && rte->relid >= FirstNormalObjectId && citus_is_taken(rte->relid))
+			return true;
+	}
+	return false;
 }
 
 /* executor_run: knows while a statement is executed */
@@ -104,19 +128,24 @@ run_as_otherwise(EXECUTOR_RUN_PARAMETERS)
 		standard_ExecutorRun(EXECUTOR_RUN_ARGUMENTS);
 }
 
-/* process_utility: notes procedures, which Citus may have another node call */
+/* process_utility: notes procedures that other nodes may call, and settings that they may get */
 static void
 process_utility(PlannedStmt *stmt, const char *text, bool is_kept, ProcessUtilityContext context,
 				ParamListInfo params, QueryEnvironment *env, DestReceiver *dest, QueryCompletion *completion)
 {
 	bool		call = IsA(stmt->utilityStmt, CallStmt);
+	bool		set = IsA(stmt->utilityStmt, VariableSetStmt);
 
+	if (set)
+		refuse_sent_setting(((VariableSetStmt *) stmt->utilityStmt)->name);
 	if (previous_utility)
 		previous_utility(stmt, text, is_kept, context, params, env, dest, completion);
 	else
 		standard_ProcessUtility(stmt, text, is_kept, context, params, env, dest, completion);
 	if (call)
 		note_write();
+	if (set)
+		note_setting();
 }
 
 /*

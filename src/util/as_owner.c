@@ -137,6 +137,13 @@ user_outside(void)
 	return nswitches > 0 ? switches[nswitches - 1].user : GetUserId();
 }
 
+/* is_other_user: returns whether the current user is not the one before all switches */
+bool
+is_other_user(void)
+{
+	return nswitches > 0 && switches[0].user != GetUserId();
+}
+
 /* roles_entered: returns the number of switches under way, for leave_roles() */
 int
 roles_entered(void)

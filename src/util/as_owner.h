@@ -43,6 +43,7 @@
 extern int	enter_owner(Oid owner, bool fixes_settings);
 extern int	enter_caller(void);
 extern bool is_owner_in_charge(Oid owner);
+extern bool is_other_user(void);
 extern int	roles_entered(void);
 extern Oid	user_outside(void);
 extern void leave_roles(int outer, bool after_error);

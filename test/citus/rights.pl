@@ -1,0 +1,69 @@
+# What roles with few rights try on Citus: to have code of their own run as somebody else on another node. Functions of theirs
+# stand before those of the server in the search_path, which they have Citus send to the nodes.
+
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+use Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my @nodes = new_cluster('rights');
+my ($c, $w1, $w2) = @nodes;
+
+# as ROLE, COMMAND…: each of them, at the coordinator
+sub as
+{
+	my ($role, @commands) = @_;
+	return sql($c, map { "SET ROLE $role; $_" } @commands);
+}
+
+# used: how often a function of the reader was called by another role on all nodes, since that was asked
+my $before = 0;
+
+sub used
+{
+	my $used = -$before;
+	$used += $_ for everywhere(\@nodes, 'SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM evil.used');
+	$before += $used;
+	return $used;
+}
+
+sql($c, 'CREATE ROLE tenant LOGIN', 'CREATE ROLE reader LOGIN', 'CREATE SCHEMA t AUTHORIZATION tenant', 'GRANT USAGE ON SCHEMA t TO reader', 'CREATE SCHEMA evil');
+as('tenant', 'CREATE TABLE t.f (pk bigint PRIMARY KEY, doc jsonb, note text)', "SELECT create_distributed_table('t.f', 'pk')", q{INSERT INTO t.f SELECT i, jsonb_build_object('k', 'v' || i % 4, 'n', i) FROM generate_series(1, 40) i},
+	"SELECT indextable.create('t.f_k', 't.f', '{k}', include => '{n}', maintenance => 'async')", "CALL indextable.build('t.f_k')", 'GRANT SELECT ON t.f TO reader');
+sql($_, 'SET citus.enable_ddl_propagation = off; CREATE SEQUENCE evil.used; GRANT USAGE ON SCHEMA evil TO PUBLIC; GRANT ALL ON SEQUENCE evil.used TO PUBLIC') for @nodes;
+foreach my $role ('reader', 'tenant')
+{
+	sql($_, "SET citus.enable_ddl_propagation = off; CREATE SCHEMA of_$role; GRANT ALL ON SCHEMA of_$role TO PUBLIC; SET ROLE $role; CREATE FUNCTION of_$role.assign_distributed_transaction_id(a int, b int, c text) RETURNS void LANGUAGE plpgsql
+		AS \$\$BEGIN IF current_user <> '$role' THEN PERFORM pg_catalog.nextval('evil.used'); END IF; PERFORM pg_catalog.assign_distributed_transaction_id(a, b, c::timestamptz); END\$\$") for @nodes;
+}
+
+# ---- settings that Citus sends to the nodes
+
+my $unsent = 'SET LOCAL citus.propagate_set_commands = none';
+my $plain = q{SET LOCAL indextable.stale_reads = on; SELECT count(*) FROM t.f WHERE doc ->> 'k' = 'v1'};
+my $late = q{SET LOCAL indextable.stale_reads = on; SELECT note FROM t.f WHERE doc ->> 'k' = 'v1'};
+foreach my $role ('reader', 'tenant')
+{
+	my $sent = "BEGIN; SET LOCAL citus.propagate_set_commands = 'local'; SET LOCAL search_path = 'of_$role', 'pg_catalog'";
+	foreach my $what ("SELECT indextable.wait('t.f_k')", 'SELECT count(*) FROM indextable.queues', 'SELECT count(table_size) FROM indextable.index_table_stats', "SELECT indextable.drain('t.f')", "SELECT indextable.query('t.f_k', '{\"k\": \"v1\"}')",
+		"SELECT count(*) FROM indextable.verify('t.f_k')", "CALL indextable.repair('t.f_k')", "SELECT indextable.create('t.f_n', 't.f', '{n}', maintenance => 'async')", $plain, $late)
+	{
+		foreach ([ '', $what ], [ ', before', "$unsent; $what" ], [ ', in a savepoint', "SAVEPOINT s; $what; ROLLBACK TO s; $what" ])
+		{
+			$c->psql('postgres', "SET SESSION AUTHORIZATION $role; $sent; $_->[1]; ROLLBACK");
+			is(used(), 0, "$role, settings sent$_->[0]: $what");
+		}
+	}
+	is($c->safe_psql('postgres', "SET SESSION AUTHORIZATION $role; $sent; $plain"), '10', "$role, settings sent: Citus answers");
+	is($c->safe_psql('postgres', "SET SESSION AUTHORIZATION $role; $sent; SELECT count(backlog) FROM indextable.queues"), '0', "$role, settings sent: the backlog is unknown");
+	fails($c, "SET SESSION AUTHORIZATION $role; $sent; SELECT indextable.wait('t.f_k')", qr/25001: +cannot ask nodes of Citus/, "$role, settings sent: wait() is refused");
+	fails($c, "SET SESSION AUTHORIZATION $role; BEGIN; SELECT indextable.wait('t.f_k'); $sent; SELECT indextable.wait('t.f_k')", qr/25001: +cannot ask nodes of Citus/, "$role, settings sent to open connections: wait() is refused");
+	is($c->safe_psql('postgres', "SET SESSION AUTHORIZATION $role; $sent; COMMIT; SELECT indextable.wait('t.f_k')"), 't', "$role: it is not afterwards");
+}
+is(used(), 0, 'nobody has called a function of the reader');
+
+$_->stop('immediate') for @nodes;
+done_testing();
