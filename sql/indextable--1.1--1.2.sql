@@ -162,34 +162,49 @@ COMMENT ON FUNCTION indextable_internal.missed_conditions() IS
 'What the view indextable.missed shows: of tables of the caller, or for roles in pg_read_all_stats of all';
 
 CREATE OR REPLACE VIEW indextable.progress AS
-SELECT coalesce(b.shown, w.index_table)::regclass AS index_table,
-       coalesce(b.fact_table, w.fact_table) AS fact_table,
-       coalesce(b.command, w.command) AS command,
-       coalesce(w.phase, b.phase) AS phase,
-       b.rows_done,
-       greatest(b.rows_total::bigint, b.rows_done) AS rows_total,
-       b.rows_done / nullif(extract(epoch FROM b.updated_at - b.started_at), 0)::float8 AS rate,
-       (b.updated_at - b.started_at) * (greatest(b.rows_total / b.rows_done, 1) - 1) AS remaining,
-       b.started_at,
-       b.updated_at,
-       w.pid,
-       pg_catalog.pg_blocking_pids(w.pid) AS blocked_by
-FROM (SELECT b.*, d.fact_table, coalesce(d.replaces, b.index_table)::oid AS shown,
-             CASE WHEN d.replaces IS NULL THEN 'build' ELSE 'rebuild' END AS command
-      FROM indextable_internal.build b
-      JOIN indextable_internal.definition d ON d.index_table = b.index_table) b
-FULL JOIN (SELECT p.pid, p.relid::regclass AS fact_table, nullif(p.param7, 0)::oid AS index_table,
-                  (ARRAY['create', 'create_feed', 'alter', 'build', 'rebuild'])[p.param20] AS command,
-                  CASE p.param10 WHEN 1 THEN 'waiting for locks' ELSE 'waiting for old snapshots' END AS phase
-           FROM pg_catalog.pg_stat_get_progress_info('CREATE INDEX') p
-           WHERE p.param20 > 0 AND p.datid = (SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database())) w
-    ON w.index_table = b.shown AND w.command = b.command;
+SELECT index_table, fact_table, command, phase, rows_done,
+       greatest(rows_total::bigint, rows_done) AS rows_total,
+       rows_done / nullif(extract(epoch FROM updated_at - started_at), 0)::float8 AS rate,
+       (updated_at - started_at) * (greatest(rows_total / nullif(rows_done, 0), 1) - 1) AS remaining,
+       started_at, updated_at, pid,
+       pg_catalog.pg_blocking_pids(pid) AS blocked_by
+FROM (SELECT coalesce(b.shown, w.index_table)::regclass AS index_table,
+             coalesce(b.fact_table, w.fact_table) AS fact_table,
+             coalesce(b.command, w.command) AS command,
+             coalesce(w.phase, b.phase) AS phase,
+             coalesce(b.rows_done, w.rows_done) AS rows_done,
+             coalesce(b.rows_total, w.rows_total) AS rows_total,
+             coalesce(b.started_at, w.started_at) AS started_at,
+             coalesce(b.updated_at, w.updated_at) AS updated_at,
+             w.pid
+      FROM (SELECT b.*, d.fact_table, coalesce(d.replaces, b.index_table)::oid AS shown,
+                   CASE WHEN d.replaces IS NULL THEN 'build' ELSE 'rebuild' END AS command
+            FROM indextable_internal.build b
+            JOIN indextable_internal.definition d ON d.index_table = b.index_table) b
+      FULL JOIN (SELECT p.pid, p.relid::regclass AS fact_table, nullif(p.param7, 0)::oid AS index_table,
+                        (ARRAY['create', 'create_feed', 'alter', 'build', 'rebuild'])[p.param20] AS command,
+                        CASE WHEN p.param10 = 1 THEN 'waiting for locks' WHEN p.param10 <> 2 THEN 'waiting for old snapshots'
+                             WHEN p.param11 = 0 THEN 'reading rows' ELSE 'writing entries' END AS phase,
+                        r.done AS rows_done, p.param12::float8 AS rows_total,
+                        a.started_at, a.updated_at
+                 FROM pg_catalog.pg_stat_get_progress_info('CREATE INDEX') p
+                 LEFT JOIN LATERAL (SELECT p.param13 WHERE p.param10 = 2 AND p.param11 = 0) r(done) ON true
+                 LEFT JOIN LATERAL (SELECT a.xact_start AS started_at, pg_catalog.clock_timestamp() AS updated_at
+                                    FROM pg_catalog.pg_stat_get_activity(p.pid) a WHERE r.done IS NOT NULL) a ON true
+                 WHERE p.param20 > 0 AND p.datid = (SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database())) w
+          ON w.index_table = b.shown AND w.command = b.command) p;
 COMMENT ON VIEW indextable.progress IS 'Index tables that are being built, and how far they are; and commands that wait for a lock on a fact table';
 COMMENT ON COLUMN indextable.progress.index_table IS 'the index table; NULL: it is to be created';
 COMMENT ON COLUMN indextable.progress.fact_table  IS 'its fact table';
 COMMENT ON COLUMN indextable.progress.command     IS 'build or rebuild; while they wait, create, create_feed or alter, too';
-COMMENT ON COLUMN indextable.progress.pid         IS 'the process of the command while it waits; shown to those who may see the statistics of its role, as pg_monitor may. Else NULL';
+COMMENT ON COLUMN indextable.progress.phase       IS 'reading rows, writing entries, waiting for old snapshots (of transactions that began before it was full), catching up (with changes made meanwhile), or waiting for locks';
+COMMENT ON COLUMN indextable.progress.pid         IS 'the process of the command while it waits, or reads all rows at once; shown to those who may see the statistics of its role, as pg_monitor may. Else NULL';
 COMMENT ON COLUMN indextable.progress.blocked_by  IS 'processes for whose end it waits at this moment, as pg_blocking_pids() counts: 0 is a prepared transaction';
+
+COMMENT ON PROCEDURE indextable.build(regclass, integer, interval) IS
+'Fills an index table that was created with populate => false, while others read and write: all rows at once, with one snapshot, or in committed batches if batch_size or pause is given, if rows are rejected, or if there are other asynchronous index tables. Goes on where a batch was cut off. batch_size is in rows, NULL: indextable.batch_size; pause is slept after each batch, 0: not at all, NULL: for as long as writers of the fact table need to keep most of their rate. Not in a transaction block. Only for the owner';
+COMMENT ON PROCEDURE indextable.rebuild(regclass, integer, interval) IS
+'Makes the entries of an index table anew, while others read and write, as build() does; the old ones serve until the new ones take their place. Carries out what alter() was told with populate => false; brings an index table that is invalid back to active. Parameters as for build(). Not in a transaction block. Only for the owner';
 
 CREATE VIEW indextable.missed AS
 SELECT * FROM indextable_internal.missed_conditions();

@@ -15,7 +15,9 @@
  * and a change that this snapshot does not see is queued.  So no other session writes
  * the index table, no row is locked, and it does not matter what is written
  * meanwhile.  Each batch commits together with the last key that it has read, and a
- * build that was interrupted goes on from there.
+ * build that was interrupted goes on from there.  All of that is as true of a batch of all
+ * rows, which takes the place of what drains have written before: they were of changes that
+ * its snapshot sees.
  *
  * In the end writers are locked out for as long as it takes to drain what is queued
  * by then, which is little; from then on they keep a transactional index table in
@@ -304,9 +306,7 @@ find_unfinished_replacement(Build *b)
 static void
 run_build(Build *b)
 {
-	LockWait	wait = {.command = b->index_table != b->shown ? WAITING_REBUILD : WAITING_BUILD,
-		.table = b->fact_table,
-	.index = b->shown};
+	LockWait	wait = build_wait(b);
 	int64		pause = MIN_REST;
 	TransactionId oldest;
 
@@ -460,6 +460,7 @@ check_build_request(FunctionCallInfo fcinfo, const char *function, DefinitionRow
 	if (OidIsValid((*stored)->replaces))
 		b->shown = (*stored)->replaces;
 	b->pause = interval_arg(fcinfo, 2, "pause");
+	b->at_once = PG_ARGISNULL(1) && b->pause <= 0;
 	if (fcinfo->context == NULL || !IsA(fcinfo->context, CallContext) ||
 		castNode(CallContext, fcinfo->context)->atomic)
 		ereport(ERROR,

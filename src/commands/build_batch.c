@@ -2,7 +2,14 @@
  *
  * build_batch.c
  *	  Writes the entries of one batch of an online build: of the next rows of the fact
- *	  table, in the order of their primary keys.
+ *	  table, in the order of their primary keys; or of all rows at once.
+ *
+ * Batch by batch, each entry is inserted at its place in the index table's indexes, which is another page
+ * for each once these are larger than the memory.  So the first batch reads all rows, unless users have said
+ * how large a batch is, or how long to rest after it.  Their entries are sorted and written to a new table (see
+ * replace_contents()).  The queue is locked as by any other batch, so this one takes its turn only if
+ * the drain has no other index table to keep in step meanwhile.  If a row has no entry, or two have the
+ * same unique key, the rows are read in batches, which reject just these.
  *
  * Why the entries of rows on this server are right is said in build.c.
  *
@@ -35,6 +42,7 @@
 #include "../place/place.h"
 #include "../queue/queue.h"
 #include "../util/relation.h"
+#include "../util/subxact.h"
 #include "../util/wait_point.h"
 #include "commands.h"
 
@@ -44,6 +52,17 @@
  */
 #define SMALL_PART_OF_BATCH 10
 
+/* All rows of a build, which are read at once. */
+typedef struct AllRows
+{
+	Build	   *build;
+	IndexDef   *def;
+	Relation	fact;
+	Snapshot	snapshot;
+} AllRows;
+
+static bool apply_all_rows(Build *b, Reconciliation *r);
+static void write_all_rows(void *arg);
 static void apply_rows(Build *b, Reconciliation *r);
 static bool next_rows(Build *b, Reconciliation *r, Datum *last_key);
 static void next_foreign_keys(Build *b, Reconciliation *r, Relation part, ArrayType *last);
@@ -75,7 +94,7 @@ build_batch(FactDef *def, Relation fact, void *arg)
 	PushActiveSnapshot(r.snapshot);
 	progress_begin(fact, b->shown, PROGRESS_CREATEIDX_COMMAND_CREATE_CONCURRENTLY);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, b->rows);
-	b->done = !next_rows(b, &r, last_key);
+	b->done = apply_all_rows(b, &r) || !next_rows(b, &r, last_key);
 	b->rows += r.n;
 	if (r.n > 0)
 	{
@@ -86,6 +105,44 @@ build_batch(FactDef *def, Relation fact, void *arg)
 	}
 	PopActiveSnapshot();
 	UnregisterSnapshot(r.snapshot);
+}
+
+/*
+ * apply_all_rows
+ *		Makes the entries of all rows what they should be; returns false, and does nothing, if that is to
+ *		be done in batches.
+ */
+static bool
+apply_all_rows(Build *b, Reconciliation *r)
+{
+	AllRows		all = {b, r->def->defs[r->from], r->fact, r->snapshot};
+	ErrorData  *error;
+	Oid			table;
+
+	/* Subscribers of an index table get entries as they are inserted. */
+	if (!b->at_once || r->def->ndefs - r->def->nsync > 1 || elsewhere->leaves(r->def->relid) != NIL ||
+		publications_of(b->index_table) != NIL || read_build_position(b, &table) != NULL)
+		return false;
+	error = run_catching_row_errors(write_all_rows, &all);
+	b->at_once = false;
+	if (error != NULL)
+	{
+		FreeErrorData(error);
+		b->rows = 0;
+		progress_begin(r->fact, b->shown, PROGRESS_CREATEIDX_COMMAND_CREATE_CONCURRENTLY);
+		return false;
+	}
+	return true;
+}
+
+static void
+write_all_rows(void *arg)
+{
+	AllRows    *all = arg;
+	LockWait	shown = build_wait(all->build);
+
+	all->build->rows = replace_contents(all->def, all->fact, all->snapshot, &shown);
+	note_all_read(all->build);
 }
 
 /*
@@ -129,6 +186,8 @@ next_rows(Build *b, Reconciliation *r, Datum *last_key)
 	bool		shared = false;
 	bool		more = false;
 
+	if (last != NULL && !OidIsValid(last_table))
+		return false;
 	list_sort(leaves, list_oid_cmp);
 	foreach_oid(relid, leaves)
 	{

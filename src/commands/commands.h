@@ -16,6 +16,7 @@
 #include "../indextable.h"
 #include "../queue/queue.h"
 #include "../util/compat.h"
+#include "../util/lock_wait.h"
 
 /* alter_in_place.c: changes of an index table's definition that leave its entries as they are */
 extern void alter_totals(DefinitionRow *row);
@@ -51,6 +52,8 @@ extern void register_index_table(DefinitionRow *row, IndexDef *def, Relation fac
 extern void (*index_table_created) (DefinitionRow *row, IndexDef *def);
 
 extern bool fill_index_table(IndexDef *def, Relation fact, Relation index_table);
+extern bool fill_from_snapshot(IndexDef *def, Relation fact, Relation index_table, Snapshot snapshot,
+							   int64 *nrows);
 
 /* drop.c: drops an index table, and forgets what was dropped in another way */
 extern void drop_index_table(Oid relid);
@@ -100,6 +103,7 @@ typedef struct Build
 	int			batch_size;
 	int64		pause;			/* microseconds after each batch; -1: as long
 								 * as writers need */
+	bool		at_once;		/* whether the first batch may read all rows */
 	Throttle	throttle;
 	bool		transactional;	/* whether it will be, when it is built */
 	int64		rows;			/* read by this call */
@@ -109,8 +113,10 @@ typedef struct Build
 	int			tries;			/* how often that was tried in vain */
 } Build;
 
+extern LockWait build_wait(Build *b);
 extern void progress_begin(Relation fact, Oid index_table, int64 command);
 extern void note_progress(Build *b, Reconciliation *r, Datum *last_key);
+extern void note_all_read(Build *b);
 extern ArrayType *read_build_position(Build *b, Oid *table);
 pg_noreturn extern void report_build_superseded(Build *b);
 extern void set_phase(Build *b, const char *phase);
@@ -121,6 +127,7 @@ extern void throttle_rest(Throttle *t, bool reading);
 extern Oid	make_replacement(DefinitionRow *row, Oid index_table);
 extern void check_not_in_use(Oid relid);
 extern void replace_index_table(Oid new);
+extern int64 replace_contents(IndexDef *def, Relation fact, Snapshot snapshot, LockWait *shown);
 
 /* replaceable.c: tells whether, and how, one index table can take the place of another */
 

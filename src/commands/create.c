@@ -495,17 +495,42 @@ make_table(DefinitionRow *row, IndexDef *def, Relation fact, Oid schema, const c
 
 /*
  * fill_index_table
- *		Writes all entries, or totals; returns whether each of them would fit as a whole into
- *		an index, with room to grow: see uncovered_key.c.
+ *		Writes all entries, or totals, while writers are locked out; returns what fill_from_snapshot() does, false
+ *		for totals.
  *
- * The entries are sorted once, then written, and then indexed in the same order.
- * Rows are read with the latest snapshot: writers are locked out, so that is what the
- * table holds, even where the transaction's own snapshot is older.
+ * Rows are read with the latest snapshot: that is what the table holds, even where the
+ * transaction's own snapshot is older.
  */
 bool
 fill_index_table(IndexDef *def, Relation fact, Relation index_table)
 {
 	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	int64		rows;
+	bool		fits = false;
+
+	if (is_totals(def))
+		deltas_write_rows(&def, 1, fact, snapshot, true);
+	else
+	{
+		progress_begin(fact, def->relid, PROGRESS_CREATEIDX_COMMAND_CREATE);
+		fits = fill_from_snapshot(def, fact, index_table, snapshot, &rows);
+		pgstat_progress_end_command();
+	}
+	UnregisterSnapshot(snapshot);
+	return fits;
+}
+
+/*
+ * fill_from_snapshot
+ *		Writes the entries of all rows that a snapshot sees, and sets *nrows to the number of
+ *		these; returns whether each entry would fit as a whole into an index, with room to grow:
+ *		see uncovered_key.c.
+ *
+ * The entries are sorted once, then written, so that they can be indexed in the same order.
+ */
+bool
+fill_from_snapshot(IndexDef *def, Relation fact, Relation index_table, Snapshot snapshot, int64 *nrows)
+{
 	BlockScan	scan;
 	TupleTableSlot *row_slot;
 	TupleTableSlot *entry_slot = MakeSingleTupleTableSlot(def->layout.desc, &TTSOpsVirtual);
@@ -515,14 +540,7 @@ fill_index_table(IndexDef *def, Relation fact, Relation index_table)
 	uint64		lacking = 0;
 	int64		rows = 0;
 
-	if (is_totals(def))
-	{
-		deltas_write_rows(&def, 1, fact, snapshot, true);
-		UnregisterSnapshot(snapshot);
-		return false;
-	}
 	sort = bulk_load_begin_sort(def);
-	progress_begin(fact, def->relid, PROGRESS_CREATEIDX_COMMAND_CREATE);
 	block_scan_begin(&scan, def->fact, fact, snapshot, NULL);
 	while ((row_slot = block_scan_next(&scan)) != NULL)
 	{
@@ -549,15 +567,16 @@ fill_index_table(IndexDef *def, Relation fact, Relation index_table)
 		MemoryContextSwitchTo(old);
 	}
 	block_scan_end(&scan);
-	UnregisterSnapshot(snapshot);
 	ExecDropSingleTupleTableSlot(entry_slot);
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, rows);
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PROGRESS_CREATEIDX_SUBPHASE_INITIALIZE);
 
 	tuplesort_performsort(sort);
 	bulk_load_write(def, index_table, sort);
 	tuplesort_end(sort);
-	pgstat_progress_end_command();
 	if (skipped > 0)
 		catalog_count_skipped(def->relid, skipped);
 	record_lacking(def, lacking);
+	*nrows = rows;
 	return widest <= def->layout.max_covered_bytes;
 }

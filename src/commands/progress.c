@@ -102,6 +102,17 @@ report_build_superseded(Build *b)
 			 errdetail("Another session has finished or abandoned the build.")));
 }
 
+/* build_wait: returns what a wait of a build is for, as it is shown to users */
+LockWait
+build_wait(Build *b)
+{
+	LockWait	wait = {.command = b->index_table != b->shown ? WAITING_REBUILD : WAITING_BUILD,
+		.table = b->fact_table,
+	.index = b->shown};
+
+	return wait;
+}
+
 /*
  * note_progress
  *		Writes down the last row that a batch has read, and the table that the row is in.
@@ -130,10 +141,20 @@ note_progress(Build *b, Reconciliation *r, Datum *last_key)
 							   " updated_at = excluded.updated_at", catalog_table("build")), 5, types, values);
 }
 
+/* note_all_read: writes down that all rows were read */
+void
+note_all_read(Build *b)
+{
+	(void) query_as(get_extension_owner(),
+					"INSERT INTO %s (index_table, phase, last_table, last_key, rows_done, rows_total, started_at, updated_at)"
+					" VALUES (%u::regclass, 'waiting for old snapshots', 0::regclass, '{}', " INT64_FORMAT ", " INT64_FORMAT
+					", transaction_timestamp(), clock_timestamp())", catalog_table("build"), b->index_table, b->rows, b->rows);
+}
+
 /*
  * read_build_position
  *		Returns the key of the last row that was read, and in *table where that
- *		row is; NULL: the build has not begun.
+ *		row is, InvalidOid: all were read; NULL: the build has not begun.
  */
 ArrayType *
 read_build_position(Build *b, Oid *table)

@@ -374,6 +374,95 @@ CALL indextable.rebuild('small_k', 15);
 CALL pg_temp.compare('small_k', 'SELECT (doc ->> ''k'')::int, id FROM small');
 DROP TABLE small;
 
+-- ---- all rows are read at once, and the entries take the place of the contents, or in batches
+CREATE TABLE once (id int PRIMARY KEY, doc jsonb);
+INSERT INTO once SELECT g, jsonb_build_object('k', g % 9) FROM generate_series(1, 40) g;
+\echo all rows at once, in a table of its own
+SELECT indextable.create('once_k', 'once', '{k::int}', populate => false) \gset
+UPDATE once SET doc = doc || '{"new": true}' WHERE id = 5;
+SELECT pg_relation_filenode('once_k') AS file \gset
+CALL indextable.build('once_k');
+SELECT pg_relation_filenode('once_k') <> :file AS at_once;
+CALL pg_temp.compare('once_k', 'SELECT (doc ->> ''k'')::int, id FROM once');
+SELECT indextable.drop('once_k') \gset
+\echo as fast as possible
+SELECT indextable.create('once_k', 'once', '{k::int}', populate => false) \gset
+UPDATE once SET doc = doc || '{"new": true}' WHERE id = 5;
+SELECT pg_relation_filenode('once_k') AS file \gset
+CALL indextable.build('once_k', pause => '0');
+SELECT pg_relation_filenode('once_k') <> :file AS at_once;
+CALL pg_temp.compare('once_k', 'SELECT (doc ->> ''k'')::int, id FROM once');
+SELECT indextable.drop('once_k') \gset
+\echo in batches: of a given size
+SELECT indextable.create('once_k', 'once', '{k::int}', populate => false) \gset
+UPDATE once SET doc = doc || '{"new": true}' WHERE id = 5;
+SELECT pg_relation_filenode('once_k') AS file \gset
+CALL indextable.build('once_k', batch_size => 7);
+SELECT pg_relation_filenode('once_k') <> :file AS at_once;
+CALL pg_temp.compare('once_k', 'SELECT (doc ->> ''k'')::int, id FROM once');
+SELECT indextable.drop('once_k') \gset
+\echo with a pause
+SELECT indextable.create('once_k', 'once', '{k::int}', populate => false) \gset
+UPDATE once SET doc = doc || '{"new": true}' WHERE id = 5;
+SELECT pg_relation_filenode('once_k') AS file \gset
+CALL indextable.build('once_k', pause => '1us');
+SELECT pg_relation_filenode('once_k') <> :file AS at_once;
+CALL pg_temp.compare('once_k', 'SELECT (doc ->> ''k'')::int, id FROM once');
+SELECT indextable.drop('once_k') \gset
+\echo of an index table that is published
+SELECT indextable.create('once_k', 'once', '{k::int}', populate => false) \gset
+SET client_min_messages = error;
+CREATE PUBLICATION once_p FOR TABLE once_k;
+RESET client_min_messages;
+UPDATE once SET doc = doc || '{"new": true}' WHERE id = 5;
+SELECT pg_relation_filenode('once_k') AS file \gset
+CALL indextable.build('once_k');
+SELECT pg_relation_filenode('once_k') <> :file AS at_once;
+CALL pg_temp.compare('once_k', 'SELECT (doc ->> ''k'')::int, id FROM once');
+DROP PUBLICATION once_p;
+SELECT indextable.drop('once_k') \gset
+\echo beside another asynchronous one
+SELECT indextable.create('once_k', 'once', '{k::int}', populate => false) \gset
+SELECT indextable.create('once_a', 'once', '{k}', maintenance => 'async') \gset
+UPDATE once SET doc = doc || '{"new": true}' WHERE id = 5;
+SELECT pg_relation_filenode('once_k') AS file \gset
+CALL indextable.build('once_k');
+SELECT pg_relation_filenode('once_k') <> :file AS at_once;
+CALL pg_temp.compare('once_k', 'SELECT (doc ->> ''k'')::int, id FROM once');
+SELECT indextable.drop('once_a') \gset
+SELECT indextable.drop('once_k') \gset
+\echo with a row that is rejected
+SELECT indextable.create('once_k', 'once', '{k::int}', populate => false) \gset
+INSERT INTO once VALUES (0, '{"k": "x"}');
+UPDATE once SET doc = doc || '{"new": true}' WHERE id = 5;
+SELECT pg_relation_filenode('once_k') AS file \gset
+CALL indextable.build('once_k');
+SELECT pg_relation_filenode('once_k') <> :file AS at_once;
+SELECT primary_key FROM indextable.rejected;
+DELETE FROM once WHERE id = 0;
+CALL indextable.build('once_k');
+CALL pg_temp.compare('once_k', 'SELECT (doc ->> ''k'')::int, id FROM once');
+SELECT indextable.drop('once_k') \gset
+-- indexes of its owner, a column that was dropped, entries that do not fit into an index with all that is included, elements, partitions
+ALTER TABLE once ADD COLUMN long text;
+UPDATE once SET long = (SELECT string_agg(md5(i::text), '') FROM generate_series(1, 300) i), doc = doc || jsonb_build_object('tags', jsonb_build_array(id, id % 3, 'x'));
+SELECT indextable.create('once_k', 'once', '{k::int}', include => '{@long}', populate => false),
+	indextable.create('once_t', 'once', '{tags[*]}', populate => false) \gset
+CREATE INDEX once_id ON once_k (id DESC) WHERE k > 3;
+ALTER TABLE once_k ADD COLUMN own int;
+ALTER TABLE once_k DROP COLUMN own;
+CALL indextable.build('once_k');
+CALL indextable.build('once_t');
+CALL indextable.rebuild('once_t');
+CALL indextable.rebuild('once_k');
+SELECT indexrelid::regclass, indnatts, indisvalid FROM pg_index WHERE indrelid IN ('once_k'::regclass, 'once_t'::regclass) ORDER BY 1;
+SELECT relname FROM pg_class WHERE oid IN (SELECT reltoastrelid FROM pg_class WHERE oid = 'once_k'::regclass) AND relname <> 'pg_toast_' || 'once_k'::regclass::oid;
+CALL pg_temp.no_rows('indextable.verify(''once_k'')');
+CALL pg_temp.no_rows('indextable.verify(''once_t'')');
+CALL pg_temp.compare('once_k', 'SELECT (doc ->> ''k'')::int, id, long FROM once');
+CALL pg_temp.compare('once_t', 'SELECT t, id FROM once, jsonb_array_elements_text(doc -> ''tags'') t');
+DROP TABLE once;
+
 -- ---- a pause may be longer than a latch waits
 SELECT indextable.create('one_paused', 'one', '{k}', populate => false) \gset
 \set VERBOSITY terse

@@ -184,7 +184,7 @@ GRANT SELECT ON f TO regress_users_indexes;
 ALTER TABLE f ENABLE ROW LEVEL SECURITY;
 CREATE POLICY own ON f USING (id % 2 = 0);
 SET ROLE regress_users_indexes;
-SELECT c, e.used, e.reason FROM unnest(ARRAY[$$doc ->> 'name' ILIKE '%me12% ANN'$$, $$(doc ->> 'age')::int = 17$$]) c, indextable.explain('SELECT id FROM f WHERE ' || c) e WHERE e.index_table = 'f_town'::regclass;
+SELECT c, e.index_table, e.reason FROM unnest(ARRAY[$$doc ->> 'name' ILIKE '%me12% ANN'$$, $$(doc ->> 'age')::int = 17$$]) c, indextable.explain('SELECT id FROM f WHERE ' || c) e WHERE e.used;
 SELECT count(*) FROM f WHERE doc ->> 'name' ILIKE '%me12% ANN';
 SELECT count(*) FROM f WHERE (doc ->> 'age')::int = 17;
 SET indextable.planner = off;

@@ -94,15 +94,16 @@ SQL
 # A client that has given up, because the server has gone or a key is taken, starts again.
 sub load
 {
+	my @kinds = @_;
 	my @load;
 	unlink "$script.stop";
-	for my $kind ('write', 'write', 'write', 'read', 'read')
+	for my $kind (@kinds)
 	{
 		my $output = '';
 		my $command = join ' ', "while [ -e $script.write -a ! -e $script.stop ]; do pgbench -n -c 1 -T 3 --max-tries=1000 -f $script.$kind", '"' . $node->connstr('postgres') . ' application_name=pgbench"', '|| sleep 0.1; done';
 		push @load, IPC::Run::start([ 'sh', '-c', $command ], '>&' => \$output, IPC::Run::timeout(1800));
 	}
-	until_true(q(SELECT count(*) >= 5 FROM pg_stat_activity WHERE application_name = 'pgbench'));
+	until_true('SELECT count(*) >= ' . @kinds . q( FROM pg_stat_activity WHERE application_name = 'pgbench'));
 	return \@load;
 }
 
@@ -144,7 +145,7 @@ sub exact
 	return is($node->safe_psql('postgres', ($all ? 'DO $$ BEGIN PERFORM indextable.drain(); END $$; ' : '') . "SET indextable.planner = off; SELECT what, n FROM (TABLE drift UNION ALL TABLE other_drift) d WHERE n > 0$queued; SELECT * FROM files() WHERE files !~ 'is left'"), '', $name);
 }
 
-my $load = load();
+my $load = load('write', 'write', 'write', 'read', 'read');
 my $output = '';
 
 # cancelled, and gone on with; it rests after the first batch until it is cancelled, killed, or the server is stopped
@@ -283,7 +284,38 @@ is($minimal->safe_psql('postgres', 'SHOW wal_level'), 'minimal', 'wal_level = mi
 $minimal->stop('immediate');
 $minimal->start;
 is($minimal->safe_psql('postgres', q(SELECT v FROM (VALUES ('f_k'::regclass), ('f_h')) t (t), indextable.verify(t) v)), '', 'verify() finds nothing after a crash');
-is($minimal->safe_psql('postgres', q(SET indextable.planner = off; SELECT x::text FROM ((SELECT (doc ->> 'n')::int, pk, doc ->> 'k' FROM f EXCEPT ALL SELECT n, pk, k FROM f_k) UNION ALL (SELECT n, pk, k FROM f_k EXCEPT ALL SELECT (doc ->> 'n')::int, pk, doc ->> 'k' FROM f)) x
-	UNION ALL SELECT x::text FROM ((SELECT pk, doc ->> 'k' FROM f EXCEPT ALL SELECT pk, k FROM f_h) UNION ALL (SELECT pk, k FROM f_h EXCEPT ALL SELECT pk, doc ->> 'k' FROM f)) x)), '', 'and index tables equal their recompute');
+my $differences = q(SET indextable.planner = off; SELECT x::text FROM ((SELECT (doc ->> 'n')::int, pk, doc ->> 'k' FROM f EXCEPT ALL SELECT n, pk, k FROM f_k) UNION ALL (SELECT n, pk, k FROM f_k EXCEPT ALL SELECT (doc ->> 'n')::int, pk, doc ->> 'k' FROM f)) x
+	UNION ALL SELECT x::text FROM ((SELECT pk, doc ->> 'k' FROM f EXCEPT ALL SELECT pk, k FROM f_h) UNION ALL (SELECT pk, k FROM f_h EXCEPT ALL SELECT pk, doc ->> 'k' FROM f)) x);
+is($minimal->safe_psql('postgres', $differences), '', 'and index tables equal their recompute');
+
+# ---- all rows at once, while others write: cancelled, killed and crashed at any moment
+
+$node = $minimal;
+$node->append_conf('postgresql.conf', 'restart_after_crash = on');
+$node->restart;
+$node->safe_psql('postgres', 'INSERT INTO f SELECT g, d(g), \'n\' FROM generate_series(501, 6000) g ON CONFLICT DO NOTHING; CREATE INDEX f_k_k ON f_k (k)');
+$load = load('write', 'write');
+for my $round (1 .. 6)
+{
+	my ($table) = ('f_k', 'f_h')[$round % 2];
+	$output = '';
+	$builder = rebuild($table, 'NULL', \$output);
+	select(undef, undef, undef, rand(0.3));
+	my $pid = $node->safe_psql('postgres', q(SELECT pid FROM pg_stat_activity WHERE application_name = 'rebuild'));
+	if ($round % 3 == 0) { $node->stop('immediate'); $node->start }
+	elsif ($pid ne '' && $round % 3 == 1) { kill 'KILL', $pid; select(undef, undef, undef, 0.5) }
+	elsif ($pid ne '') { $node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)") }
+	$builder->finish;
+	until_true('SELECT true');
+	is($node->safe_psql('postgres', $differences), '', "round $round, cut off: nothing differs");
+	$output = '';
+	rebuild($table, 'NULL', \$output)->finish;
+	is($output, '', 'it is rebuilt');
+	is($node->safe_psql('postgres', $differences), '', 'and nothing differs');
+}
+stop_load($load);
+is($node->safe_psql('postgres', q(SELECT v FROM (VALUES ('f_k'::regclass), ('f_h')) t (t), indextable.verify(t) v)), '', 'verify() agrees');
+is($node->safe_psql('postgres', q(SELECT relname FROM pg_class WHERE relname ~ '^rebuild_')), '', 'nothing is left behind');
+is($node->safe_psql('postgres', q(SELECT count(*) > 0 FROM pg_index WHERE indrelid = 'f_k'::regclass AND indexrelid::regclass::text = 'f_k_k')), 't', 'an index of the owner is there');
 $minimal->stop;
 done_testing();
