@@ -405,12 +405,12 @@ refuse_forged_trigger(const char *name, bool has_arguments)
  *		function of ours, and it is not the owner of the table who has created it.
  *
  * The right TRIGGER on the table is not enough: a table with our guard cannot be written, and
- * loses what default privileges have given on it.
+ * loses what default privileges have given on it; and writers of a shard of Citus would make no entries.
  */
 void
 refuse_trigger_of_others(Oid relid, CreateTrigStmt *stmt, Oid function)
 {
-	bool		named = is_our_trigger(stmt->trigname);
+	bool		named = is_our_trigger(stmt->trigname) || is_our_copied_trigger(stmt->trigname);
 
 	if (owns_relation(relid, GetUserId()) || (!named && !is_extension_member(ProcedureRelationId, function)))
 		return;
@@ -512,6 +512,9 @@ some_index_table(Oid relid)
 void
 refuse_row_trigger(Oid relid, const char *name, Oid function)
 {
+	Oid			table = place_table_of_part(relid);
+	Oid			index_table = index_table_of(OidIsValid(table) ? table : relid);
+
 	if (is_own_schema(get_rel_namespace(relid)) && !is_own_schema(get_func_namespace(function)) &&
 		!is_protection_off())
 		ereport(ERROR,
@@ -520,11 +523,11 @@ refuse_row_trigger(Oid relid, const char *name, Oid function)
 						get_rel_name(relid)),
 				 errdetail("Its rows are written without firing triggers."),
 				 errhint("Tools that copy tables have to leave it out: pg_repack --exclude-extension=" IT_SCHEMA ".")));
-	if (OidIsValid(index_table_of(relid)))
+	if (OidIsValid(index_table))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("trigger \"%s\" cannot be for each row of index table \"%s\"", name, get_rel_name(relid)),
 				 errdetail("Entries are written without firing triggers."),
 				 errhint("Create the trigger on the fact table instead. To write the index table anew, run REINDEX or VACUUM FULL, or %s",
-						 told_call("rebuild", index_table_of(relid)))));
+						 told_call("rebuild", index_table))));
 }

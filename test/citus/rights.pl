@@ -65,5 +65,22 @@ foreach my $role ('reader', 'tenant')
 }
 is(used(), 0, 'nobody has called a function of the reader');
 
+# ---- triggers on shards by who may make triggers on the tables
+
+sql($_, 'SET citus.enable_ddl_propagation = off; CREATE FUNCTION of_reader.nothing() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RETURN NULL; END$$') for @nodes;
+as('tenant', 'CREATE TABLE t.g (a int, pk int, doc jsonb, PRIMARY KEY (a, pk))', "SELECT create_distributed_table('t.g', 'a', colocate_with => 'none')", "SELECT indextable.create('t.g_k', 't.g', '{\@a,k}')",
+	'GRANT TRIGGER ON t.f, t.g, t.f_k, t.g_k TO reader');
+my $on_shards = 'SET citus.enable_manual_changes_to_shards = on; SET citus.enable_unsafe_triggers = on; SET citus.enable_ddl_propagation = off; SET ROLE reader;';
+foreach my $table ('f', 'g', 'f_k', 'g_k')
+{
+	my $number = sql($c, "SELECT shardid FROM citus_shards WHERE table_name = 't.$table'::regclass AND nodeport = " . $w1->port . ' ORDER BY 1 LIMIT 1');
+	fails($w1, "$on_shards CREATE OR REPLACE TRIGGER indextable_row_$number AFTER INSERT ON t.${table}_$number FOR EACH ROW EXECUTE FUNCTION of_reader.nothing()",
+		qr/42501: +must be owner of table ${table}_$number to create trigger/, "a shard of $table: the right TRIGGER is not enough to replace our trigger");
+	fails($w1, "$on_shards CREATE TRIGGER other AFTER INSERT ON t.${table}_$number FOR EACH ROW EXECUTE FUNCTION of_reader.nothing()",
+		qr/0A000: +trigger "other" cannot be for each row of index table "${table}_$number"/, "a shard of $table: it has no triggers for rows") if $table =~ /_k/;
+}
+as('tenant', q{INSERT INTO t.f SELECT i, '{"k": "new"}' FROM generate_series(41, 80) i}, q{INSERT INTO t.g SELECT i, i, '{"k": "new"}' FROM generate_series(41, 80) i}, "SELECT indextable.wait('t.f_k')");
+is(sql($c, q{SELECT count(*) FROM t.f_k WHERE k = 'new'}, q{SELECT count(*) FROM t.g_k WHERE k = 'new'}), "40\n40", 'writers make all entries');
+
 $_->stop('immediate') for @nodes;
 done_testing();
