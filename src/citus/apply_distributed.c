@@ -28,6 +28,7 @@
 #include "utils/fmgroids.h"
 #include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
+#include "utils/typcache.h"
 
 #include "../indextable.h"
 #include "../util/as_owner.h"
@@ -95,6 +96,8 @@ static char *row_condition(Parameters *p);
 static void prepare_order(FetchedEntries *fetched);
 static int	compare_tuples(const void *a, const void *b, void *arg);
 static int	compare_to_key(FetchedEntries *fetched, HeapTuple tuple, Datum *key);
+static void write_ops(IndexDef *def, OpList *list);
+static OpList ops_within_reach(IndexDef *def, OpList *list);
 static void write_tuples(IndexDef *def, OpList *list, bool delete);
 static const char *in_their_shards(Parameters *p);
 static void insert_few(Parameters *p, OpList *list);
@@ -148,7 +151,7 @@ fetch_distributed_entries(Reconciliation *r)
 		fetched[i]->def = r->def->defs[r->from + i];
 		prepare_order(fetched[i]);
 	}
-	if (r->n > FEW_ROWS || !fetch_from_nodes(r, gids, fetched))
+	if ((r->n > FEW_ROWS && nodes_left_out == NIL) || !fetch_from_nodes(r, gids, fetched))
 	{
 		AS_OWNER(get_extension_owner());
 		{
@@ -158,7 +161,8 @@ fetch_distributed_entries(Reconciliation *r)
 		for (int i = 0; i < r->to - r->from; i++)
 			fetch_from_shards(fetched[i], r->keys, r->n);
 	}
-	note_met(r->leaves);
+	if (!holding_keys)
+		note_met(r->leaves);
 	for (int i = 0; i < r->to - r->from; i++)
 		qsort_arg(fetched[i]->tuples, fetched[i]->n, sizeof(HeapTuple), compare_tuples, fetched[i]);
 	return (void **) fetched;
@@ -166,11 +170,11 @@ fetch_distributed_entries(Reconciliation *r)
 
 /*
  * fetch_from_nodes
- *		Reads entries by one call for each node, which searches all shards that it has; returns false if
- *		that cannot be done.
+ *		Reads entries by one call for each node that is not left out, which searches all shards that it has;
+ *		returns false if that cannot be done.
  *
- * The nodes say which shards they have searched, and these have to be all, once each: no move ends while they
- * are locked.
+ * The nodes say which shards they have searched, and these have to be all, once each, with those that Citus has
+ * placed on the nodes that are left out: no move ends while they are locked.
  */
 static bool
 fetch_from_nodes(Reconciliation *r, const char *gids, FetchedEntries **fetched)
@@ -202,6 +206,8 @@ fetch_from_nodes(Reconciliation *r, const char *gids, FetchedEntries **fetched)
 		searches = lappend(searches, quoted_relation(def->relid));
 		searches = lappend(searches, column_list(def->relid, columns, ncolumns));
 		searches = lappend(searches, row_condition(&p));
+		foreach_ptr(ShardBounds, shard, holding_keys ? citus_shards_on(def->relid, nodes_left_out) : NIL)
+			appendStringInfo(&shards[i], INT64_FORMAT ",", shard->number);
 	}
 	call.types[0] = TEXTOID;
 	call.values[0] = CStringGetTextDatum(gids);
@@ -212,12 +218,15 @@ fetch_from_nodes(Reconciliation *r, const char *gids, FetchedEntries **fetched)
 	foreach_ptr(AskedNode, node, nodes)
 	{
 		bool		isnull;
-		Datum		answer = ask_node(node, &call, &isnull);
+		Datum		answer;
 		Datum	   *texts;
 		bool	   *nulls;
 		int			ntexts;
 		int			at = 0;
 
+		if (list_member_int(nodes_left_out, node->group))
+			continue;
+		answer = ask_node(node, &call, &isnull);
 		deconstruct_array(DatumGetArrayTypeP(answer), TEXTOID, -1, false, TYPALIGN_INT, &texts, &nulls, &ntexts);
 		for (int i = 0; i < n; i++)
 			at += take_entries(fetched[i], &shards[i], texts + at, nulls + at);
@@ -493,11 +502,60 @@ find_fetched_entries(void *all, Datum *key, Entries *entries)
  * it does not remember that it has written, and commits that in one phase, whatever the others do.
  * After the DELETE, which goes to all shards, it knows that each node may have been written to.  Of an INSERT
  * of values, by which a few are inserted, it knows that.
+ *
+ * Where nodes are left out, nothing may go to all shards: then a few entries are written at a time.
  */
 void
 apply_distributed_ops(IndexDef *def, OpList *list)
 {
-	WHILE_SET(writing_distributed, true, (write_tuples(def, list, true), write_tuples(def, list, false)));
+	WHILE_SET(writing_distributed, true, write_ops(def, list));
+}
+
+/* write_ops: writes operations as apply_distributed_ops(), all deletes before all inserts */
+static void
+write_ops(IndexDef *def, OpList *list)
+{
+	OpList		within = holding_keys ? ops_within_reach(def, list) : *list;
+	int			at_once = holding_keys ? FEW_OPS : Max(within.n, 1);
+
+	for (int pass = 0; pass < 2; pass++)
+	{
+		for (int i = 0; i < within.n; i += at_once)
+		{
+			OpList		some = within;
+
+			some.ops += i;
+			some.n = Min(at_once, within.n - i);
+			write_tuples(def, &some, pass == 0);
+		}
+	}
+}
+
+/* ops_within_reach: returns those of a list that write to shards on nodes that are not left out */
+static OpList
+ops_within_reach(IndexDef *def, OpList *list)
+{
+	List	   *shards = citus_shards_on(def->relid, nodes_left_out);
+	AttrNumber	column = citus_distribution_column(def->relid);
+	Form_pg_attribute att = TupleDescAttr(def->layout.desc, column - 1);
+	FmgrInfo   *hash_proc = &lookup_type_cache(att->atttypid, TYPECACHE_HASH_PROC_FINFO)->hash_proc_finfo;
+	OpList		within = *list;
+
+	within.ops = palloc_extended(sizeof(list->ops[0]) * list->n, MCXT_ALLOC_HUGE);
+	within.n = 0;
+	for (int i = 0; i < list->n; i++)
+	{
+		bool		isnull;
+		Datum		value = heap_getattr(list->ops[i].tuple, column, def->layout.desc, &isnull);
+		int32		hash = isnull ? 0 : DatumGetInt32(FunctionCall1Coll(hash_proc, att->attcollation, value));
+		bool		left_out = false;
+
+		foreach_ptr(ShardBounds, shard, shards)
+			left_out |= shard->min <= hash && hash <= shard->max;
+		if (!left_out)
+			within.ops[within.n++] = list->ops[i];
+	}
+	return within;
 }
 
 /*
@@ -540,19 +598,17 @@ write_tuples(IndexDef *def, OpList *list, bool delete)
 	if (delete)
 	{
 		/*
-		 * The index by row finds the entries, and the rest is compared,
-		 * unless a row has no more than one.
+		 * The index by row finds the entries, and the rest is compared: of
+		 * those of a row, some may be right that were written while a node
+		 * with others was left out.
 		 */
 		for (k = 0; columns[k] != def->layout.pk_attno[0]; k++)
 			;
 		(void) query_with(InvalidOid,
-						  psprintf("DELETE FROM %s i WHERE %si.%s = ANY ($%d)%s", held_name(def->relid),
-								   few ? in_their_shards(&p) : "",
+						  psprintf("DELETE FROM %s i WHERE %si.%s = ANY ($%d) AND (%s) IN (SELECT * FROM %s)",
+								   held_name(def->relid), few ? in_their_shards(&p) : "",
 								   column_list(def->relid, def->layout.pk_attno, 1), k + 1,
-								   def->fact->layout.npk == 1 && !def->spec.multi ?
-								   "" :
-								   psprintf(" AND (%s) IN (SELECT * FROM %s)",
-											column_list(def->relid, columns, ncolumns), unnest(&p))),
+								   column_list(def->relid, columns, ncolumns), unnest(&p)),
 						  p.n, p.types, p.values);
 	}
 	else if (few)

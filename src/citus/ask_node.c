@@ -59,7 +59,7 @@ nodes_with_shards(List *tables, Oid asked)
 												TYPALIGN_INT));
 	values[1] = ObjectIdGetDatum(asked);
 	rows = query_kept("SELECT DISTINCT ON (p.groupid) p.groupid = g.groupid, s.logicalrelid::pg_catalog.oid,"
-					  " s.shardminvalue::pg_catalog.int4, s.shardmaxvalue::pg_catalog.int4"
+					  " s.shardminvalue::pg_catalog.int4, s.shardmaxvalue::pg_catalog.int4, p.groupid::pg_catalog.int4"
 					  " FROM pg_catalog.pg_dist_shard s JOIN pg_catalog.pg_dist_placement p USING (shardid),"
 					  "  pg_catalog.pg_dist_local_group g WHERE s.logicalrelid = ANY ($1)"
 					  " ORDER BY p.groupid, s.logicalrelid <> $2, s.shardid",
@@ -71,6 +71,7 @@ nodes_with_shards(List *tables, Oid asked)
 		int32		typmod;
 
 		node->here = DatumGetBool(row_value(&rows, i, 1));
+		node->group = DatumGetInt32(row_value(&rows, i, 5));
 		if (node->here)
 		{
 			here = node;

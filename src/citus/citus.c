@@ -549,6 +549,60 @@ citus_shard_numbers(Oid relid)
 }
 
 /*
+ * citus_shards_on
+ *		Lists the shards of a distributed table that Citus has placed on some nodes (ShardBounds *), which
+ *		are given by the numbers of their groups.
+ */
+List *
+citus_shards_on(Oid relid, List *groups)
+{
+	Oid			types[2] = {OIDOID, INT4ARRAYOID};
+	Datum	   *numbers = palloc(sizeof(Datum) * Max(list_length(groups), 1));
+	Datum		values[2] = {ObjectIdGetDatum(relid)};
+	List	   *result = NIL;
+	Rows		rows;
+
+	foreach_int(group, groups)
+		numbers[foreach_current_index(group)] = Int32GetDatum(group);
+	values[1] = PointerGetDatum(construct_array(numbers, list_length(groups), INT4OID, sizeof(int32), true,
+												TYPALIGN_INT));
+	rows = query_kept("SELECT s.shardid, s.shardminvalue::pg_catalog.int4, s.shardmaxvalue::pg_catalog.int4"
+					  " FROM pg_catalog.pg_dist_shard s JOIN pg_catalog.pg_dist_placement p USING (shardid)"
+					  " WHERE s.logicalrelid = $1 AND p.groupid = ANY ($2)", 2, types, values);
+	for (uint64 i = 0; i < rows.n; i++)
+	{
+		ShardBounds *shard = palloc(sizeof(ShardBounds));
+
+		shard->number = DatumGetInt64(row_value(&rows, i, 1));
+		shard->min = DatumGetInt32(row_value(&rows, i, 2));
+		shard->max = DatumGetInt32(row_value(&rows, i, 3));
+		result = lappend(result, shard);
+	}
+	return result;
+}
+
+/* groups_with_shards: lists the numbers of the groups of nodes that have shards of some tables */
+List *
+groups_with_shards(List *tables)
+{
+	Oid			type = OIDARRAYOID;
+	Datum	   *oids = palloc(sizeof(Datum) * Max(list_length(tables), 1));
+	Datum		value;
+	List	   *result = NIL;
+	Rows		rows;
+
+	foreach_oid(table, tables)
+		oids[foreach_current_index(table)] = ObjectIdGetDatum(table);
+	value = PointerGetDatum(construct_array(oids, list_length(tables), OIDOID, sizeof(Oid), true, TYPALIGN_INT));
+	rows = query_kept("SELECT DISTINCT p.groupid::pg_catalog.int4"
+					  " FROM pg_catalog.pg_dist_shard s JOIN pg_catalog.pg_dist_placement p USING (shardid)"
+					  " WHERE s.logicalrelid = ANY ($1)", 1, &type, &value);
+	for (uint64 i = 0; i < rows.n; i++)
+		result = lappend_int(result, DatumGetInt32(row_value(&rows, i, 1)));
+	return result;
+}
+
+/*
  * citus_lock_shards
  *		Locks shards, and those of their queues, against being moved or split until the
  *		transaction ends, as Citus does it for those that it writes.

@@ -45,6 +45,14 @@ typedef struct CitusTable
 	int			nshards;
 } CitusTable;
 
+/* A shard, wherever it is. */
+typedef struct ShardBounds
+{
+	int64		number;			/* that Citus has given it */
+	int32		min;			/* it has the rows whose hash is in these */
+	int32		max;			/* bounds, both included */
+} ShardBounds;
+
 /* A shard of a fact table, and that of its queue, both of the same rows. */
 typedef struct ShardPair
 {
@@ -79,6 +87,8 @@ extern List *citus_local_shards(Oid fact, Oid queue);
 extern void citus_require_pair(ShardPair *pair, Oid fact);
 extern List *citus_shards_here(Oid relid, char **numbers);
 extern char *citus_shard_numbers(Oid relid);
+extern List *citus_shards_on(Oid relid, List *groups);
+extern List *groups_with_shards(List *tables);
 extern void citus_lock_shards(List *pairs);
 extern void citus_lock_table(Oid relid);
 extern ShardPair *shard_of_key(List *shards, FactDef *def, Datum *key);
@@ -128,10 +138,27 @@ extern void shard_find_queue(FactDef *def, Leaf *shard);
 extern int64 next_queue_number(void);
 extern int64 new_command_number(void);
 extern bool shard_append(FactDef *def, Oid queue, HeapTuple *rows, int n);
+extern List *shards_with_queues(FactDef *def);
+extern bool shard_queue_has_rows(FactDef *def, Oid relid, bool held);
+extern void read_shard_keys(FactDef *def, List *shards, Snapshot snapshot, Keys *keys);
+extern bool shard_queues_wait(Oid fact_table);
 extern bool count_distributed_queue(FactTableRow *queue, QueueCount *count);
 extern char *numbers_queued(Oid queue, TimestampTz before);
 extern bool still_queued(Oid queue, TimestampTz before, const char *numbers);
 extern bool wait_for_distributed_queue(FactTableRow *queue, int64 max_lag, TimestampTz until);
+
+/*
+ * The number of a row in a queue that is applied as far as nodes can be reached; the others are between this and
+ * its negative.
+ */
+#define HELD_NUMBER			(INT64CONST(1) << 62)
+
+/* held_number: returns what the number of a row becomes when it is held */
+static inline int64
+held_number(int64 number)
+{
+	return number < 0 ? number - HELD_NUMBER : number + HELD_NUMBER;
+}
 
 /* drains */
 extern bool shard_drain_begin(Drain *drain);
@@ -160,6 +187,7 @@ extern List *committed_transactions(List *names);
 /* A node that has shards, and how it is asked: by the shard of a table that has a value. */
 typedef struct AskedNode
 {
+	int			group;			/* the number by which Citus knows it */
 	bool		here;			/* it is this node, which needs no shard */
 	Oid			table;
 	AttrNumber	column;
@@ -179,6 +207,19 @@ typedef struct NodeCall
 extern List *nodes_with_shards(List *tables, Oid asked);
 extern Datum ask_node(AskedNode *node, NodeCall *call, bool *isnull);
 extern List *texts_of_array(ArrayType *array);
+
+/* down_nodes.c: nodes that cannot be reached */
+extern void suspect_nodes(void);
+extern void suspect_nodes_after(ErrorData *error);
+extern List *nodes_down(int *again);
+
+/* Nodes that the present drain leaves out, by the numbers of their groups. */
+extern List *nodes_left_out;
+
+/* They have shards of the index tables, so that this drain consumes no key. */
+extern bool holding_keys;
+
+extern bool trouble_with_nodes(Oid fact_table, Trouble *trouble);
 
 /* guard.c */
 extern int64 guard_number(Oid index_table);

@@ -19,6 +19,7 @@ static const ChangeSource changes = {
 	.drain_all = drain_all_nodes,
 	.wait = wait_for_distributed_queue,
 	.count = count_distributed_queue,
+	.trouble = trouble_with_nodes,
 	.ntables = 1,
 	.made = distribute_queue,
 	.append = shard_append,
@@ -113,5 +114,6 @@ citus_init(void)
 static bool
 undoes_all(ErrorData *error)
 {
+	suspect_nodes_after(error);
 	return ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_INTERNAL_ERROR;
 }

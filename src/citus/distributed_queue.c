@@ -1,8 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * distributed_queue.c
- *	  Makes the queue of a distributed table, appends to its shards, queues rows of all of them at
- *	  once, drains it on all nodes, and waits for what is queued there.
+ *	  Makes the queue of a distributed table, drains it on all nodes, and waits for what is queued there.
  *
  * The queue is one table, distributed together with the fact table.  A row of it has a number,
  * which makes it unique: a table without a key could not be moved without stopping writers.
@@ -57,6 +56,15 @@ PG_FUNCTION_INFO_V1(indextable_table_sizes);
 /* The longest pause between two queries, in ms, as each of them asks all shards. */
 #define MAX_PAUSE			100
 
+/* What was queued when drain() was called. */
+typedef struct Backlog
+{
+	Oid			queue;
+	char	   *numbers;		/* in this context; NULL: not known yet */
+	MemoryContext cxt;
+	bool		left;			/* some of it is queued still */
+} Backlog;
+
 /* A query of one row of three columns, and its result. */
 typedef struct Question
 {
@@ -68,7 +76,9 @@ typedef struct Question
 static bool finds_some(Oid owner, const char *query);
 static void register_unknown(Oid owner);
 static void drain_or_fold(Oid fact_table, int limit, DrainPosition *position, int64 *changes);
-static int64 drain_round(const char *fact, int limit);
+static void look_at_backlog(void *arg);
+static int64 drain_round(const char *fact, int limit, char **failure);
+pg_noreturn static void report_not_drained(const char *fact, const char *failure);
 static void check_shards_unchanged(Oid fact_table);
 static bool wait_until_consumed(Oid queue, TimestampTz before, TimestampTz until);
 static bool wait_until_committed(Oid fact_table, TimestampTz until);
@@ -97,13 +107,6 @@ static void run_question(void *arg);
 	"  JOIN pg_catalog.pg_dist_partition p ON p.logicalrelid = f.tgrelid" \
 	"  JOIN pg_catalog.pg_class a ON a.oid = g.tgrelid JOIN pg_catalog.pg_class b ON b.oid = f.tgrelid AND b.relowner = a.relowner" \
 	"  WHERE NOT EXISTS (SELECT FROM %4$s o WHERE o.queue::oid = q.oid AND o.fact_table::oid <> f.tgrelid)) "
-
-/*
- * The number of this node, shifted, and the sequence below it; as of the last
- * shard_find_queue().
- */
-static int64 node_number = 0;
-static Oid	sequence = InvalidOid;
 
 /*
  * distribute_queue
@@ -138,26 +141,46 @@ drain_all_nodes(Oid fact_table, DrainCall *call)
 {
 	Relation	fact = relation_open(fact_table, AccessShareLock);
 	FactDef    *def = definition_of_fact(fact, fact_table);
-	Oid			queue = def->queue.current;
-	char	   *numbers;
+	Backlog		backlog = {.queue = def->queue.current,.cxt = CurrentMemoryContext};
+	int			in_vain = 0;
 
-	if (!OidIsValid(queue))
+	if (!OidIsValid(backlog.queue))
 		queue_lost_error(def);
 	AS_OWNER(get_extension_owner());
 	{
-		numbers = numbers_queued(queue, DT_NOEND);
-		while (still_queued(queue, DT_NOEND, numbers))
+		for (;;)
 		{
-			int64		n = drain_round(quoted_relation(fact_table), call->limit);
+			ErrorData  *error = run_catching_failures(look_at_backlog, &backlog);
+			char	   *failure = NULL;
+			int64		n;
 
+			if (error == NULL && !backlog.left)
+				break;
 			CHECK_FOR_INTERRUPTS();
+			n = drain_round(quoted_relation(fact_table), call->limit, &failure);
+			call->changes += n;
 			if (n == 0)
 				pg_usleep(10 * 1000);
-			call->changes += n;
+			in_vain = n > 0 || (error == NULL && failure == NULL) ? 0 : in_vain + 1;
+
+			/*
+			 * In the first round, nodes find out which others cannot be
+			 * reached.
+			 */
+			if (in_vain > 1 && failure != NULL)
+				report_not_drained(quoted_relation(fact_table), failure);
+			if (in_vain > 1)
+				ReThrowError(error);
 		}
 		/* Each node folds what it has, once it finds nothing to apply. */
 		if (def->ntotals > 0)
-			call->changes += drain_round(quoted_relation(fact_table), call->limit);
+		{
+			char	   *failure = NULL;
+
+			call->changes += drain_round(quoted_relation(fact_table), call->limit, &failure);
+			if (failure != NULL)
+				report_not_drained(quoted_relation(fact_table), failure);
+		}
 		/* A worker may have applied it, and its transaction be prepared. */
 		wait_for_prepared(definition_of_fact(fact, fact_table), GIDS_OF_ALL_NODES);
 	}
@@ -182,13 +205,23 @@ indextable_drain_shards(PG_FUNCTION_ARGS)
 	DrainPosition position = {0};
 	int64		changes = 0;
 	int			nestlevel = NewGUCNestLevel();
+	int			again;
+	Trouble		trouble;
 	ErrorData  *error;
 
 	set_config_option("lock_timeout", PATIENCE, PGC_SUSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 	CATCHING_ERRORS(error, drain_or_fold(fact_table, batch_size, &position, &changes), drain_end(&position));
 	AtEOXact_GUC(false, nestlevel);
 	if (error != NULL && error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE)
+	{
+		/* This session does not drain again, but others do. */
+		(void) nodes_down(&again);
 		ReThrowError(error);
+	}
+	if (error == NULL && changes == 0 && shard_queues_wait(fact_table) && trouble_with_nodes(fact_table, &trouble))
+		ereport(ERROR,
+				(errcode(ERRCODE_CONNECTION_FAILURE),
+				 errmsg("table \"%s\": %s", get_rel_name(fact_table), trouble.message)));
 	PG_RETURN_INT64(error == NULL ? changes : 0);
 }
 
@@ -203,9 +236,27 @@ drain_or_fold(Oid fact_table, int limit, DrainPosition *position, int64 *changes
 		(void) fold_if_free(totals, INT_MAX);
 }
 
-/* drain_round: has all nodes apply one batch each, and returns how many changes that was */
+/*
+ * look_at_backlog
+ *		Looks whether anything is left of what was queued at first; for run_catching_failures().
+ */
+static void
+look_at_backlog(void *arg)
+{
+	Backlog    *backlog = arg;
+
+	if (backlog->numbers == NULL)
+		backlog->numbers = MemoryContextStrdup(backlog->cxt, numbers_queued(backlog->queue, DT_NOEND));
+	backlog->left = still_queued(backlog->queue, DT_NOEND, backlog->numbers);
+}
+
+/*
+ * drain_round
+ *		Has all nodes apply one batch each, and returns how many changes that was.  Sets *failure to what
+ *		a node says that could not, if any.
+ */
 static int64
-drain_round(const char *fact, int limit)
+drain_round(const char *fact, int limit, char **failure)
 {
 	Rows		rows = query_as(InvalidOid, "SELECT success, result FROM pg_catalog.run_command_on_all_nodes(%s)",
 								quote_literal_cstr(psprintf("SELECT " IT_INTERNAL ".drain_shards(%s, %d)",
@@ -217,15 +268,22 @@ drain_round(const char *fact, int limit)
 		char	   *result = row_text(&rows, i, 2);
 
 		if (!DatumGetBool(row_value(&rows, i, 1)))
-			ereport(ERROR,
-					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("could not drain table %s on all nodes", fact),
-					 result != NULL ? errdetail("%s", result) : 0,
-					 errhint("What the other nodes have applied is applied. For the rest, run SELECT " IT_SCHEMA ".drain(%s);", quote_literal_cstr(fact))));
-		if (result != NULL)
+			*failure = result != NULL ? result : "";
+		else if (result != NULL)
 			changes += strtoll(result, NULL, 10);
 	}
 	return changes;
+}
+
+/* report_not_drained: raises the error of drain() about a node that cannot */
+static void
+report_not_drained(const char *fact, const char *failure)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("could not drain table %s on all nodes", fact),
+			 failure[0] != '\0' ? errdetail("%s", failure) : 0,
+			 errhint("What nodes could apply is applied. For the rest, run SELECT " IT_SCHEMA ".drain(%s);", quote_literal_cstr(fact))));
 }
 
 /*-------------------------------------------------------------------------
@@ -310,78 +368,6 @@ register_unknown(Oid owner)
 					query, catalog_table("definition"), catalog_table("definition"));
 	/* The triggers of these tables did not see the rows yet. */
 	adopt_all();
-}
-
-/*-------------------------------------------------------------------------
- * Appends to the queue of a shard.
- *-------------------------------------------------------------------------
- */
-
-/* shard_find_queue: sets in a shard of a fact table which shard of the queue has the same bounds */
-void
-shard_find_queue(FactDef *def, Leaf *shard)
-{
-	Oid			queue;
-
-	if (!OidIsValid(def->queue.current))
-		queue_lost_error(def);
-	AS_OWNER(get_extension_owner());
-	{
-		queue = citus_colocated_shard(shard->relid, def->relid, def->queue.current);
-		node_number = (int64) citus_local_group() << 48;
-	}
-	END_AS_OWNER();
-	sequence = get_relname_relid("shard_queue_number", catalog_schema());
-	if (!OidIsValid(queue))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("shard \"%s\" has no queue", get_rel_name(shard->relid)),
-				 errdetail("The queue of table \"%s\" has no shard with the same bounds on this node.", def->name),
-				 errhint("Drop the index tables of the table, and create them again.")));
-	shard->queue = queue;
-}
-
-/* next_queue_number: returns a number for a row of a queue that no other row has, on any node */
-int64
-next_queue_number(void)
-{
-	return node_number + nextval_internal(sequence, false);
-}
-
-/* new_command_number: returns the number under which a command queues many rows */
-int64
-new_command_number(void)
-{
-	return -nextval_internal(get_relname_relid("shard_queue_number", catalog_schema()), false);
-}
-
-/*
- * shard_append
- *		Inserts rows into the queue of a shard, and into its index; returns false if it does
- *		not exist any more.
- */
-bool
-shard_append(FactDef *def, Oid queue, HeapTuple *rows, int n)
-{
-	Relation	rel = try_relation_open(queue, RowExclusiveLock);
-	CatalogIndexState indexes;
-	bool		pushed;
-
-	if (rel == NULL)
-		return false;
-	/* A long key goes to a TOAST table, if there is one, with a snapshot. */
-	pushed = OidIsValid(rel->rd_rel->reltoastrelid) && push_missing_snapshot();
-	indexes = CatalogOpenIndexes(rel);
-	for (int i = 0; i < n; i++)
-	{
-		CHECK_FOR_INTERRUPTS();
-		CatalogTupleInsertWithInfo(rel, rows[i], indexes);
-	}
-	CatalogCloseIndexes(indexes);
-	if (pushed)
-		PopActiveSnapshot();
-	relation_close(rel, NoLock);
-	return true;
 }
 
 /*-------------------------------------------------------------------------
@@ -524,7 +510,7 @@ prepared_on_any_node(Oid fact_table)
 /*
  * numbers_queued
  *		Returns a condition on the numbers of the changes that are queued now and were made by
- *		then, "" if there are none.
+ *		then, also if they are held meanwhile, "" if there are none.
  */
 char *
 numbers_queued(Oid queue, TimestampTz before)
@@ -537,8 +523,16 @@ numbers_queued(Oid queue, TimestampTz before)
 
 	initStringInfo(&numbers);
 	for (uint64 i = 0; i < rows.n; i++)
-		appendStringInfo(&numbers, "%snumber BETWEEN %s AND %s", i > 0 ? " OR " : "", row_text(&rows, i, 1),
-						 row_text(&rows, i, 2));
+	{
+		int64		min = DatumGetInt64(row_value(&rows, i, 1));
+		int64		max = DatumGetInt64(row_value(&rows, i, 2));
+
+		appendStringInfo(&numbers, "%snumber BETWEEN " INT64_FORMAT " AND " INT64_FORMAT, i > 0 ? " OR " : "", min,
+						 max);
+		if (-HELD_NUMBER < min && max < HELD_NUMBER)
+			appendStringInfo(&numbers, " OR number BETWEEN " INT64_FORMAT " AND " INT64_FORMAT, held_number(min),
+							 held_number(max));
+	}
 	return numbers.data;
 }
 

@@ -79,7 +79,8 @@ static void add_names(List **names, char *text);
 /*
  * gids_of_drains
  *		Returns what the names of the transactions are like that a drain of shards (ShardPair *) waits for: those
- *		that this node has prepared, or all nodes have if this process has not met all of these shards before.
+ *		that this node has prepared, or all nodes have if this process has not met all of these shards before.  One
+ *		that holds keys does not wait for those of other nodes, one of which may be down: see 7 in shard_drain.c.
  */
 const char *
 gids_of_drains(List *shards)
@@ -88,7 +89,7 @@ gids_of_drains(List *shards)
 	{
 		MetShard   *met = met_shards == NULL ? NULL : hash_search(met_shards, &shard->fact, HASH_FIND, NULL);
 
-		if (met == NULL || met->number != shard->fact_shard)
+		if (!holding_keys && (met == NULL || met->number != shard->fact_shard))
 			return GIDS_OF_ALL_NODES;
 	}
 	return psprintf(GIDS_OF_NODE("%d"), citus_local_group());

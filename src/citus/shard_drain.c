@@ -66,16 +66,43 @@
  *	  but the coordinator.  What it writes is lost with the old copy.  So a drain locks the shards of the
  *	  index tables on its own node before it reads any of them.
  *
+ * 7. A node may be down. If it has shards of the index tables, a drain leaves it out: it makes the
+ *	  entries on all other nodes what they should be, by the same steps, but deletes no key. Each key that
+ *	  it takes is held, which means that it gets another number, in the same transaction as the entries.
+ *	  Held keys are not taken as long as such a node is left out, and as all others as soon as none is. So
+ *	  it is as before: a key is consumed only by a drain that sees its change, has read all shards, and
+ *	  has written to all. For that drain the entries are as those before it have left them, and it makes
+ *	  no difference that these have written some of the entries already. Until then nothing is wrong but
+ *	  entries on nodes that are left out, and only those of rows whose keys are held.
+ *
+ *	  Nothing depends on whether the node is down. Which ones are left out is settled before shards are
+ *	  locked, once for the whole transaction, so that one which comes back meanwhile, or is reached by all
+ *	  nodes but this one, gets its entries later. Which shards it has is told by Citus' catalog on this
+ *	  node, as 6 has it locked: a move can end only after the drain. With those that the other nodes have
+ *	  read, they are all, once each.
+ *
+ *	  Such a drain does not wait for what other nodes have prepared, which it would have to for shards
+ *	  that it meets (3), because the node that is down does not end it. It may miss entries that appear
+ *	  later. If the row has changed since, its key is held, and the drain that consumes it waits, as the
+ *	  shards count as met only then; if not, they are right.
+ *
+ *	  A held key is about the same row, and as old. wait() looks for it under both numbers
+ *	  (numbers_queued()), and so does what makes an index table active (is_applied()); verify() does not
+ *	  report its row; it is moved and split with its shard. Rejected rows that are due are left for later:
+ *	  if one was applied without a key, nobody would know that it has to be applied again.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "access/heapam.h"
+#include "access/genam.h"
+#include "access/htup_details.h"
 #include "access/relation.h"
 #include "catalog/pg_type.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -89,19 +116,26 @@
 #include "../util/as_owner.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
+#include "../util/subxact.h"
 #include "../util/wait_point.h"
 #include "citus.h"
 
 static Oid	shard_with_key(void *reconciliation, Datum *key);
+static bool left_out_matter(Reconciliation *r);
 static List *lock_shards(FactDef *def);
-static List *find_shards(FactDef *def);
-static bool has_queued_rows(Oid relid);
-static void read_shard_keys(FactDef *def, List *shards, Snapshot snapshot, Keys *keys);
 static void add_due_keys(FactDef *def, List *shards, Keys *keys);
 static int	unite_equal_keys(FactDef *def, Datum *keys, int n);
 static void use_two_phases(FactDef *def, Datum *key, int column);
-static void finish_building(FactDef *def, bool *again);
+static void finish_building(FactDef *def, int *again);
+static void find_applied(void *building);
 static bool is_applied(FactDef *def, int64 number);
+
+/* An index table that is being built, and whether all of its entries have been written. */
+typedef struct Building
+{
+	IndexDef   *def;
+	bool		applied;
+} Building;
 
 /*
  * shard_drain_begin
@@ -116,7 +150,10 @@ shard_drain_begin(Drain *drain)
 
 	queue_write();
 	use_one_connection();
-	finish_building(r->def, &drain->again);
+	nodes_left_out = nodes_down(&drain->again);
+	holding_keys = nodes_left_out != NIL && left_out_matter(r);
+	if (nodes_left_out == NIL)
+		finish_building(r->def, &drain->again);
 	AS_OWNER(get_extension_owner());
 	{
 		shards = lock_shards(r->def);
@@ -134,6 +171,17 @@ shard_drain_begin(Drain *drain)
 	r->leaves = shards;
 	r->snapshot = RegisterSnapshot(GetLatestSnapshot());
 	return true;
+}
+
+/* left_out_matter: returns whether nodes that are left out have shards of the index tables */
+static bool
+left_out_matter(Reconciliation *r)
+{
+	List	   *tables = NIL;
+
+	for (int i = r->from; i < r->to; i++)
+		tables = lappend_oid(tables, r->def->defs[i]->relid);
+	return list_intersection_int(groups_with_shards(tables), nodes_left_out) != NIL;
 }
 
 /*
@@ -156,7 +204,9 @@ shard_drain_take(Drain *drain)
 	 */
 	ForceSyncCommit();
 	CommandCounterIncrement();
-	add_due_keys(r->def, shards, &keys);
+	/* Nothing would say that a rejected row has to be applied once more. */
+	if (!holding_keys)
+		add_due_keys(r->def, shards, &keys);
 	drain->n = Min(keys.n, drain->limit);
 	((DrainPosition *) drain->arg)->taken = drain->n;
 	if (keys.n == 0)
@@ -194,23 +244,23 @@ shard_with_key(void *reconciliation, Datum *key)
 static List *
 lock_shards(FactDef *def)
 {
-	List	   *shards = find_shards(def);
+	List	   *shards = shards_with_queues(def);
 	List	   *present;
 	List	   *result = NIL;
 	bool		due = false;
 
-	for (int i = 0; i < def->ndefs; i++)
+	for (int i = 0; i < def->ndefs && !holding_keys; i++)
 		due |= catalog_has_rejections(def->defs[i]->relid);
 	foreach_ptr(ShardPair, pair, shards)
 	{
-		if (!due && !has_queued_rows(pair->queue))
+		if (!due && !shard_queue_has_rows(def, pair->queue, !holding_keys))
 			shards = foreach_delete_current(shards, pair);
 	}
 	if (shards == NIL)
 		return NIL;
 	if (!guard_is_left_out("the lock of the shard's metadata"))
 		citus_lock_shards(shards);
-	present = find_shards(def);
+	present = shards_with_queues(def);
 	foreach_ptr(ShardPair, shard, shards)
 	{
 		foreach_ptr(ShardPair, other, present)
@@ -224,69 +274,6 @@ lock_shards(FactDef *def)
 		}
 	}
 	return result;
-}
-
-/* find_shards: lists the shards that are on this node */
-static List *
-find_shards(FactDef *def)
-{
-	List	   *shards = citus_local_shards(def->relid, def->queue.current);
-	AttrNumber	column = citus_distribution_column(def->queue.current);
-
-	foreach_ptr(ShardPair, pair, shards)
-		pair->column = column - QUEUE_KEY;
-	return shards;
-}
-
-/* has_queued_rows: returns whether the queue of a shard has rows at this moment */
-static bool
-has_queued_rows(Oid relid)
-{
-	Relation	rel = try_relation_open(relid, AccessShareLock);
-	TupleTableSlot *slot;
-	TableScanDesc scan;
-	Snapshot	snapshot;
-	bool		found;
-
-	if (rel == NULL)
-		return false;
-	snapshot = RegisterSnapshot(GetLatestSnapshot());
-	slot = table_slot_create(rel, NULL);
-	scan = table_beginscan_compat(rel, snapshot);
-	found = table_scan_getnextslot(scan, ForwardScanDirection, slot);
-	table_endscan(scan);
-	ExecDropSingleTupleTableSlot(slot);
-	UnregisterSnapshot(snapshot);
-	relation_close(rel, NoLock);
-	return found;
-}
-
-/*
- * read_shard_keys
- *		Reads keys that the snapshot sees from the queues of shards, up to the limit, and
- *		deletes them.
- */
-static void
-read_shard_keys(FactDef *def, List *shards, Snapshot snapshot, Keys *keys)
-{
-	keys->values = palloc_extended(sizeof(Datum) * def->layout.npk * keys->limit, MCXT_ALLOC_HUGE);
-	foreach_ptr(ShardPair, pair, shards)
-	{
-		Relation	rel = relation_open(pair->queue, RowExclusiveLock);
-		TupleTableSlot *slot = table_slot_create(rel, NULL);
-		TableScanDesc scan = table_beginscan_compat(rel, snapshot);
-
-		while (keys->n < keys->limit && table_scan_getnextslot(scan, ForwardScanDirection, slot))
-		{
-			CHECK_FOR_INTERRUPTS();
-			slot_getallattrs(slot);
-			copy_key(keys, slot->tts_values);
-			simple_table_tuple_delete(rel, &slot->tts_tid, snapshot);
-		}
-		table_endscan(scan);
-		ExecDropSingleTupleTableSlot(slot);
-		relation_close(rel, NoLock);
-	}
 }
 
 /* add_due_keys: adds the keys of rejected rows that are due and in one of the shards */
@@ -351,27 +338,45 @@ use_two_phases(FactDef *def, Datum *key, int column)
  *		Makes index tables active whose entries have all been written.  Each node does so for itself.
  */
 static void
-finish_building(FactDef *def, bool *again)
+finish_building(FactDef *def, int *again)
 {
 	for (int i = 0; i < def->ndefs; i++)
 	{
-		bool		applied;
+		Building	building = {.def = def->defs[i]};
+		ErrorData  *error;
 
 		if (def->defs[i]->active || !is_building(def->defs[i]->relid))
 			continue;
-		AS_OWNER(get_extension_owner());
+		error = run_catching_errors(find_applied, &building);
+		if (error != NULL)
 		{
-			applied = is_applied(def, guard_number(def->defs[i]->relid));
+			suspect_nodes_after(error);
+			ReThrowError(error);
 		}
-		END_AS_OWNER();
-		if (applied)
+		if (building.applied)
 		{
 			catalog_set_state(def->defs[i]->relid, STATE_ACTIVE, NULL);
 			CacheInvalidateRelcacheByRelid(def->relid);
 		}
 		else
-			*again = true;
+			*again = MIN_BACKOFF;
 	}
+}
+
+/*
+ * find_applied
+ *		Looks whether all entries of an index table have been written; for run_catching_errors().
+ */
+static void
+find_applied(void *building)
+{
+	Building   *b = building;
+
+	AS_OWNER(get_extension_owner());
+	{
+		b->applied = is_applied(b->def->fact, guard_number(b->def->relid));
+	}
+	END_AS_OWNER();
 }
 
 /*
@@ -388,8 +393,8 @@ is_applied(FactDef *def, int64 number)
 	bool		applied;
 
 	wait_for_prepared(def, GIDS_OF_ALL_NODES);
-	applied = query_as(InvalidOid, "SELECT FROM %s WHERE number = " INT64_FORMAT " LIMIT 1",
-					   quoted_relation(def->queue.current), number)
+	applied = query_as(InvalidOid, "SELECT FROM %s WHERE number IN (" INT64_FORMAT ", " INT64_FORMAT ") LIMIT 1",
+					   quoted_relation(def->queue.current), number, held_number(number))
 		.n == 0;
 	if (applied)
 		wait_for_prepared(def, GIDS_OF_ALL_NODES);

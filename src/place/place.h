@@ -33,6 +33,7 @@ struct LiveScan;
 struct OpList;
 struct QueueCount;
 struct Reconciliation;
+struct Trouble;
 
 /* Where changes wait until they are applied to asynchronous index tables. */
 typedef struct ChangeSource
@@ -56,6 +57,8 @@ typedef struct ChangeSource
 	bool		(*wait) (struct FactTableRow *queue, int64 max_lag, TimestampTz until);
 	/* counts what is queued; returns false if that cannot be told now */
 	bool		(*count) (struct FactTableRow *queue, struct QueueCount *count);
+	/* NULL, or what else keeps changes from being applied; false: nothing */
+	bool		(*trouble) (Oid fact_table, struct Trouble *trouble);
 
 	/*
 	 * Queue tables: how many there are, and what is to be done with a new

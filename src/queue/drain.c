@@ -350,9 +350,9 @@ try_to_write(Reconciliation *r)
 {
 	ErrorData  *error = run_catching_errors(write_entries, r);
 
-	if (error != NULL && !is_row_error(error) && !(r->alone && is_over_time(error)))
-		ReThrowError(error);
 	if (error != NULL && r->def->place->entries->undone != NULL && r->def->place->entries->undone(error))
+		ReThrowError(error);
+	if (error != NULL && !is_row_error(error) && !(r->alone && is_over_time(error)))
 		ReThrowError(error);
 	return error;
 }

@@ -27,7 +27,8 @@ typedef enum WorkKind
 {
 	WORK_QUEUE,					/* drains the queue of a fact table, or feeds */
 	WORK_FOLDING,				/* folds a table of totals */
-	WORK_CHECK					/* checks an index table, and repairs it */
+	WORK_CHECK,					/* checks an index table, and repairs it */
+	WORK_NODE					/* tries to reach another node of Citus */
 } WorkKind;
 
 /* What a worker is at. */
@@ -35,7 +36,8 @@ typedef struct Work
 {
 	Oid			database;
 	Oid			table;			/* the fact table of a queue, else the index
-								 * table */
+								 * table; of a node, 1 more than the number of
+								 * its group, or 0 for all nodes */
 	Oid			server;			/* whose feeds they are; InvalidOid: the queue
 								 * on this server */
 	WorkKind	kind;
@@ -220,6 +222,7 @@ extern void activity_forget(bool (*is_gone) (const Work *work));
 extern bool trouble_of(const Work *work, Trouble *trouble);
 extern bool trouble_of_attempt(const Work *work, Trouble *trouble);
 extern bool trouble_note_error(const Work *work, ErrorData *error);
+extern bool trouble_note(const Work *work, const char *message, int rest, int max_backoff);
 extern void trouble_note_death(const Work *work);
 extern void trouble_note_deaths(const Work *work, int more);
 extern void trouble_end(const Work *work);
@@ -320,7 +323,8 @@ typedef struct DrainPosition
 	Snapshot	reading;		/* keys and rows are read with this one; NULL:
 								 * with a new one in each batch */
 	bool		caught_up;		/* no such change is left in the queue */
-	bool		again;			/* the queue is to be tried again soon */
+	int			again;			/* the time after which the queue is to be
+								 * tried again, in ms; 0: it need not be */
 	bool		retry_rejected; /* rejected rows are tried again, although
 								 * they are not due */
 	bool		one_row;		/* a batch takes all changes of one row */
@@ -387,7 +391,7 @@ typedef struct Drain
 								 * and of changes taken from the queue */
 	Reconciliation rows;
 	int64		n;				/* number of changes taken */
-	bool		again;			/* it is to be tried again soon */
+	int			again;			/* as in DrainPosition */
 } Drain;
 
 /* A call of indextable.drain(). */

@@ -104,12 +104,14 @@ indextable_queue_activity(PG_FUNCTION_ARGS)
  * find_trouble
  *		Sets *trouble to what else is to be shown with a queue that fails at nothing itself, and
  *		returns at what that is: at the upkeep of one of the fact table's index tables; or the
- *		present batch does not end; or entries may have been lost.  Returns NULL if there is nothing.
+ *		present batch does not end; or it leaves something out; or entries may have been lost.  Returns
+ *		NULL if there is nothing.
  */
 static const char *
 find_trouble(Oid fact_table, Oid server, Trouble *trouble)
 {
 	static const char *const kinds[] = {"a batch", "folding", "checking"};
+	const Place *place = place_of(fact_table);
 
 	for (WorkKind kind = WORK_QUEUE; kind <= WORK_CHECK; kind++)
 	{
@@ -132,6 +134,8 @@ find_trouble(Oid fact_table, Oid server, Trouble *trouble)
 				return kind == WORK_QUEUE ? kinds[kind] : psprintf("%s \"%s\"", kinds[kind], name);
 		}
 	}
+	if (!OidIsValid(server) && place->changes->trouble != NULL && place->changes->trouble(fact_table, trouble))
+		return "a batch";
 	foreach_ptr(DefinitionRow, row, OidIsValid(server) ? NIL : catalog_read_definitions(fact_table, InvalidOid))
 	{
 		if (!catalog_timeline_changed(row->index_table))

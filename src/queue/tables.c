@@ -227,10 +227,10 @@ make_queue_table(FactDef *def, Relation fact, int number)
 		appendStringInfo(&columns, ", key%d %s", i + 1,
 						 format_type_extended(att->atttypid, att->atttypmod,
 											  FORMAT_TYPE_TYPEMOD_GIVEN | FORMAT_TYPE_FORCE_QUALIFY));
-		appendStringInfo(&key, "key%d, ", i + 1);
+		appendStringInfo(&key, ", key%d", i + 1);
 	}
 	if (def->place->changes->next_number != NULL)
-		appendStringInfo(&columns, ", number pg_catalog.int8, PRIMARY KEY (%snumber)", key.data);
+		appendStringInfo(&columns, ", number pg_catalog.int8, PRIMARY KEY (number%s)", key.data);
 	table = quote_qualified_identifier(get_namespace_name(schema), name);
 	run_sql(get_extension_owner(),
 			"CREATE TABLE %s (changed_at pg_catalog.timestamptz%s)"

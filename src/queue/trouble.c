@@ -55,7 +55,7 @@
 /* A worker that is at one table for longer has others wait, in ms. */
 #define TURN				1000
 
-static bool note(const Work *work, bool waiting, const char *message, int max_backoff);
+static bool note(const Work *work, bool waiting, const char *message, int cost, int max_backoff);
 static const char *where_it_was(ErrorData *error);
 
 /* ---- what keeps a worker from its work ---- */
@@ -107,14 +107,25 @@ trouble_note_error(const Work *work, ErrorData *error)
 	{
 		const char *row = where_it_was(error);
 
-		return note(work, false, row == NULL ? error->message : psprintf("%s: %s", error->message, row),
+		return note(work, false, row == NULL ? error->message : psprintf("%s: %s", error->message, row), task_ms(),
 					MAX_BACKOFF);
 	}
 	if (!is_conflict(error))
-		return note(work, false, error->message, MAX_BACKOFF);
+		return note(work, false, error->message, task_ms(), MAX_BACKOFF);
 	if (error->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE)
-		return note(work, true, "", MAX_WAIT);
-	return note(work, true, error->message, MIN_BACKOFF);
+		return note(work, true, "", task_ms(), MAX_WAIT);
+	return note(work, true, error->message, task_ms(), MIN_BACKOFF);
+}
+
+/*
+ * trouble_note
+ *		Notes what else keeps some work from being done, and that it has to rest for a time, in ms, if that is
+ *		long; returns whether it is to be logged.
+ */
+bool
+trouble_note(const Work *work, const char *message, int rest, int max_backoff)
+{
+	return note(work, false, message, rest, max_backoff);
 }
 
 /* where_it_was: returns the line of an error's context that names a row, or NULL */
@@ -136,15 +147,15 @@ where_it_was(ErrorData *error)
 
 /*
  * note
- *		Notes what keeps a worker from some work, and when it is tried again.  Returns whether
- *		that is to be logged: an error at first and when it is another one than before, a wait
- *		when it has lasted for LOG_INTERVAL, and both again each time that this is over.
+ *		Notes what keeps a worker from some work, for how long the attempt has kept it from other work, in
+ *		ms, and when it is tried again.  Returns whether that is to be logged: an error at first and when it is
+ *		another one than before, a wait when it has lasted for LOG_INTERVAL, and both again each time that
+ *		this is over.
  */
 static bool
-note(const Work *work, bool waiting, const char *message, int max_backoff)
+note(const Work *work, bool waiting, const char *message, int cost, int max_backoff)
 {
 	TimestampTz now = GetCurrentTimestamp();
-	int			cost = task_ms();
 	QueueActivity *activity;
 	Trouble    *trouble;
 	char text[	sizeof(trouble->message)];

@@ -269,13 +269,13 @@ add_work(FoundWork *found, List **list, Oid table, Oid server, WorkKind kind)
 
 /*
  * is_dropped
- *		Returns whether something is of a table of this database that does not exist any more;
+ *		Returns whether some work is for a table of this database that does not exist any more;
  *		for activity_forget().
  */
 static bool
 is_dropped(const Work *work)
 {
-	return work->database == MyDatabaseId && get_rel_name(work->table) == NULL;
+	return work->kind != WORK_NODE && work->database == MyDatabaseId && get_rel_name(work->table) == NULL;
 }
 
 /*
@@ -501,7 +501,7 @@ drain_one(Work *queue, bool alone, bool *more, TimestampTz *next_try)
 	batch_took(queue, batch.changes, ms, turn_ms());
 	*more |= batch.more;
 	if (batch.position.again)
-		*next_try = Min(*next_try, TimestampTzPlusMilliseconds(GetCurrentTimestamp(), MIN_BACKOFF));
+		*next_try = Min(*next_try, TimestampTzPlusMilliseconds(GetCurrentTimestamp(), batch.position.again));
 }
 
 /* report_working: shows in pg_stat_activity, and in errors, at which table this process is */

@@ -20,7 +20,7 @@ srand($seed);
 my @nodes = new_cluster('load', settings => [ 'citus.shard_count = 4', 'indextable.batch_size = 200', 'citus.defer_shard_delete_interval = 1s',
 	"citus.local_shared_pool_size = 40", 'deadlock_timeout = 200ms' ]);
 my ($c, $w1, $w2) = @nodes;
-my %count = map { $_ => 0 } qw(moves splits rebalances kills restarts truncates ends refused rounds missing extra);
+my %count = map { $_ => 0 } qw(moves splits rebalances kills absences restarts truncates ends refused rounds missing extra);
 my $last;
 
 # may NAME, COMMAND: runs it at the coordinator and counts it. Citus may refuse it because of what else happens.
@@ -69,6 +69,16 @@ sub stop_and_start
 	$node->start;
 	$count{ $how eq 'immediate' ? 'kills' : 'restarts' }++;
 	return 1;
+}
+
+# be_away NODE: it is down for a while, and the others go on without it
+sub be_away
+{
+	my ($node) = @_;
+	$node->stop('immediate');
+	sleep(0.5 + rand 4);
+	$node->start;
+	return ++$count{absences};
 }
 
 # end_worker NODE: ends the worker of a node by a signal, or with the server, as kill -9 does
@@ -120,11 +130,12 @@ round('rebalanced to the coordinator, too', 8, sub { may('rebalances', "SELECT r
 	sub { move(pick('f', 'g', others()), 'force_logical') });
 round('workers stopped in the midst of it', 14, map { my $n = $_; sub { stop_and_start($n, 'immediate') } } $w1, $w2);
 round('the coordinator stopped in the midst of it', 8, sub { stop_and_start($c, 'immediate') });
+round('nodes down for a while', 12, map { my $n = $_; sub { be_away($n) } } @nodes);
 round('nodes restarted', 5, map { my $n = $_; sub { stop_and_start($n, 'fast') } } @nodes);
 round('background workers ended', 5, map { my $n = $_; (sub { end_worker($n, 'TERM') }, sub { end_worker($n, 'KILL') }) } @nodes);
 round('TRUNCATE', 5, sub { may('truncates', 'TRUNCATE ' . pick('f', 'g', 'f, g')) });
 round('all of it', 20, (map { my $m = $_; (sub { move(pick('f', 'g', others()), $m) }, sub { split_shard(pick('f', 'g', others()), $m) }) } 'force_logical', 'block_writes'),
-	(map { my $n = $_; (sub { stop_and_start($n, 'immediate') }, sub { end_worker($n, pick('TERM', 'KILL')) }) } @nodes),
+	(map { my $n = $_; (sub { stop_and_start($n, 'immediate') }, sub { be_away($n) }, sub { end_worker($n, pick('TERM', 'KILL')) }) } @nodes),
 	sub { may('truncates', 'TRUNCATE f') });
 
 is(sql($c, "SELECT count(*) FROM indextable.verify('$_')"), '0', "verify() agrees: $_") for qw(f_k f_v f_d f_t f_s g_t g_k);
@@ -137,7 +148,7 @@ ok(!grep({ /indextable|index table/ && !/^connection/ } keys %$errors), 'no erro
 diag "what Citus and the stopped nodes told writers:";
 diag sprintf '%6d  %s', $errors->{$_}, substr $_, 0, 140 for sort { $errors->{$b} <=> $errors->{$a} } keys %$errors;
 diag "seed $seed; $count{rounds} rounds in which writers committed $done->{transactions} statements that wrote $done->{writes} rows; $done->{lookups} look-ups";
-diag "$count{moves} moves, $count{splits} splits, $count{rebalances} rebalances, $count{kills} nodes stopped immediately, $count{restarts} restarted, $count{ends} background workers ended, $count{truncates} TRUNCATE, $count{refused} of these refused by Citus";
+diag "$count{moves} moves, $count{splits} splits, $count{rebalances} rebalances, $count{kills} nodes stopped immediately, $count{absences} down for a while, $count{restarts} restarted, $count{ends} background workers ended, $count{truncates} TRUNCATE, $count{refused} of these refused by Citus";
 diag "in the end $last->{facts} facts and $last->{entries} entries in 7 index tables; over all rounds missing $count{missing}, extra $count{extra}";
 $_->stop('immediate') for @nodes;
 done_testing();
