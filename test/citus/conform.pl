@@ -256,7 +256,12 @@ sub compare
 			last if !$x && !$y;
 			my $why;
 			if (!$x || !$y) { $why = 'no answer'; }
-			elsif ($x->{state} ne $y->{state}) { $why = "$x->{state} $x->{message}, $y->{state} $y->{message}" unless dirty($item) && grep { /^22/ } $x->{state}, $y->{state}; }
+			elsif ($x->{state} ne $y->{state})
+			{
+				# Which condition is evaluated first is the planner's choice; the rest of a transaction fails with it.
+				last if dirty($item) && grep { /^22/ } $x->{state}, $y->{state};
+				$why = "$x->{state} $x->{message}, $y->{state} $y->{message}";
+			}
 			elsif ($x->{state} ne '00000') { $errors{ $x->{state} . ($x->{state} =~ /^(XX|42|0A)/ ? " $x->{message}" : '') }++; }
 			else
 			{
