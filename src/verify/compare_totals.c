@@ -78,10 +78,11 @@ report_group(Deltas *difference, Deltas *has, Datum *values, bool *isnull, discr
 													   numeric_add,
 													   there[at], values[at]);
 	}
-	if (!any || DatumGetInt64(there[def->layout.rows_attno - 1]) == 0)
-		d.kind = KIND_MISSING;
-	else if (DatumGetInt64(expected->tts_values[def->layout.rows_attno - 1]) == 0)
+	/* A group without rows may have sums. */
+	if (DatumGetInt64(expected->tts_values[def->layout.rows_attno - 1]) == 0)
 		d.kind = KIND_DANGLING;
+	else if (!any || DatumGetInt64(there[def->layout.rows_attno - 1]) == 0)
+		d.kind = KIND_MISSING;
 	d.expected = d.kind == KIND_DANGLING ? NULL : expected;
 	d.found = d.kind == KIND_MISSING ? NULL : found;
 	handler(&d, arg);
