@@ -46,18 +46,12 @@ static const char *never_null(Oid relid, AttrNumber but);
 List *
 nodes_with_shards(List *tables, Oid asked)
 {
-	Datum	   *oids = palloc(sizeof(Datum) * list_length(tables));
 	Oid			types[2] = {OIDARRAYOID, OIDOID};
-	Datum		values[2];
+	Datum		values[2] = {array_of_oids(tables), ObjectIdGetDatum(asked)};
 	List	   *result = NIL;
 	AskedNode  *here = NULL;
 	Rows		rows;
 
-	foreach_oid(table, tables)
-		oids[foreach_current_index(table)] = ObjectIdGetDatum(table);
-	values[0] = PointerGetDatum(construct_array(oids, list_length(tables), OIDOID, sizeof(Oid), true,
-												TYPALIGN_INT));
-	values[1] = ObjectIdGetDatum(asked);
 	rows = query_kept("SELECT DISTINCT ON (p.groupid) p.groupid = g.groupid, s.logicalrelid::pg_catalog.oid,"
 					  " s.shardminvalue::pg_catalog.int4, s.shardmaxvalue::pg_catalog.int4, p.groupid::pg_catalog.int4"
 					  " FROM pg_catalog.pg_dist_shard s JOIN pg_catalog.pg_dist_placement p USING (shardid),"

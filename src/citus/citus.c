@@ -586,17 +586,12 @@ List *
 groups_with_shards(List *tables)
 {
 	Oid			type = OIDARRAYOID;
-	Datum	   *oids = palloc(sizeof(Datum) * Max(list_length(tables), 1));
-	Datum		value;
+	Datum		value = array_of_oids(tables);
 	List	   *result = NIL;
-	Rows		rows;
+	Rows		rows = query_kept("SELECT DISTINCT p.groupid::pg_catalog.int4"
+								  " FROM pg_catalog.pg_dist_shard s JOIN pg_catalog.pg_dist_placement p USING (shardid)"
+								  " WHERE s.logicalrelid = ANY ($1)", 1, &type, &value);
 
-	foreach_oid(table, tables)
-		oids[foreach_current_index(table)] = ObjectIdGetDatum(table);
-	value = PointerGetDatum(construct_array(oids, list_length(tables), OIDOID, sizeof(Oid), true, TYPALIGN_INT));
-	rows = query_kept("SELECT DISTINCT p.groupid::pg_catalog.int4"
-					  " FROM pg_catalog.pg_dist_shard s JOIN pg_catalog.pg_dist_placement p USING (shardid)"
-					  " WHERE s.logicalrelid = ANY ($1)", 1, &type, &value);
 	for (uint64 i = 0; i < rows.n; i++)
 		result = lappend_int(result, DatumGetInt32(row_value(&rows, i, 1)));
 	return result;

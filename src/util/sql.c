@@ -546,6 +546,17 @@ array_of_texts(List *texts)
 	return PointerGetDatum(construct_array(values, list_length(texts), TEXTOID, -1, false, TYPALIGN_INT));
 }
 
+/* array_of_oids: returns an array of OIDs */
+Datum
+array_of_oids(List *oids)
+{
+	Datum	   *values = palloc(sizeof(Datum) * Max(list_length(oids), 1));
+
+	foreach_oid(oid, oids)
+		values[foreach_current_index(oid)] = ObjectIdGetDatum(oid);
+	return PointerGetDatum(construct_array(values, list_length(oids), OIDOID, sizeof(Oid), true, TYPALIGN_INT));
+}
+
 /*
  * array_literal
  *		Returns an SQL literal for an array of fields: '{a,b}', or ARRAY[...] if the

@@ -61,6 +61,7 @@ pg_noreturn extern void report_dropped(Oid relid);
 pg_noreturn extern void report_renamed(const char *table);
 extern char *sql_literal(const char *text);
 extern Datum array_of_texts(List *texts);
+extern Datum array_of_oids(List *oids);
 extern char *array_literal(List *fields);
 extern const char *as_base_type(const char *expression, Oid type);
 
