@@ -92,9 +92,13 @@ build_batch(FactDef *def, Relation fact, void *arg)
 	r.snapshot = RegisterSnapshot(GetLatestSnapshot());
 	wait_point("a batch of a build has its snapshot");
 	PushActiveSnapshot(r.snapshot);
-	progress_begin(fact, b->shown, PROGRESS_CREATEIDX_COMMAND_CREATE_CONCURRENTLY);
-	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, b->rows);
-	b->done = apply_all_rows(b, &r) || !next_rows(b, &r, last_key);
+	b->done = apply_all_rows(b, &r);
+	if (!b->done)
+	{
+		progress_begin(fact, b->shown, PROGRESS_CREATEIDX_COMMAND_CREATE_CONCURRENTLY);
+		pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, b->rows);
+		b->done = !next_rows(b, &r, last_key);
+	}
 	b->rows += r.n;
 	if (r.n > 0)
 	{
@@ -129,7 +133,6 @@ apply_all_rows(Build *b, Reconciliation *r)
 	{
 		FreeErrorData(error);
 		b->rows = 0;
-		progress_begin(r->fact, b->shown, PROGRESS_CREATEIDX_COMMAND_CREATE_CONCURRENTLY);
 		return false;
 	}
 	return true;
