@@ -511,8 +511,13 @@ apply_distributed_ops(IndexDef *def, OpList *list)
 	WHILE_SET(writing_distributed, true, write_ops(def, list));
 }
 
-/* write_ops: writes operations as apply_distributed_ops(), all deletes before all inserts */
-static void
+/*
+ * write_ops
+ *		Writes operations as apply_distributed_ops(), all deletes before all inserts.
+ *
+ * Within the function that catches errors, gcc 14 would warn of each variable that it has.
+ */
+pg_noinline static void
 write_ops(IndexDef *def, OpList *list)
 {
 	OpList		within = holding_keys ? ops_within_reach(def, list) : *list;
