@@ -5,16 +5,18 @@
 # invisible and locked until it is committed, also while it is prepared. Each statement reads what is committed when it
 # begins. A crash ends all parts of a node but those that are prepared. Of Citus: what the nodes know of placements, the
 # lock on it that each statement takes and a move takes on all nodes, commit in two phases, and the recovery of what is
-# prepared by the node that has begun it.
+# prepared by the node that has begun it. A node can be left out by a drain at any time, whether it is down or not.
 package Citus;
 
 use strict;
 use warnings;
 use Explore qw(note chance one_of $steps $tracing);
 
-our %guard = map { $_ => 1 } qw(metadata-lock placement-check lock-before-read fence fence-of-all later-snapshot two-phase fresh-truncate recovery-before-move doubt-before-wait doubt-after-wait);
+our %guard = map { $_ => 1 } qw(metadata-lock placement-check lock-before-read fence fence-of-all later-snapshot two-phase fresh-truncate recovery-before-move doubt-before-wait doubt-after-wait
+	holding met-with-all all-shards both-numbers);
 
-# @promised: the numbers of keys whose change is committed, @broken: what a wait did not wait for
+# @promised: the numbers of keys whose change is committed, @broken: what a wait did not wait for. A key that is held has the
+# negative of its number.
 my ($nodes, @parts, @processes, @layouts, @metadata, @shared, %advisory, @index, $number, $shards, @promised, @broken);
 
 # ---- tables and transactions
@@ -118,7 +120,7 @@ sub committed
 {
 	my ($x) = @_;
 	$x->{committed} = 1;
-	push @promised, map { $_->[1] } grep { $_->[0]{queue} && defined $_->[2] } map { @{ $_->{changes} } } values %{ $x->{parts} };
+	push @promised, map { abs $_->[1] } grep { $_->[0]{queue} && defined $_->[2] } map { @{ $_->{changes} } } values %{ $x->{parts} };
 	return;
 }
 
@@ -271,17 +273,29 @@ sub truncate_shard
 
 # ---- a drain: one transaction for each batch of the shards that a node has
 
-# drain_look: finds the shards with a queue, as a worker does, before anything is locked
+# to_be_taken(process, queue): the numbers that a drain may take; those that are held not while it holds keys itself
+sub to_be_taken { my ($p, $queue) = @_; return grep { $_ > 0 || !$p->{holding} } keys %{ $queue->{rows} }; }
+
+# drain_look: settles which node is left out, if one is, and finds the shards with a queue, as a worker does, before anything
+# is locked. Keys are held if index shards are there.
 sub drain_look
 {
 	my ($p) = @_;
-	my @found = map { my $node = $_; grep { $_->{node} == $node && %{ $_->{queue}{rows} } } placements($node) } 0 .. $nodes - 1
-		or return 0;
+	my @found;
+	for my $out ($p->{outages} && chance(0.8) ? int rand $nodes : (), undef)
+	{
+		$p->{out} = $out;
+		$p->{holding} = defined $out && grep { $_->{node} == $out } @index;
+		@found = map { my $node = $_; grep { $_->{node} == $node && to_be_taken($p, $_->{queue}) } placements($node) } grep { !defined $out || $_ != $out } 0 .. $nodes - 1;
+		last if @found;
+	}
+	return 0 unless @found;
+	$p->{outages}-- if defined $p->{out};
 	my $node = one_of(@found)->{node};
 	$p->{at} = [ grep { $_->{node} == $node } @found ];
 	begin($p, $node);
 	@$p{qw(asked index)} = (0, 0);
-	note("$p->{name}: finds", map { $_->{queue}{name} } @{ $p->{at} }) if $tracing;
+	note("$p->{name}: finds", (map { $_->{queue}{name} } @{ $p->{at} }), defined $p->{out} ? "leaves node $p->{out} out" : (), $p->{holding} ? 'holds keys' : ()) if $tracing;
 	$p->{step} = \&drain_metadata;
 	return 1;
 }
@@ -310,40 +324,51 @@ sub drain_advisory
 
 # drain_fence: asks one node after the other whether a prepared transaction holds index shards there. Those that another
 # node has begun concern a shard only if that node has drained it; so they matter until this process has once found none,
-# while the shard has been here. A shard that comes back is another table.
+# while the shard has been here. A shard that comes back is another table. While keys are held, those of other nodes are not
+# waited for, and so the shards count as met only later.
 sub drain_fence
 {
 	my ($p) = @_;
 	if ($guard{fence})
 	{
-		my $own = !$guard{'fence-of-all'} || !grep { !$p->{met}{$_} } @{ $p->{at} };
+		my $own = !$guard{'fence-of-all'} || $p->{holding} || !grep { !$p->{met}{$_} } @{ $p->{at} };
 		for (@parts)
 		{
-			next if $_->{node} != $p->{asked} || $_->{state} ne 'prepared' || $own && $_->{x}{node} != $p->{x}{node};
+			next if $_->{node} != $p->{asked} || left_out($p, $_) || $_->{state} ne 'prepared' || $own && $_->{x}{node} != $p->{x}{node};
 			return 0 if grep { $_->[0]{index} } @{ $_->{changes} };
 		}
 		note("$p->{name}: nothing is prepared on node $p->{asked}", $own ? 'by this one' : '') if $tracing;
 		return 1 if ++$p->{asked} < $nodes;
-		$p->{met}{$_} = 1 for @{ $p->{at} };
+		$p->{met}{$_} = 1 for $p->{holding} && $guard{'met-with-all'} ? () : @{ $p->{at} };
 	}
 	$p->{wanted} = undef;
 	$p->{step} = $guard{'later-snapshot'} ? \&drain_queue : \&drain_rows;
 	return 1;
 }
 
-# drain_queue: deletes from the queues. Rows that another one has deleted are waited for, and are gone then. The fact table
+# left_out(process, what): whether it is on the node that the drain leaves out
+sub left_out { my ($p, $what) = @_; return defined $p->{out} && $what->{node} == $p->{out}; }
+
+# drain_queue: deletes from the queues, or gives the keys the numbers of those that are held. Rows that another one has deleted are waited for, and are gone then. The fact table
 # is read with the same snapshot, or with a later one.
 sub drain_queue
 {
 	my ($p) = @_;
-	my @numbers = map { my $queue = $_->{queue}; map { [ $queue, $_ ] } sort { $a <=> $b } keys %{ $queue->{rows} } } @{ $p->{at} };
+	my @numbers = map { my $queue = $_->{queue}; map { [ $queue, $_ ] } sort { $a <=> $b } to_be_taken($p, $queue) } @{ $p->{at} };
 	return failed($p, 'nothing is queued') unless @numbers;
 	splice @numbers, 1 + int rand(@numbers - 1) if @numbers > 1 && chance(0.3);
 	return 0 if grep { $_->[0]{lock}{ $_->[1] } } @numbers;
 	$p->{drained} = { map { $_->[0]{rows}{ $_->[1] } => 1 } @numbers };
-	$p->{x}{consumed} = { map { $_->[1] => 1 } @numbers };
-	change(part($p->{x}, $p->{x}{node}), @$_, undef) for @numbers;
-	note("$p->{name}: deletes", map { "$_->[1] from $_->[0]{name}" } @numbers) if $tracing;
+	my $part = part($p->{x}, $p->{x}{node});
+	my $hold = $p->{holding} && $guard{holding};
+	for (@numbers)
+	{
+		my ($queue, $n) = @$_;
+		change($part, $queue, -$n, $queue->{rows}{$n}) if $hold;
+		change($part, $queue, $n, undef);
+	}
+	$p->{x}{consumed} = { map { abs $_->[1] => 1 } @numbers } unless $hold;
+	note("$p->{name}:", $hold ? 'holds' : 'deletes', map { "$_->[1] from $_->[0]{name}" } @numbers) if $tracing;
 	$p->{present} = {};
 	$p->{step} = $guard{'later-snapshot'} ? \&drain_rows : \&drain_entries;
 	return drain_rows($p) || 1 if $guard{'later-snapshot'} && $p->{one_snapshot};
@@ -361,26 +386,33 @@ sub drain_rows
 	return 1;
 }
 
-# drain_entries: reads the present entries of the keys, one index shard after the other, and makes the difference
+# drain_entries: reads the present entries of the keys, one index shard after the other, and makes the difference. The shards
+# that are read have to be all, with those on the node that is left out if keys are held.
 sub drain_entries
 {
 	my ($p) = @_;
 	my $index = $index[ $p->{index} ];
-	for (keys %{ $index->{rows} })
+	my $out = left_out($p, $index);
+	return failed($p, 'an index shard is not found') if $out && !$p->{holding} && $guard{'all-shards'};
+	for ($out ? () : keys %{ $index->{rows} })
 	{
 		my ($key) = split / /;
 		$p->{present}{$_} = 1 if $p->{drained}{$key};
 	}
-	note("$p->{name}: reads entries of $index->{name}:", map { "($_)" } grep { $index->{rows}{$_} } sort keys %{ $p->{present} }) if $tracing;
+	note("$p->{name}: reads entries of $index->{name}:", map { "($_)" } grep { $index->{rows}{$_} } sort keys %{ $p->{present} }) if $tracing && !$out;
 	return 1 if ++$p->{index} < @index;
 	my %wanted = map { ("$_ $p->{wanted}{$_}" => 1) } grep { $p->{wanted}{$_} } keys %{ $p->{drained} };
 	$p->{todo} = [
-		(map { [ $_, undef ] } grep { !$wanted{$_} } sort keys %{ $p->{present} }),
+		grep { !left_out($p, index_of($_->[0])) }
+			(map { [ $_, undef ] } grep { !$wanted{$_} } sort keys %{ $p->{present} }),
 		(map { [ $_, 1 ] } grep { !$p->{present}{$_} } sort keys %wanted)
 	];
 	$p->{step} = $guard{'lock-before-read'} ? \&drain_write : \&drain_advisory;
 	return 1;
 }
+
+# index_of(entry): the index shard that has it
+sub index_of { my (undef, $k) = split / /, $_[0]; return $index[ $k % @index ]; }
 
 # drain_write: the deletions, then the insertions. What another transaction has changed is waited for.
 sub drain_write
@@ -390,8 +422,7 @@ sub drain_write
 	if ($next)
 	{
 		my ($entry, $value) = @$next;
-		my (undef, $k) = split / /, $entry;
-		my $index = $index[ $k % @index ];
+		my $index = index_of($entry);
 		return 0 if $index->{lock}{$entry};
 		return failed($p, "entry ($entry) exists") if $value && $index->{rows}{$entry};
 		shift @{ $p->{todo} };
@@ -452,12 +483,15 @@ sub read_queues
 	return 2;
 }
 
+# number_of(number): of a key, whether or not it is held
+sub number_of { return $guard{'both-numbers'} ? abs $_[0] : $_[0]; }
+
 # wait_numbers: which keys are queued
 sub wait_numbers
 {
 	my ($p) = @_;
 	$p->{numbers} //= {};
-	my $read = read_queues($p, sub { $p->{numbers}{$_} = 1 for @_ });
+	my $read = read_queues($p, sub { $p->{numbers}{ number_of($_) } = 1 for @_ });
 	$p->{step} = \&wait_consumed if $read == 2;
 	return $read;
 }
@@ -468,10 +502,10 @@ sub wait_consumed
 	my ($p) = @_;
 	if (!$p->{asked})
 	{
-		return 0 if grep { $p->{numbers}{$_} } map { keys %{ $_->{queue}{rows} } } placements($p->{node});
+		return 0 if grep { $p->{numbers}{ number_of($_) } } map { keys %{ $_->{queue}{rows} } } placements($p->{node});
 		$p->{found} = 0;
 	}
-	my $read = read_queues($p, sub { $p->{found} ||= grep { $p->{numbers}{$_} } @_ });
+	my $read = read_queues($p, sub { $p->{found} ||= grep { $p->{numbers}{ number_of($_) } } @_ });
 	$p->{step} = $guard{'doubt-after-wait'} ? \&wait_prepared : \&wait_over if $read == 2 && !$p->{found};
 	return $read;
 }
@@ -482,10 +516,10 @@ sub wait_over
 	my ($p) = @_;
 	my ($layout) = sort { $b <=> $a } map { $_->{rows}{layout} } @metadata;
 	my %at = map { $_->{queue} => 1 } @{ $layouts[$layout] };
-	my %not = map { %{ $_->{queue}{rows} } } @{ $layouts[$layout] };
+	my %not = map { abs $_ => 1 } map { keys %{ $_->{queue}{rows} } } @{ $layouts[$layout] };
 	for my $part (@parts)
 	{
-		$not{ $_->[1] } = 1 for grep { $at{ $_->[0] } && defined $_->[2] } @{ $part->{changes} };
+		$not{ abs $_->[1] } = 1 for grep { $at{ $_->[0] } && defined $_->[2] } @{ $part->{changes} };
 		next unless $part->{x}{committed} && $part->{x}{consumed} && grep { $_->[0]{index} } @{ $part->{changes} };
 		$not{$_} = 1 for keys %{ $part->{x}{consumed} };
 	}
@@ -653,13 +687,14 @@ sub set_up
 		$at->{fact}{rows}{$key} = $value;
 		$index[ $value % 2 ]{rows}{"$_ $value"} = 1;
 	}
+	my $outages = chance($guard{holding} && $guard{'met-with-all'} && $guard{'all-shards'} && $guard{'both-numbers'} ? 0.5 : 1) ? 3 : 0;
 	@processes = (
 		process('writer', \&write_begin, left => 1 + int rand 3, keys => $keys),
-		process('drain 1', \&drain_look, one_task => 1, one_snapshot => chance(0.5)),
-		process('drain 2', \&drain_look, one_task => 1, one_snapshot => chance(0.5)),
+		process('drain 1', \&drain_look, one_task => 1, one_snapshot => chance(0.5), outages => $outages),
+		process('drain 2', \&drain_look, one_task => 1, one_snapshot => chance(0.5), outages => $outages),
 		process('recovery', \&recover));
 	push @processes, process('writer 2', \&write_begin, left => 1, keys => $keys) if chance(0.3);
-	push @processes, process('move', \&move_begin, at => int rand 40, split => chance(0.3)) if chance($guard{'metadata-lock'} && $guard{'placement-check'} && $guard{'fence-of-all'} ? 0.5 : 1);
+	push @processes, process('move', \&move_begin, at => int rand 40, split => chance(0.3)) if chance($guard{'metadata-lock'} && $guard{'placement-check'} && $guard{'fence-of-all'} && $guard{'met-with-all'} ? 0.5 : 1);
 	push @processes, process('move back', \&move_begin, at => int rand 60) if chance(0.1);
 	push @processes, process('index move', \&index_move, at => int rand 50) if chance($guard{'recovery-before-move'} ? 0.2 : 1);
 	push @processes, process('wait', \&wait_begin, at => int rand 40) if chance($guard{'doubt-before-wait'} && $guard{'doubt-after-wait'} ? 0.3 : 1);
