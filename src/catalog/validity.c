@@ -334,7 +334,8 @@ fact_triggers_as_made(Relation fact, bool writers, bool with_arguments)
 	{
 		const FactTrigger *trigger = &fact_triggers[i];
 
-		if ((trigger->on & kind) != 0 && (writers || !(trigger->batches || (partitioned && trigger->cloned))) &&
+		if ((trigger->on & kind) != 0 &&
+			(writers || !(trigger->batches || (kind == ON_ROOT && trigger->cloned))) &&
 			!trigger_is_as_made(fact, trigger->name,
 								with_arguments ? TRIGGER_FIRES_ON_ORIGIN : TRIGGER_FIRES_ALWAYS,
 								with_arguments) &&

@@ -32,7 +32,9 @@
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
+#include "../catalog/catalog.h"
 #include "../definition/definition.h"
+#include "../util/inherit.h"
 #include "../util/sql.h"
 #include "citus.h"
 
@@ -136,6 +138,26 @@ citus_table_of_part(Oid relid)
 		table = DatumGetObjectId(column_value(rel, tuple, "logicalrelid"));
 	relation_close(rel, AccessShareLock);
 	return OidIsValid(table) && citus_shard(table, number) == relid ? table : InvalidOid;
+}
+
+/*
+ * root_of_shard
+ *		Returns the shard that the shard of a partition belongs to, or the shard itself.
+ *
+ * Earlier versions have made index tables over single partitions.
+ */
+Oid
+root_of_shard(Oid shard)
+{
+	Oid			result = shard;
+	Oid			parent = shard;
+	TransactionId detached;
+
+	if (!get_rel_relispartition(shard) || catalog_has_fact(citus_table_of_part(shard)))
+		return shard;
+	while (OidIsValid(parent = tree_parent(parent, &detached)))
+		result = parent;
+	return result;
 }
 
 /*

@@ -68,6 +68,7 @@ typedef struct ShardPair
 
 extern bool citus_is_taken(Oid relid);
 extern Oid	citus_table_of_part(Oid relid);
+extern Oid	root_of_shard(Oid shard);
 extern bool citus_has_parts(Oid relid);
 extern bool citus_takes(Oid relid, const char *name);
 extern bool citus_is_governed_elsewhere(Oid relid);
@@ -95,6 +96,12 @@ extern ShardPair *shard_of_key(List *shards, FactDef *def, Datum *key);
 extern int	begin_citus_settings(void);
 extern void use_one_connection(void);
 extern void run_with_citus_settings(const char *sql);
+
+/* shard_partition.c: shards of partitioned fact tables */
+extern void queue_partition_of_shard(Oid partition);
+extern void queue_truncated(Oid relid);
+extern Snapshot snapshot_of_shards(FactDef *def, List *shards);
+extern Oid	leaf_of_shard(FactDef *def, Oid shard, Datum *key);
 
 /* shard_pair.c: index tables beside their shards */
 extern bool citus_is_part(Oid relid);
@@ -135,9 +142,11 @@ extern void apply_distributed_ops(IndexDef *def, OpList *list);
 /* the queue */
 extern void distribute_queue(FactDef *def, Oid queue);
 extern void shard_find_queue(FactDef *def, Leaf *shard);
+extern Oid	queue_of_shard(Oid shard, Oid fact, Oid queue);
 extern int64 next_queue_number(void);
 extern int64 new_command_number(void);
 extern bool shard_append(FactDef *def, Oid queue, HeapTuple *rows, int n);
+extern void queue_all_rows(Relation shard, Oid relid, Oid queue, int64 number);
 extern List *shards_with_queues(FactDef *def);
 extern bool shard_queue_has_rows(FactDef *def, Oid relid, bool held);
 extern void read_shard_keys(FactDef *def, List *shards, Snapshot snapshot, Keys *keys);

@@ -64,6 +64,7 @@ static const TableMethods tables = {
 	.is_taken = citus_is_taken,
 	.table_of_part = citus_table_of_part,
 	.takes = citus_takes,
+	.queue_partition = queue_partition_of_shard,
 	.is_governed_elsewhere = citus_is_governed_elsewhere,
 	.check_fact = citus_check_fact,
 	.check_unique = citus_check_unique,

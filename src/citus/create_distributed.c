@@ -53,15 +53,10 @@ static void refuse(Relation fact, const char *why, const char *hint);
 static void check_key(DefinitionRow *row, IndexDef *def, Relation fact);
 static bool is_narrow(IndexDef *def);
 static void fill_on_all_nodes(Oid fact, Oid index_table, int64 number);
-static void queue_all_rows(ShardPair *pair, int64 number);
-static HeapTuple queue_row(FactDef *def, TupleTableSlot *row, int64 number);
 static void distribute(Oid index_table, const char *column, const char *with);
 
 /* How long to wait, in ms, before it is looked again whether an index table is active. */
 #define PAUSE				50
-
-/* The number of rows that are queued at a time. */
-#define ROWS_AT_ONCE		100
 
 /*
  * check_distributed
@@ -86,8 +81,10 @@ check_distributed(DefinitionRow *row, IndexDef *def, Relation fact, bool populat
 	if (table.replicated)
 		refuse(fact, "Its shards have several placements.",
 			   "Distribute the table with citus.shard_replication_factor = 1.");
-	if (fact->rd_rel->relkind != RELKIND_RELATION)
-		refuse(fact, "It is both partitioned and distributed.", NULL);
+	if (fact->rd_rel->relispartition)
+		refuse(fact, "It is distributed, and a partition.", "Create the index table over the table that it is a partition of.");
+	if (fact->rd_rel->relkind != RELKIND_RELATION && !is_async(row))
+		refuse(fact, "It is both partitioned and distributed.", "Use maintenance => 'async'.");
 	if (partitioned)
 		refuse(fact, "It is distributed, and so are its index tables, which cannot be partitioned as well.",
 			   "Use partitions => n alone, which is the number of its shards.");
@@ -257,63 +254,16 @@ indextable_fill_shards(PG_FUNCTION_ARGS)
 		if (number == 0)
 			fill_pair(pair);
 		else
-			queue_all_rows(pair, number);
+		{
+			Relation	shard = table_open(pair->fact, AccessShareLock);
+
+			queue_all_rows(shard, pair->fact, pair->queue, number);
+			table_close(shard, NoLock);
+		}
 	}
 	filled_in = current_lxid();
 	filled = index_table;
 	PG_RETURN_BOOL(false);
-}
-
-/*
- * queue_all_rows
- *		Queues the keys of all rows of a shard of a fact table under one number.  Rows are read as
- *		fill_index_table() reads them.
- */
-static void
-queue_all_rows(ShardPair *pair, int64 number)
-{
-	Relation	shard = table_open(pair->fact, AccessShareLock);
-	FactDef    *def = shard_definition(shard);
-	Leaf	   *leaf = leaf_of(def, shard);
-	TupleTableSlot *slot = table_slot_create(shard, NULL);
-	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
-	TableScanDesc scan = table_beginscan_compat(shard, snapshot);
-	HeapTuple	rows[ROWS_AT_ONCE];
-	int			n = 0;
-	bool		more;
-
-	do
-	{
-		CHECK_FOR_INTERRUPTS();
-		more = table_scan_getnextslot(scan, ForwardScanDirection, slot);
-		if (more)
-			rows[n++] = queue_row(def, convert_to_root_row(def, leaf, slot, 0), number);
-		if (n > 0 && (!more || n == ROWS_AT_ONCE))
-		{
-			(void) shard_append(def, leaf->queue, rows, n);
-			while (n > 0)
-				heap_freetuple(rows[--n]);
-		}
-	} while (more);
-	table_endscan(scan);
-	UnregisterSnapshot(snapshot);
-	ExecDropSingleTupleTableSlot(slot);
-	table_close(shard, NoLock);
-}
-
-/* queue_row: returns a row of the queue of a fact table, about one of its rows */
-static HeapTuple
-queue_row(FactDef *def, TupleTableSlot *row, int64 number)
-{
-	Datum		values[INDEX_MAX_KEYS + 2];
-	bool		isnull[INDEX_MAX_KEYS + 2] = {0};
-
-	slot_getsomeattrs(row, def->layout.max_attno);
-	values[QUEUE_AT - 1] = TimestampTzGetDatum(GetCurrentStatementStartTimestamp());
-	for (int i = 0; i < def->layout.npk; i++)
-		values[QUEUE_KEY - 1 + i] = row->tts_values[def->layout.pk_attno[i] - 1];
-	values[QUEUE_KEY - 1 + def->layout.npk] = Int64GetDatum(number);
-	return heap_form_tuple(def->queue.desc, values, isnull);
 }
 
 /* distribute: has Citus distribute an index table, which is empty, by a column */

@@ -106,6 +106,7 @@ static void give_reason_of_all(List *facts, const char *why);
 static PlannedStmt *plan_copy(PLANNER_HOOK_PARAMETERS);
 static PlannedStmt *plan_as_ordinary(List *facts, Pass *found, PLANNER_HOOK_PARAMETERS);
 static PlannedStmt *plan_in_pass(Pass *found, PLANNER_HOOK_PARAMETERS);
+static bool take_as_plain(Node *node, void *context);
 static PlannedStmt *plan_by_keys(PlannedStmt *plan, List *tables, PLANNER_HOOK_PARAMETERS);
 static void look_at_query(Query *query, bool more_is_right, Tables *tables);
 static void look_at_join(Query *query, Node *node, bool more_is_right, Tables *tables);
@@ -253,9 +254,35 @@ plan_in_pass(Pass *found, PLANNER_HOOK_PARAMETERS)
 {
 	PlannedStmt *result = NULL;
 
+	parse = copyObject(parse);
+	(void) take_as_plain((Node *) parse, NULL);
 	WHILE_SET(planned_by_entries, true, result = plan_copy(PLANNER_HOOK_ARGUMENTS));
 	*found = pass;
 	return result;
+}
+
+/*
+ * take_as_plain
+ *		Has a query, or a part of it, name partitioned fact tables as tables without partitions: here, these
+ *		have no rows either.
+ */
+static bool
+take_as_plain(Node *node, void *context)
+{
+	RangeTblEntry *rte = (RangeTblEntry *) node;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, take_as_plain, context, QTW_EXAMINE_RTES_BEFORE);
+	if (!IsA(node, RangeTblEntry))
+		return expression_tree_walker(node, take_as_plain, context);
+	if (rte->rtekind == RTE_RELATION && list_member_oid(pass.facts, rte->relid))
+	{
+		rte->relkind = RELKIND_RELATION;
+		rte->inh = false;
+	}
+	return false;
 }
 
 /*

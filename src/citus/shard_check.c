@@ -43,6 +43,7 @@
 #include "../queue/queue.h"
 #include "../util/as_owner.h"
 #include "../util/fixed_settings.h"
+#include "../util/inherit.h"
 #include "../util/sql.h"
 #include "../verify/verify.h"
 #include "citus.h"
@@ -214,7 +215,9 @@ verify_locked(FactDef *def, Relation fact, void *arg)
 	shard.column = distribution_column(v.def);
 	shard.hash_min = pair->min;
 	shard.hash_max = pair->max;
-	v.snapshot = RegisterSnapshot(GetLatestSnapshot());
+	/* TRUNCATE would empty a partition for this snapshot, too. */
+	(void) lock_leaves(pair->fact, NULL);
+	v.snapshot = snapshot_of_shards(def, list_make1(pair));
 	PushActiveSnapshot(v.snapshot);
 	compare_entries(&v);
 	report_rejected(&v);

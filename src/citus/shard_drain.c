@@ -169,7 +169,7 @@ shard_drain_begin(Drain *drain)
 	END_AS_OWNER();
 	r->leaf_of = shard_with_key;
 	r->leaves = shards;
-	r->snapshot = RegisterSnapshot(GetLatestSnapshot());
+	r->snapshot = snapshot_of_shards(r->def, shards);
 	return true;
 }
 
@@ -222,8 +222,8 @@ shard_drain_take(Drain *drain)
 
 /*
  * shard_with_key
- *		Returns the shard that has the row with a primary key; one of those that are drained
- *		has to.
+ *		Returns the shard that has the row with a primary key, or the partition of it; one of those that are
+ *		drained has to.
  */
 static Oid
 shard_with_key(void *reconciliation, Datum *key)
@@ -233,7 +233,7 @@ shard_with_key(void *reconciliation, Datum *key)
 
 	if (pair == NULL)
 		elog(ERROR, "a key in the queue of table \"%s\" belongs to none of its shards", r->def->name);
-	return pair->fact;
+	return leaf_of_shard(r->def, pair->fact, key);
 }
 
 /*

@@ -16,6 +16,8 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
+#include "access/tableam.h"
+#include "access/xact.h"
 #include "catalog/indexing.h"
 #include "commands/sequence.h"
 #include "miscadmin.h"
@@ -25,47 +27,68 @@
 
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
+#include "../fact/fact.h"
 #include "../indextable.h"
 #include "../queue/queue.h"
 #include "../util/as_owner.h"
 #include "../util/compat.h"
+#include "../util/inherit.h"
+#include "../util/relation.h"
 #include "../util/subxact.h"
 #include "../util/wait_point.h"
 #include "citus.h"
 
 static SysScanDesc begin_queue(FactDef *def, Relation rel, Snapshot snapshot, bool held);
 static Oid	index_by_number(Relation rel, AttrNumber number);
+static void queue_rows_of_leaf(Oid leaf, Relation key, Relation queue, int64 number, Snapshot snapshot);
+static HeapTuple queue_row(TupleTableSlot *row, Relation key, Relation queue, int64 number);
 static HeapTuple held_row(FactDef *def, Relation rel, HeapTuple row);
+
+/* The number of rows that are queued at a time. */
+#define ROWS_AT_ONCE		100
 
 /*
  * The number of this node, shifted, and the sequence below it; as of the last
- * shard_find_queue().
+ * queue_of_shard().
  */
 static int64 node_number = 0;
 static Oid	sequence = InvalidOid;
 
-/* shard_find_queue: sets in a shard of a fact table which shard of the queue has the same bounds */
+/*
+ * shard_find_queue
+ *		Sets in a shard of a fact table, or a partition of it, which shard of the queue has the same bounds.
+ */
 void
 shard_find_queue(FactDef *def, Leaf *shard)
 {
-	Oid			queue;
-
 	if (!OidIsValid(def->queue.current))
 		queue_lost_error(def);
+	shard->queue = queue_of_shard(root_of_shard(shard->relid), def->relid, def->queue.current);
+}
+
+/*
+ * queue_of_shard
+ *		Returns which shard of the queue has the same bounds as a shard of a fact table.
+ */
+Oid
+queue_of_shard(Oid shard, Oid fact, Oid queue)
+{
+	Oid			result;
+
 	AS_OWNER(get_extension_owner());
 	{
-		queue = citus_colocated_shard(shard->relid, def->relid, def->queue.current);
+		result = citus_colocated_shard(shard, fact, queue);
 		node_number = (int64) citus_local_group() << 48;
 	}
 	END_AS_OWNER();
 	sequence = get_relname_relid("shard_queue_number", catalog_schema());
-	if (!OidIsValid(queue))
+	if (!OidIsValid(result))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("shard \"%s\" has no queue", get_rel_name(shard->relid)),
-				 errdetail("The queue of table \"%s\" has no shard with the same bounds on this node.", def->name),
+				 errmsg("shard \"%s\" has no queue", get_rel_name(shard)),
+				 errdetail("The queue of table \"%s\" has no shard with the same bounds on this node.", get_rel_name(fact)),
 				 errhint("Drop the index tables of the table, and create them again.")));
-	shard->queue = queue;
+	return result;
 }
 
 /* next_queue_number: returns a number for a row of a queue that no other row has, on any node */
@@ -109,6 +132,80 @@ shard_append(FactDef *def, Oid queue, HeapTuple *rows, int n)
 		PopActiveSnapshot();
 	relation_close(rel, NoLock);
 	return true;
+}
+
+/*
+ * queue_all_rows
+ *		Queues the keys of all rows of a shard of a fact table, or of one of its partitions, relid, under one
+ *		number, or, if that is 0, each under a number of its own.
+ *
+ * No table but shards is looked at: another session of the same transaction of Citus may have locked the fact
+ * table.  Rows are read as fill_index_table() reads them.
+ */
+void
+queue_all_rows(Relation shard, Oid relid, Oid queue, int64 number)
+{
+	Relation	rel = relation_open(queue, AccessShareLock);
+	Relation	key = open_primary_key(shard);
+	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+
+	if (key == NULL)
+		report_no_primary_key(RelationGetRelid(shard));
+	foreach_oid(leaf, lock_leaves(relid, NULL))
+		queue_rows_of_leaf(leaf, key, rel, number, snapshot);
+	UnregisterSnapshot(snapshot);
+	relation_close(key, AccessShareLock);
+	relation_close(rel, NoLock);
+}
+
+/* queue_rows_of_leaf: queues the keys of all rows of a table, given the shard's primary key */
+static void
+queue_rows_of_leaf(Oid leaf, Relation key, Relation queue, int64 number, Snapshot snapshot)
+{
+	Relation	rel = relation_open(leaf, AccessShareLock);
+	TupleTableSlot *slot = table_slot_create(rel, NULL);
+	TableScanDesc scan = table_beginscan_compat(rel, snapshot);
+	HeapTuple	rows[ROWS_AT_ONCE];
+	int			n = 0;
+	bool		more;
+
+	do
+	{
+		CHECK_FOR_INTERRUPTS();
+		more = table_scan_getnextslot(scan, ForwardScanDirection, slot);
+		if (more)
+			rows[n++] = queue_row(slot, key, queue, number != 0 ? number : next_queue_number());
+		if (n > 0 && (!more || n == ROWS_AT_ONCE))
+		{
+			(void) shard_append(NULL, RelationGetRelid(queue), rows, n);
+			while (n > 0)
+				heap_freetuple(rows[--n]);
+		}
+	} while (more);
+	table_endscan(scan);
+	ExecDropSingleTupleTableSlot(slot);
+	relation_close(rel, NoLock);
+}
+
+/* queue_row: returns a row of a queue, about one of a table that has the columns of the key */
+static HeapTuple
+queue_row(TupleTableSlot *row, Relation key, Relation queue, int64 number)
+{
+	int			nkeys = key->rd_index->indnkeyatts;
+	Datum		values[INDEX_MAX_KEYS + 2];
+	bool		isnull[INDEX_MAX_KEYS + 2] = {0};
+
+	values[QUEUE_AT - 1] = TimestampTzGetDatum(GetCurrentStatementStartTimestamp());
+	for (int i = 0; i < nkeys; i++)
+	{
+		char	   *name = get_attname(key->rd_index->indrelid, key->rd_index->indkey.values[i], false);
+
+		values[QUEUE_KEY - 1 + i] = slot_getattr(row, get_attnum(row->tts_tableOid, name),
+												 &isnull[QUEUE_KEY - 1 + i]);
+		pfree(name);
+	}
+	values[QUEUE_KEY - 1 + nkeys] = Int64GetDatum(number);
+	return heap_form_tuple(RelationGetDescr(queue), values, isnull);
 }
 
 /* shards_with_queues: lists the shards that are on this node (ShardPair *) */

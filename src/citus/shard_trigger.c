@@ -40,6 +40,11 @@ typedef struct ShardTable
 } ShardTable;
 
 static HTAB *tables = NULL;		/* of ShardTable */
+static ShardTable *last = NULL; /* that was asked for */
+
+static void forget_table(Oid relid);
+
+static ChangeListener tables_listener = {.any_relation = forget_table};
 
 /* Since 16 the rights that are to be checked are in a list of their own. */
 #if PG_VERSION_NUM < 160000
@@ -116,24 +121,26 @@ shard_definition(Relation shard)
 
 /*
  * table_of_shard
- *		Returns the distributed table that a table is a shard of; InvalidOid, if it is such a
- *		table itself, which has no rows.
+ *		Returns the distributed table that a table is a shard of, or a partition of one; InvalidOid, if it is such
+ *		a table itself, which has no rows.
  */
 static Oid
 table_of_shard(Oid shard)
 {
-	static ShardTable *last = NULL;
 	bool		found;
 	Oid			table;
 
 	if (last != NULL && last->relid == shard)
 		return last->table;
 	if (tables == NULL)
+	{
+		listen_to_changes(&tables_listener);
 		tables = hash_by_oid("indextable shards", 64, sizeof(ShardTable), NULL);
+	}
 	last = hash_search(tables, &shard, HASH_FIND, NULL);
 	if (last != NULL)
 		return last->table;
-	table = place_table_of_part(shard);
+	table = place_table_of_part(root_of_shard(shard));
 	if (!OidIsValid(table) && citus_kind(shard) == CITUS_DISTRIBUTED)
 		return InvalidOid;
 	if (!OidIsValid(table))
@@ -142,10 +149,21 @@ table_of_shard(Oid shard)
 				 errmsg("table \"%s\" has a trigger of a distributed table, but this node knows of no such shard", get_rel_name(shard)),
 				 errdetail("The transaction by which Citus has moved or split the shard may not be complete on this node."),
 				 errhint("Try again. Citus completes such transactions every citus.recover_2pc_interval.")));
-	/* A shard remains one of the same table as long as it exists. */
 	last = hash_search(tables, &shard, HASH_ENTER, &found);
 	last->table = table;
 	return table;
+}
+
+/*
+ * forget_table
+ *		Takes a table that has changed out of the cache, or all tables, if relid is InvalidOid: a shard remains one
+ *		of the same table as long as it exists, but not a partition of the same shard.
+ */
+static void
+forget_table(Oid relid)
+{
+	(void) hash_forget(tables, relid);
+	last = NULL;
 }
 
 /*-------------------------------------------------------------------------
@@ -312,6 +330,8 @@ check_truncate(ObjectAccessType access, Oid class, Oid object, int part, void *a
 		previous_access(access, class, object, part, arg);
 	if (access == OAT_TRUNCATE && class == RelationRelationId && citus_is_taken(object))
 		note_write();
+	if (access == OAT_TRUNCATE && class == RelationRelationId)
+		queue_truncated(object);
 	if (access == OAT_TRUNCATE && class == RelationRelationId && !OidIsValid(truncated_by_us))
 		refuse_by_hand(object, is_for_citus() && (superuser() || owns_relation(object, GetUserId())));
 }

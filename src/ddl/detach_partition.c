@@ -44,6 +44,7 @@
 #include "../definition/definition.h"
 #include "../fact/fact.h"
 #include "../maintain/maintain.h"
+#include "../place/place.h"
 #include "../util/inherit.h"
 #include "../util/lock.h"
 #include "../util/subxact.h"
@@ -246,13 +247,17 @@ empty_partitions(Detach *d)
  *		Deletes the entries of a partition that is about to leave its fact table, or that was
  *		marked before and is about to be detached.  It is locked against writers.  For whole see
  *		update_entries_of_partition().
+ *
+ * Of a fact table in parts it has no rows.  Each part has partitions of its own, which leave it by
+ * commands of their own: see place_queue_partition().
  */
 void
 delete_entries_before_detach(Oid root, Oid partition, List **whole)
 {
 	if (catalog_fact_in_use(root))
 	{
-		update_entries_of_partition(root, partition, false, whole);
+		if (!place_has_parts(root))
+			update_entries_of_partition(root, partition, false, whole);
 		note_detaching(partition);
 	}
 	/* Sessions cache to which fact table the rows belong: see root_of(). */

@@ -33,6 +33,7 @@
 #include "../definition/definition.h"
 #include "../indextable.h"
 #include "../maintain/maintain.h"
+#include "../place/place.h"
 #include "../queue/queue.h"
 #include "../util/inherit.h"
 #include "../util/relation.h"
@@ -322,6 +323,7 @@ prepare_under_locks(DropStmt *stmt, RangeVar *name)
 			return false;
 		detach = detach_of(stmt, name, relid);
 	} while (detach != NULL && !detach_under_locks(list_make1(detach)));
+	place_queue_partition(relid);
 
 	/*
 	 * The entries of a partition of an index table may have been those of the

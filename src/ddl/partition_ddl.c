@@ -82,7 +82,12 @@ handle_attach_detach(Oid parent, CollectedATSubcmd *subcommand)
 	Oid			root = registered_root(parent);
 
 	if (!catalog_has_fact(root))
+	{
+		/* Each part of a table has partitions of its own. */
+		if (cmd->subtype == AT_AttachPartition)
+			place_queue_partition(linitial_oid(attached_partitions(parent, subcommand)));
 		return;
+	}
 	if (cmd->subtype != AT_AttachPartition)
 	{
 		foreach_oid(partition, detached_partitions(parent, subcommand))
@@ -139,7 +144,7 @@ attached_partitions(Oid parent, CollectedATSubcmd *subcommand)
  * detached_partitions
  *		Lists the partition that a subcommand has detached, as attached_partitions() lists one that was
  *		attached.  Before 16 the list has all that this transaction has detached and that have triggers of
- *		ours: those that were handled have none.
+ *		ours, or of which it is noted that their entries are deleted: neither is so once they were handled.
  */
 static List *
 detached_partitions(Oid parent, CollectedATSubcmd *subcommand)
@@ -156,7 +161,7 @@ detached_partitions(Oid parent, CollectedATSubcmd *subcommand)
 	{
 		Oid			relid = ((Form_pg_inherits) GETSTRUCT(tuple))->inhrelid;
 
-		if (is_deleted_here(tuple->t_data) && has_triggers_of_ours(relid, false))
+		if (is_deleted_here(tuple->t_data) && (has_triggers_of_ours(relid, false) || is_detaching(relid)))
 			result = list_append_unique_oid(result, relid);
 	}
 	catalog_scan_end(&scan);
@@ -212,6 +217,11 @@ handle_attached_partition(Oid root, Oid partition)
 				 errhint("Check the event triggers of the database.")));
 	lock_tree(partition, AccessExclusiveLock);
 	check_partitions(rel);
+	if (place_has_parts(root))
+	{
+		relation_close(rel, NoLock);
+		return;
+	}
 	foreach_oid(relid, list_with_partitions(partition))
 	{
 		if (registered_root(relid) == root)
@@ -293,7 +303,10 @@ prepare_detach(AlterTableStmt *stmt, AlterTableCmd *cmd)
 				return;
 		}
 		else if (locked_parent == detach.parent && locked == detach.partition)
+		{
+			place_queue_partition(detach.partition);
 			return;
+		}
 		else
 		{
 			locked_parent = detach.parent;

@@ -203,8 +203,8 @@ report_no_partition(IndexDef *def)
 
 /*
  * route_key
- *		Returns the leaf partition of a fact table, root, that takes rows with this primary
- *		key, or InvalidOid if there is none.
+ *		Returns the leaf partition of a fact table, or of a part of it, root, that takes rows with this
+ *		primary key, or InvalidOid if there is none.
  */
 Oid
 route_key(FactDef *def, Relation root, Datum *key)
@@ -227,7 +227,7 @@ route_key(FactDef *def, Relation root, Datum *key)
 		{
 			AttrNumber	attno = partition_key->partattrs[i];
 
-			if (rel != root)
+			if (RelationGetRelid(rel) != def->relid)
 				attno = get_attnum(def->relid, NameStr(TupleDescAttr(RelationGetDescr(rel), attno - 1)->attname));
 			for (k = 0; k < def->layout.npk && def->layout.pk_attno[k] != attno; k++)
 				;

@@ -426,11 +426,13 @@ has_queue_in_parts(Oid fact)
 /*
  * kind_of
  *		Returns which kind of table in the terms of catalog.h a fact table or a partition of
- *		it is.
+ *		it is; 0: a partition of one in parts, which has the triggers that the server clones.
  */
 static int
 kind_of(Oid relid, Oid fact)
 {
+	if (relid != fact && place_has_parts(fact) && has_queue_in_parts(fact))
+		return 0;
 	return relid != fact ? (elsewhere->has(relid) ? ON_FOREIGN : ON_PARTITION) :
 		place_has_parts(relid) && has_queue_in_parts(relid) ? ON_DISTRIBUTED :
 		get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ? ON_ROOT : ON_PLAIN;

@@ -116,6 +116,13 @@ place_takes(Oid relid, const char *new_name)
 	return tables != NULL && tables->takes(relid, new_name);
 }
 
+void
+place_queue_partition(Oid partition)
+{
+	if (tables != NULL)
+		tables->queue_partition(partition);
+}
+
 bool
 place_is_governed_elsewhere(Oid relid)
 {

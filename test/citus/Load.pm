@@ -46,13 +46,16 @@ our %errors;
 
 sub pick { return $_[ int(rand(@_)) ]; }
 
-# fact_tables COORDINATOR: two of them, one with a primary key of two columns
+# fact_tables COORDINATOR, OPTION => VALUE: two of them, one with a primary key of two columns. Options: partitioned
 sub fact_tables
 {
-	my ($c) = @_;
+	my ($c, %option) = @_;
+	my ($by_pk, $by_b) = map { $option{partitioned} ? " PARTITION BY RANGE ($_)" : '' } 'pk', 'b';
 	sql($c, q{CREATE FUNCTION d(i bigint) RETURNS jsonb IMMUTABLE LANGUAGE sql AS
 		$$ SELECT jsonb_build_object('k', 'k' || i % 50, 'n', i % 7, 'v', 'v' || i, 'tags', ARRAY['t' || i % 5, 't' || i % 3]) $$},
-		'CREATE TABLE f (pk bigint PRIMARY KEY, doc jsonb, note text)', 'CREATE TABLE g (a text, b int, doc jsonb, PRIMARY KEY (a, b))',
+		"CREATE TABLE f (pk bigint PRIMARY KEY, doc jsonb, note text)$by_pk", "CREATE TABLE g (a text, b int, doc jsonb, PRIMARY KEY (a, b))$by_b",
+		!$option{partitioned} ? () : map({ ("CREATE TABLE $_->[0]_1 PARTITION OF $_->[0] FOR VALUES FROM (MINVALUE) TO (900)", "CREATE TABLE $_->[0]_2 PARTITION OF $_->[0] FOR VALUES FROM (900) TO (2000)",
+			"CREATE TABLE $_->[0]_3 PARTITION OF $_->[0] DEFAULT") } [ 'f' ], [ 'g' ]),
 		"SELECT create_distributed_table('f', 'pk')", "SELECT create_distributed_table('g', 'a', colocate_with => 'none')",
 		"INSERT INTO f SELECT i, d(i), 'n' || i FROM generate_series(1, " . ROWS . ') i', "INSERT INTO g SELECT 'a' || i % 97, i, d(i) FROM generate_series(1, " . ROWS . ') i');
 	return;

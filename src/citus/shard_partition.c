@@ -1,0 +1,164 @@
+/*-------------------------------------------------------------------------
+ *
+ * shard_partition.c
+ *	  Fact tables that are partitioned and distributed: has asynchronous index tables follow partitions that
+ *	  come and go, and finds the partitions of shards.
+ *
+ * Each partition of a distributed table is a distributed table itself, with shards of the same bounds on the
+ * same nodes.  On a node, the shards of the partitions are the partitions of the shard of the root, which is a
+ * partitioned table like any other.  So the queue is that of the root.  Which shard a partition belongs to is
+ * read in the server's own catalog (root_of_shard()): that of Citus may not tell of the shards of a new
+ * partition yet, as it is written over another connection.
+ *
+ * What Citus 13.2 does, from trials by hand:
+ *
+ * 1. A row trigger of the root is on the root's shards, and the server clones it to their partitions, also
+ *	  when Citus attaches them.  So a table has the trigger as long as it is a partition.
+ *
+ * 2. CREATE TABLE ... PARTITION OF, ATTACH, DETACH, DROP TABLE and TRUNCATE of a partition become commands for
+ *	  each of its shards, where a new one is attached.  The nodes run them with event triggers.  What one
+ *	  transaction does to shards with the same bounds it does over one connection, so that the keys which are
+ *	  queued here become visible together with what the command does.  The rows of a local table that is
+ *	  attached are copied to its shards before, when these have no triggers.  The fact table itself may be locked
+ *	  meanwhile by another session of the transaction, on each node.  So nothing here opens it.
+ *
+ * 3. A move and a split copy all shards of the same bounds, those of the queue too, from one snapshot.  They
+ *	  attach the partitions on the target when their rows have been copied, and later drop what is left at the
+ *	  source.  Neither changes what rows the fact table has, and neither is done while Citus places the root's
+ *	  shard there: it tells the nodes of the new places after the one and before the other.  So only partitions
+ *	  of shards count that Citus has placed on this node.  There is one exception: a split that blocks writers
+ *	  tells first.  Then the keys of all rows are queued, which does no harm.
+ *
+ * What partitions there are changes as if all rows of one changed: their keys are queued, whether they come or
+ * go, and the drain finds out which rows are there.  It does so by a list of the partitions that is as new as
+ * its snapshot (snapshot_of_shards()).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+
+#include "../catalog/catalog.h"
+#include "../definition/definition.h"
+#include "../fact/fact.h"
+#include "../util/inherit.h"
+#include "../util/relation.h"
+#include "citus.h"
+
+static bool is_truncated_too(Oid root, bool note);
+
+/*
+ * queue_partition_of_shard
+ *		Queues the keys of all rows of a partition of a shard of a fact table, which was attached or is about to
+ *		be detached, dropped or truncated.  It is locked as the command does it.
+ */
+void
+queue_partition_of_shard(Oid partition)
+{
+	Oid			root = root_of_shard(partition);
+	Oid			table = root == partition ? InvalidOid : citus_table_of_part(root);
+	FactTableRow row;
+	Relation	rel;
+	char	   *numbers;
+
+	if (!OidIsValid(table) || !catalog_fact_in_use(table) || !catalog_read_fact(table, &row) ||
+		!list_member_oid(citus_shards_here(table, &numbers), root))
+		return;
+	rel = relation_open(root, AccessShareLock);
+	queue_all_rows(rel, partition, queue_of_shard(root, table, row.queue), 0);
+	relation_close(rel, NoLock);
+}
+
+/*
+ * queue_truncated
+ *		Queues the keys of all rows of a table that is about to be truncated, if it is a partition of a shard,
+ *		unless the whole shard is.
+ *
+ * Of a table that the command names, the server tells before it has locked it, or has checked whether the user
+ * may truncate it.
+ */
+void
+queue_truncated(Oid relid)
+{
+	Oid			root = root_of_shard(relid);
+
+	if (root == relid && get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE)
+		(void) is_truncated_too(root, true);
+	if (root == relid || !OidIsValid(citus_table_of_part(root)) || is_truncated_too(root, false) ||
+		pg_class_aclcheck(relid, GetUserId(), ACL_TRUNCATE) != ACLCHECK_OK)
+		return;
+	LockRelationOid(relid, AccessExclusiveLock);
+	if (root_of_shard(relid) == root)
+		queue_partition_of_shard(relid);
+}
+
+/*
+ * is_truncated_too
+ *		Returns whether this subtransaction has truncated a partitioned table in the statement that the client
+ *		has sent, or notes that it does.  Rows that are written afterwards have keys of their own.
+ */
+static bool
+is_truncated_too(Oid root, bool note)
+{
+	static Oid	truncated = InvalidOid;
+	static TimestampTz at = 0;
+	static SubTransactionId within = InvalidSubTransactionId;
+
+	if (!note)
+		return truncated == root && at == GetCurrentStatementStartTimestamp() &&
+			within == GetCurrentSubTransactionId();
+	truncated = root;
+	at = GetCurrentStatementStartTimestamp();
+	within = GetCurrentSubTransactionId();
+	return true;
+}
+
+/*
+ * snapshot_of_shards
+ *		Returns the latest snapshot, registered, with which shards of a fact table are read (ShardPair *).  What
+ *		is cached of their partitions is at least as new: see fact/partition_list.c.
+ */
+Snapshot
+snapshot_of_shards(FactDef *def, List *shards)
+{
+	Snapshot	snapshot;
+
+	foreach_ptr(ShardPair, pair, def->layout.partitioned ? shards : NIL)
+		LockRelationOid(pair->fact, AccessShareLock);
+	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	foreach_ptr(ShardPair, pair, def->layout.partitioned ? shards : NIL)
+	{
+		Relation	rel = relation_open(pair->fact, NoLock);
+
+		refresh_partition_lists(rel);
+		relation_close(rel, NoLock);
+	}
+	return snapshot;
+}
+
+/*
+ * leaf_of_shard
+ *		Returns the table that has the row with a primary key which belongs to a shard: that, or a partition of
+ *		it, or InvalidOid.
+ */
+Oid
+leaf_of_shard(FactDef *def, Oid shard, Datum *key)
+{
+	Relation	rel;
+	Oid			result;
+
+	if (!def->layout.partitioned)
+		return shard;
+	rel = relation_open(shard, NoLock);
+	result = route_key(def, rel, key);
+	relation_close(rel, NoLock);
+	return result;
+}
