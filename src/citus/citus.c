@@ -21,6 +21,7 @@
 
 #include "access/htup_details.h"
 #include "access/relation.h"
+#include "access/transam.h"
 #include "catalog/pg_type.h"
 #include "commands/sequence.h"
 #include "common/hashfn.h"
@@ -667,8 +668,8 @@ citus_lock_table(Oid relid)
 /*
  * begin_citus_settings
  *		Sets what commands on distributed tables need, until AtEOXact_GUC() of the result: triggers
- *		are allowed, and a node runs all commands of the transaction in one session, so that
- *		each sees what the one before it has done.
+ *		are allowed, shards have one placement, and a node runs all commands of the transaction in one
+ *		session, so that each sees what the one before it has done.
  */
 int
 begin_citus_settings(void)
@@ -677,6 +678,7 @@ begin_citus_settings(void)
 		{"citus.enable_unsafe_triggers", "on"},
 		{"citus.multi_shard_modify_mode", "sequential"},
 		{"citus.enable_ddl_propagation", "on"},
+		{"citus.shard_replication_factor", "1"},
 		{"client_min_messages", "warning"},
 	};
 	int			nestlevel = NewGUCNestLevel();
@@ -757,4 +759,32 @@ shard_of_key(List *shards, FactDef *def, Datum *key)
 			return pair;
 	}
 	return NULL;
+}
+
+/* has_type_within: returns whether a type, or one that its values contain, passes a test */
+bool
+has_type_within(Oid type, bool (*test) (Oid type))
+{
+	TupleDesc	row;
+	bool		result = false;
+
+	if (test(type))
+		return true;
+	if (type < FirstNormalObjectId && !OidIsValid(get_element_type(type)))
+		return false;
+	if (getBaseType(type) != type)
+		return has_type_within(getBaseType(type), test);
+	if (OidIsValid(get_element_type(type)))
+		return has_type_within(get_element_type(type), test);
+	if (type_is_range(type))
+		return has_type_within(get_range_subtype(type), test);
+	if (type_is_multirange(type))
+		return has_type_within(get_multirange_range(type), test);
+	if (get_typtype(type) != TYPTYPE_COMPOSITE)
+		return false;
+	row = lookup_rowtype_tupdesc(type, -1);
+	for (int i = 0; i < row->natts && !result; i++)
+		result = !TupleDescAttr(row, i)->attisdropped && has_type_within(TupleDescAttr(row, i)->atttypid, test);
+	ReleaseTupleDesc(row);
+	return result;
 }

@@ -51,6 +51,8 @@ PG_FUNCTION_INFO_V1(indextable_fill_shards);
 
 static void refuse(Relation fact, const char *why, const char *hint);
 static void check_key(DefinitionRow *row, IndexDef *def, Relation fact);
+static void check_hashes(DefinitionRow *row, IndexDef *def, Relation fact, const char *column);
+static bool has_oids_of_node(Oid type);
 static bool is_narrow(IndexDef *def);
 static void fill_on_all_nodes(Oid fact, Oid index_table, int64 number);
 static void distribute(Oid index_table, const char *column, const char *with);
@@ -98,6 +100,47 @@ check_distributed(DefinitionRow *row, IndexDef *def, Relation fact, bool populat
 		found |= strcmp(get_attname(row->fact_table, factdef->layout.pk_attno[i], false), table.column) == 0;
 	if (!found)
 		refuse(fact, "The column by which it is distributed does not belong to the primary key.", NULL);
+	if (is_async(row))
+		check_hashes(row, def, fact, table.column);
+}
+
+/*
+ * check_hashes
+ *		Raises an error unless all nodes find the shard of a row and of its entries by the same hashes.  Otherwise
+ *		each would look for entries where it would have written them.
+ */
+static void
+check_hashes(DefinitionRow *row, IndexDef *def, Relation fact, const char *column)
+{
+	if (has_type_within(get_atttype(row->fact_table, get_attnum(row->fact_table, column)), has_oids_of_node))
+		refuse(fact, "It is distributed by a column with values of an enum, or names of objects, which each node hashes in its own way.",
+			   NULL);
+	if (def->spec.nkeys > 0 && has_type_within(def->spec.fields[0].type, has_oids_of_node))
+		refuse(fact, "The first key field has values of an enum, or names of objects, which each node hashes in its own way.",
+			   "Begin the key with another field.");
+}
+
+/* has_oids_of_node: returns whether values of a type are OIDs, which each node has for itself */
+static bool
+has_oids_of_node(Oid type)
+{
+	switch (type)
+	{
+		case REGPROCOID:
+		case REGPROCEDUREOID:
+		case REGOPEROID:
+		case REGOPERATOROID:
+		case REGCLASSOID:
+		case REGTYPEOID:
+		case REGCOLLATIONOID:
+		case REGCONFIGOID:
+		case REGDICTIONARYOID:
+		case REGNAMESPACEOID:
+		case REGROLEOID:
+			return true;
+		default:
+			return type_is_enum(type);
+	}
 }
 
 /*

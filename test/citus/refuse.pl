@@ -54,6 +54,21 @@ is(sql($c, 'SELECT count(*) FROM indextable.index_tables', "SELECT count(*) FROM
 sql($c, create('few', 'dist', ", maintenance => 'async', partitions => 3"));
 is(sql($c, "SELECT count(*) FROM pg_dist_shard WHERE logicalrelid = 'few'::regclass"), '3', 'partitions is the number of its shards');
 is(sql($c, "SELECT indextable.wait('few')", "SELECT count(*) FROM few", "SELECT indextable.drop('few')"), "t\n100", 'which have all entries');
+
+# Values that each node hashes in its own way: none would find what another one has written.
+sql($c, "CREATE TYPE mood AS ENUM ('sad', 'glad')", 'CREATE DOMAIN moods AS mood[]', 'CREATE TYPE pair AS (n int, m mood)', 'CREATE TABLE moody (id bigint PRIMARY KEY, doc jsonb, m mood, ms moods, p pair, t regclass)',
+	"SELECT create_distributed_table('moody', 'id')", q{INSERT INTO moody SELECT i, jsonb_build_object('k', 'k' || i % 7), 'glad' FROM generate_series(1, 100) i}, 'CREATE TABLE bymood (m mood PRIMARY KEY, doc jsonb)', "SELECT create_distributed_table('bymood', 'm')");
+fails($c, "SELECT indextable.create('x', 'moody', '{\@$_, k}', maintenance => 'async')", qr/0A000: +table "moody" cannot have this index table\nDETAIL: +The first key field has values of an enum/, "an index table is not distributed by $_")
+	for 'm', 'ms', 'p', 't';
+fails($c, create('x', 'bymood', ", maintenance => 'async'"), qr/0A000: .*\nDETAIL: +It is distributed by a column with values of an enum/, 'nor is its fact table');
+sql($c, "SELECT indextable.create('moody_k', 'moody', '{k, \@m}', maintenance => 'async')", "CALL indextable.build('moody_k')");
+foreach my $node (@nodes)
+{
+	becomes_true($node, "SELECT state = 'active' FROM indextable.index_tables WHERE index_table = 'moody_k'::regclass");
+	is(sql($node, q{SELECT count(*) FROM indextable.lookup('moody_k', '{"k": "k3", "m": "glad"}')}), '14', 'another field of an enum is found on each node');
+}
+sql($c, 'DROP TABLE moody', 'DROP TABLE bymood');
+
 sql($c, "INSERT INTO $_->[0] (id, doc) VALUES (1000, '{}')") for ['dist'], ['ref'], ['loc'], ['byfk'];
 
 # ---- a shard, on its worker
