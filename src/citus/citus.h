@@ -106,6 +106,7 @@ extern Oid	leaf_of_shard(FactDef *def, Oid shard, Datum *key);
 
 /* shard_pair.c: index tables beside their shards */
 extern bool citus_is_part(Oid relid);
+extern List *index_table_shards(Oid index_table);
 extern List *folded_shards(Oid totals);
 extern List *shard_definitions(Oid shard);
 extern bool shard_triggers_as_made(Relation shard);

@@ -57,6 +57,7 @@ static const IndexTableMethods index_tables = {
 	.verify = verify_all_shards,
 	.repair = repair_shards,
 	.activate = activate_on_all_nodes,
+	.parts = index_table_shards,
 	.folded_parts = folded_shards
 };
 

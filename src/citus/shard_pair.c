@@ -75,6 +75,15 @@ citus_is_part(Oid relid)
 	return OidIsValid(table) && citus_kind(table) == CITUS_DISTRIBUTED;
 }
 
+/* index_table_shards: lists the shards of an index table that this node has, by OID */
+List *
+index_table_shards(Oid index_table)
+{
+	char	   *numbers;
+
+	return citus_shards_here(index_table, &numbers);
+}
+
 /*
  * folded_shards
  *		Lists the shards of a table of totals that this node folds, by OID: those that it has, and that are not

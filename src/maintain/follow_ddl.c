@@ -89,7 +89,6 @@ update_definitions(Oid relid, bool fact_altered, bool renamed)
 	Relation	fact = try_relation_open(relid, AccessShareLock);
 	bool		intact;
 	FactDef    *def;
-	List	   *moved = NIL;
 
 	if (fact == NULL)
 		return;
@@ -100,22 +99,7 @@ update_definitions(Oid relid, bool fact_altered, bool renamed)
 	 */
 	intact = triggers_intact(relid);
 	foreach_ptr(DefinitionRow, row, catalog_read_definitions(relid, InvalidOid))
-	{
-		Oid			index_table = row->index_table;
-
-		if (sync_index_table_owner(index_table, fact, fact_altered || !intact))
-			moved = lappend_oid(moved, index_table);
-	}
-
-	/*
-	 * When all of them have the new owner here, SQL gives it to their parts.
-	 */
-	foreach_oid(index_table, moved)
-	{
-		if (place_has_parts(index_table))
-			run_sql(get_extension_owner(), "ALTER TABLE %s OWNER TO %s", held_name(index_table),
-					quote_identifier(GetUserNameFromId(fact->rd_rel->relowner, false)));
-	}
+		sync_index_table_owner(row->index_table, fact, fact_altered || !intact);
 	if (!intact && !renamed)
 	{
 		relation_close(fact, NoLock);
@@ -232,20 +216,25 @@ present_specs(Field *fields, int n, Relation fact, bool names_changed)
 
 /*
  * sync_index_table_owner
- *		Gives an index table and its partitions the owner of the fact table, or, if change
- *		is false, raises an error if one of them has another owner.  Returns whether it has
- *		changed an owner.  Of tables that another node governs, that node changes it.  A table
+ *		Gives an index table with its partitions and parts the owner of the fact table, or, if change
+ *		is false, raises an error if one of them has another owner, unless another node governs it.  A table
  *		that is not adopted may be anybody's, and keeps its owner.
+ *
+ * Each node of Citus changes the tables and shards that it has itself, by their OIDs.  SQL that Citus would repeat
+ * there as the owner of the extension would give away what has got these names on that node.
  */
-bool
+void
 sync_index_table_owner(Oid index_table, Relation fact, bool change)
 {
-	bool		changed = false;
+	const IndexTableMethods *methods;
 
-	if (get_rel_name(index_table) == NULL || place_is_governed_elsewhere(index_table) ||
+	if (get_rel_name(index_table) == NULL || (!change && place_is_governed_elsewhere(index_table)) ||
 		(change && !is_adopted(index_table, RelationGetRelid(fact))))
-		return false;
-	foreach_oid(table, list_with_partitions(index_table))
+		return;
+	methods = place_of(index_table)->index_tables;
+	/* The parts are known by the owner that the index table still has. */
+	foreach_oid(table, list_concat(change && methods->parts != NULL ? methods->parts(index_table) : NIL,
+								   list_with_partitions(index_table)))
 	{
 		Relation	rel = try_relation_open(table, AccessShareLock);
 		Oid			owner;
@@ -269,9 +258,7 @@ sync_index_table_owner(Oid index_table, Relation fact, bool change)
 		 */
 		LockRelationOid(table, AccessExclusiveLock);
 		ATExecChangeOwner(table, fact->rd_rel->relowner, true, AccessExclusiveLock);
-		changed = true;
 	}
-	return changed;
 }
 
 /*

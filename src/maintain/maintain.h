@@ -101,7 +101,7 @@ extern void drop_placeholders(Oid relid, List *names);
  * follow_ddl.c: keeps the catalog in step with fact tables and index tables that were altered,
  * or marks index tables as invalid.
  */
-extern bool sync_index_table_owner(Oid index_table, Relation fact, bool change);
+extern void sync_index_table_owner(Oid index_table, Relation fact, bool change);
 extern void update_definitions(Oid fact, bool fact_altered, bool renamed);
 extern void update_definition(IndexDef *def, Relation fact, bool entries_changed);
 extern void invalidate_without_triggers(Oid relid);

@@ -251,6 +251,8 @@ typedef struct IndexTableMethods
 	void		(*repair) (Oid index_table, bool commit, int64 *found, int64 *remaining);
 	/* has the other nodes make it active, too, once it is mended */
 	void		(*activate) (Oid index_table);
+	/* lists the parts of an index table that are here, by OID */
+	List	   *(*parts) (Oid index_table);
 	/* lists the parts of a table of totals that are folded here, by OID */
 	List	   *(*folded_parts) (Oid index_table);
 } IndexTableMethods;

@@ -470,7 +470,7 @@ restore_owners(Oid fact_table)
 		if (!OidIsValid(owner) || owner == fact->rd_rel->relowner)
 			continue;
 		lock_tree(fact_table, ShareRowExclusiveLock);
-		(void) sync_index_table_owner(index_table, fact, true);
+		sync_index_table_owner(index_table, fact, true);
 		CommandCounterIncrement();
 	}
 	relation_close(fact, NoLock);

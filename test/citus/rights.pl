@@ -82,5 +82,34 @@ foreach my $table ('f', 'g', 'f_k', 'g_k')
 as('tenant', q{INSERT INTO t.f SELECT i, '{"k": "new"}' FROM generate_series(41, 80) i}, q{INSERT INTO t.g SELECT i, i, '{"k": "new"}' FROM generate_series(41, 80) i}, "SELECT indextable.wait('t.f_k')");
 is(sql($c, q{SELECT count(*) FROM t.f_k WHERE k = 'new'}, q{SELECT count(*) FROM t.g_k WHERE k = 'new'}), "40\n40", 'writers make all entries');
 
+# ---- the name of somebody else's shard
+
+# A tenant gives its index table, on the coordinator, the name that a shard of somebody else has on another node, and those
+# of its own shards names to match. What follows a command on all nodes must not go by these names.
+sql($c, 'CREATE ROLE victim LOGIN', 'CREATE ROLE accomplice', 'GRANT accomplice TO tenant', 'GRANT ALL ON SCHEMA t TO victim, accomplice', 'SET ROLE victim; CREATE TABLE t.v (a int PRIMARY KEY, secret text)',
+	"SET ROLE victim; SELECT create_distributed_table('t.v', 'a', colocate_with => 'none')", "SET ROLE victim; INSERT INTO t.v SELECT i, 'secret' FROM generate_series(1, 40) i");
+as('tenant', 'CREATE TABLE t.m (pk bigint PRIMARY KEY, doc jsonb)', "SELECT create_distributed_table('t.m', 'pk', colocate_with => 'none')", "SELECT indextable.create('t.m_k', 't.m', '{k}', maintenance => 'async')",
+	"CALL indextable.build('t.m_k')");
+my ($theirs) = split /\n/, sql($c, "SELECT 'v_' || shardid FROM citus_shards WHERE table_name = 't.v'::regclass AND nodeport = " . $w1->port);
+my $locally = 'SET citus.enable_manual_changes_to_shards = on; SET citus.enable_ddl_propagation = off; SET ROLE tenant;';
+my %port = map { $_ => (split /\|/, sql($c, "SELECT nodeport FROM citus_shards WHERE shardid = $_"))[0] } split /\n/, sql($c, "SELECT shardid FROM citus_shards WHERE table_name = 't.m_k'::regclass");
+sql($c, "$locally ALTER TABLE t.m_k RENAME TO $theirs");
+sql($w2, "$locally ALTER TABLE t.m_k RENAME TO $theirs");
+foreach my $number (keys %port)
+{
+	sql((grep { $_->port == $port{$number} } @nodes)[0], "$locally ALTER TABLE t.m_k_$number RENAME TO ${theirs}_$number");
+}
+$c->psql('postgres', 'SET ROLE tenant; ALTER TABLE t.m OWNER TO accomplice');
+is(sql($w1, "SET citus.override_table_visibility = off; SELECT relowner::regrole FROM pg_class WHERE oid = 't.$theirs'::regclass"), 'victim', 'a new owner of a fact table gets its index tables, and no table of others with their names');
+fails($w1, "SET ROLE tenant; SELECT * FROM t.$theirs", qr/42501: /, 'nor reads it');
+
+# An owner's shards go along on all nodes.
+as('tenant', 'ALTER TABLE t.f OWNER TO accomplice', 'ALTER TABLE t.g OWNER TO accomplice');
+foreach my $node (@nodes)
+{
+	is(sql($node, "SET citus.override_table_visibility = off; SELECT string_agg(DISTINCT relowner::regrole::text, ',') FROM pg_class WHERE relnamespace = 't'::regnamespace AND relkind = 'r' AND relname ~ '^[fg](_|\$)'"),
+		'accomplice', 'a new owner of fact tables gets all shards of their index tables');
+}
+
 $_->stop('immediate') for @nodes;
 done_testing();
