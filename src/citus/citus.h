@@ -75,6 +75,7 @@ extern bool citus_is_governed_elsewhere(Oid relid);
 extern void citus_check_fact(Relation fact, bool async);
 extern void citus_check_unique(Oid fact);
 extern void citus_check_created(Oid relid);
+extern void citus_check_trigger(Oid relid, const char *trigger, const char *queue);
 extern void citus_check_unchanging(Oid index_table, const char *function);
 extern const char *citus_problem(Oid fact, Oid index_table, bool async);
 extern bool citus_is_installed(void);

@@ -71,6 +71,7 @@ static const TableMethods tables = {
 	.check_unique = citus_check_unique,
 	.check_created = citus_check_created,
 	.check_unchanging = citus_check_unchanging,
+	.check_trigger = citus_check_trigger,
 	.problem = citus_problem
 };
 

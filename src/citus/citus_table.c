@@ -190,3 +190,24 @@ citus_check_unchanging(Oid index_table, const char *function)
 				 errdetail("Citus has distributed it."),
 				 errhint("Create another index table, and drop this one when the other is active.")));
 }
+
+/*
+ * citus_check_trigger
+ *		Raises an error if a trigger that carries a definition to this node, and names the queue, has come
+ *		to a table that is not distributed here, as the queue is.
+ *
+ * Citus repeats the command by the table's name, which the owner may have changed on some node: then it
+ * would be for a table of somebody else, maybe for a shard.  A node that is added gets the triggers of all
+ * tables before Citus tells it that any of these are distributed.
+ */
+void
+citus_check_trigger(Oid relid, const char *trigger, const char *queue)
+{
+	if (OidIsValid(citus_table_of_part(relid)) ||
+		(!citus_has_parts(relid) && citus_has_parts(get_relname_relid(queue, catalog_schema()))))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot make trigger \"%s\" on table \"%s\"", trigger, get_rel_name(relid)),
+				 errdetail("On this node, this is not a distributed table of Citus."),
+				 errhint("If a table of the same name was renamed on this node only, give it its name back.")));
+}

@@ -329,6 +329,8 @@ handle_created_trigger(CreateTrigStmt *stmt, Oid trigger)
 		return;
 	}
 	refuse_forged_trigger(stmt->trigname, stmt->args != NIL);
+	if (stmt->args != NIL)
+		place_check_trigger(relid, stmt->trigname, strVal(linitial(stmt->args)));
 
 	/*
 	 * Where the catalog is of another version than the library, there is

@@ -157,6 +157,13 @@ place_check_unchanging(Oid index_table, const char *function)
 		tables->check_unchanging(index_table, function);
 }
 
+void
+place_check_trigger(Oid relid, const char *trigger, const char *queue)
+{
+	if (tables != NULL)
+		tables->check_trigger(relid, trigger, queue);
+}
+
 const char *
 place_problem(Oid fact, Oid index_table, bool async)
 {

@@ -275,6 +275,7 @@ typedef struct TableMethods
 	void		(*check_unique) (Oid fact);
 	void		(*check_created) (Oid relid);
 	void		(*check_unchanging) (Oid index_table, const char *function);
+	void		(*check_trigger) (Oid relid, const char *trigger, const char *queue);
 	/* why an index table is not kept in step, a constant, or NULL */
 	const char *(*problem) (Oid fact, Oid index_table, bool async);
 } TableMethods;
@@ -337,6 +338,7 @@ extern void place_check_fact(Relation fact, bool async);
 extern void place_check_unique(Oid fact);
 extern void place_check_created(Oid relid);
 extern void place_check_unchanging(Oid index_table, const char *function);
+extern void place_check_trigger(Oid relid, const char *trigger, const char *queue);
 extern const char *place_problem(Oid fact, Oid index_table, bool async);
 extern void place_report_problem(const char *index_table, const char *problem);
 

@@ -103,6 +103,16 @@ $c->psql('postgres', 'SET ROLE tenant; ALTER TABLE t.m OWNER TO accomplice');
 is(sql($w1, "SET citus.override_table_visibility = off; SELECT relowner::regrole FROM pg_class WHERE oid = 't.$theirs'::regclass"), 'victim', 'a new owner of a fact table gets its index tables, and no table of others with their names');
 fails($w1, "SET ROLE tenant; SELECT * FROM t.$theirs", qr/42501: /, 'nor reads it');
 
+# Nor do triggers come to the shard, whose writers would get errors.
+as('tenant', 'CREATE TABLE t.n (pk bigint PRIMARY KEY, doc jsonb)', "SELECT create_distributed_table('t.n', 'pk', colocate_with => 'none')", "SELECT indextable.create('t.n_k', 't.n', '{k}', maintenance => 'async')",
+	'ALTER TABLE t.n RENAME TO p');
+my @shards = map { [ split /\|/ ] } split /\n/, sql($c, "SELECT shardid, nodeport FROM citus_shards WHERE table_name = 't.p'::regclass");
+my ($other) = grep { $_ ne $theirs } split /\n/, sql($c, "SELECT 'v_' || shardid FROM citus_shards WHERE table_name = 't.v'::regclass AND nodeport = " . $w1->port);
+sql($_, "$locally ALTER TABLE t.p RENAME TO $other") for $c, $w2;
+sql($_->[1] == $w1->port ? $w1 : $w2, "$locally " . ($_->[1] == $w1->port ? "CREATE TABLE t.${other}_$_->[0] (LIKE t.p_$_->[0])" : "ALTER TABLE t.p_$_->[0] RENAME TO ${other}_$_->[0]")) for @shards;
+fails($c, "SET ROLE tenant; SELECT indextable.create('t.p_k', 't.$other', '{k}', maintenance => 'async')", qr/55000: +cannot make trigger "indextable_\w+" on table "$other"/, 'no trigger comes to a shard of others');
+is(sql($c, "SET ROLE victim; UPDATE t.v SET secret = 'new'", 'SET ROLE victim; SELECT count(*) FROM t.v'), '40', 'whose writers go on');
+
 # An owner's shards go along on all nodes.
 as('tenant', 'ALTER TABLE t.f OWNER TO accomplice', 'ALTER TABLE t.g OWNER TO accomplice');
 foreach my $node (@nodes)
