@@ -17,6 +17,7 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "catalog/pg_operator.h"
 #include "catalog/pg_type.h"
 #include "commands/explain.h"
@@ -63,6 +64,8 @@ typedef struct Statement
 	int			ncolumns;
 } Statement;
 
+static bool calls_code(IndexDef *def);
+static bool is_domain(Oid type);
 static void make_statement(EntryScan *search, Statement *statement);
 static void add_row_comparison(EntryScan *search, Statement *statement, Relation index, ScanKey header);
 static void add_columns_comparison(EntryScan *search, Statement *statement, Relation index, ScanKey first,
@@ -99,13 +102,41 @@ distributed_scan_start(EntryScan *search)
 	result->entry = MakeSingleTupleTableSlot(search->def->layout.desc, &TTSOpsVirtual);
 	result->rows = tuplestore_begin_heap(false, false, work_mem);
 	SetTuplestoreDestReceiverParams(dest, result->rows, CurrentMemoryContext, false, NULL, NULL);
-	AS_OWNER(search->options.as_owner ? search->def->fact->owner : InvalidOid);
+	AS_OWNER(search->options.as_owner || calls_code(search->def) ? search->def->fact->owner : InvalidOid);
 	{
 		run_statement(search, &statement, dest);
 	}
 	END_AS_OWNER();
 	dest->rDestroy(dest);
 	return result;
+}
+
+/*
+ * calls_code
+ *		Returns whether to read entries calls code of their owner, who has to be in charge then: Citus checks the
+ *		domains of what comes from another node.  As somebody else, the owner sees nothing of this transaction.
+ */
+static bool
+calls_code(IndexDef *def)
+{
+	bool		result = false;
+
+	for (int i = 0; i < def->layout.desc->natts && !result; i++)
+		result = !TupleDescAttr(def->layout.desc, i)->attisdropped &&
+			has_type_within(TupleDescAttr(def->layout.desc, i)->atttypid, is_domain);
+	if (result && !def->spec.async && IsolationUsesXactSnapshot() && GetUserId() != def->fact->owner)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("index table \"%s\" cannot be read in a transaction of this isolation level", def->name),
+				 errdetail("It has columns of domains, and is read as its owner, with another snapshot."),
+				 errhint("Use the isolation level READ COMMITTED.")));
+	return result;
+}
+
+static bool
+is_domain(Oid type)
+{
+	return get_typtype(type) == TYPTYPE_DOMAIN;
 }
 
 /*
