@@ -201,14 +201,16 @@ forget_permissions(Query *query, RangeTblEntry *rte, Query *other)
 #endif
 }
 
-/* check_as: has rights on the only table of a query, which is of no other, be those of a user */
+/* check_as: has rights on a query's only table, which may be a copy, be those of a user */
 static inline void
 check_as(Query *query, RangeTblEntry *rte, Oid user)
 {
-	forget_permissions(query, rte, NULL);
 #if PG_VERSION_NUM < 160000
+	forget_permissions(query, rte, NULL);
 	rte->checkAsUser = user;
 #else
+	rte->perminfoindex = 0;
+	forget_permissions(query, rte, NULL);
 	linitial_node(RTEPermissionInfo, query->rteperminfos)->checkAsUser = user;
 #endif
 }
