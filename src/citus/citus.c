@@ -145,7 +145,7 @@ citus_table_of_part(Oid relid)
  * root_of_shard
  *		Returns the shard that the shard of a partition belongs to, or the shard itself.
  *
- * Earlier versions have made index tables over single partitions.
+ * A table with index tables of its own may have become a partition of one that has none.
  */
 Oid
 root_of_shard(Oid shard)

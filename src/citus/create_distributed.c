@@ -83,8 +83,6 @@ check_distributed(DefinitionRow *row, IndexDef *def, Relation fact, bool populat
 	if (table.replicated)
 		refuse(fact, "Its shards have several placements.",
 			   "Distribute the table with citus.shard_replication_factor = 1.");
-	if (fact->rd_rel->relispartition)
-		refuse(fact, "It is distributed, and a partition.", "Create the index table over the table that it is a partition of.");
 	if (fact->rd_rel->relkind != RELKIND_RELATION && !is_async(row))
 		refuse(fact, "It is both partitioned and distributed.", "Use maintenance => 'async'.");
 	if (partitioned)
