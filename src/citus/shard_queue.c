@@ -40,6 +40,7 @@
 
 static SysScanDesc begin_queue(FactDef *def, Relation rel, Snapshot snapshot, bool held);
 static Oid	index_by_number(Relation rel, AttrNumber number);
+static void require_key_of_queue(Relation shard, Relation key, Relation queue);
 static void queue_rows_of_leaf(Oid leaf, Relation key, Relation queue, int64 number, Snapshot snapshot);
 static HeapTuple queue_row(TupleTableSlot *row, Relation key, Relation queue, int64 number);
 static HeapTuple held_row(FactDef *def, Relation rel, HeapTuple row);
@@ -151,11 +152,32 @@ queue_all_rows(Relation shard, Oid relid, Oid queue, int64 number)
 
 	if (key == NULL)
 		report_no_primary_key(RelationGetRelid(shard));
+	require_key_of_queue(shard, key, rel);
 	foreach_oid(leaf, lock_leaves(relid, NULL))
 		queue_rows_of_leaf(leaf, key, rel, number, snapshot);
 	UnregisterSnapshot(snapshot);
 	relation_close(key, AccessShareLock);
 	relation_close(rel, NoLock);
+}
+
+/*
+ * require_key_of_queue
+ *		Raises an error unless the primary key of a shard has the columns of the queue: the owner of the fact table
+ *		may have put another table in the place of the shard.
+ */
+static void
+require_key_of_queue(Relation shard, Relation key, Relation queue)
+{
+	int			nkeys = key->rd_index->indnkeyatts;
+	bool		same = RelationGetDescr(queue)->natts == QUEUE_KEY + nkeys;
+
+	for (int i = 0; same && i < nkeys; i++)
+		same = TupleDescAttr(RelationGetDescr(shard), key->rd_index->indkey.values[i] - 1)->atttypid ==
+			TupleDescAttr(RelationGetDescr(queue), QUEUE_KEY - 1 + i)->atttypid;
+	if (!same)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("shard \"%s\" has another primary key than its table", RelationGetRelationName(shard))));
 }
 
 /* queue_rows_of_leaf: queues the keys of all rows of a table, given the shard's primary key */

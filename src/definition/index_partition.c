@@ -32,6 +32,8 @@
 #include "../util/relation.h"
 #include "definition.h"
 
+static AttrNumber same_column(Oid table, Relation part, AttrNumber attno);
+
 /*
  * definition_complete_partitions
  *		Completes a definition with the key field that the index table is partitioned by, if
@@ -202,6 +204,20 @@ report_no_partition(IndexDef *def)
  */
 
 /*
+ * same_column
+ *		Returns the number that a column of a part of a table has in the table, or 0 if the table has none of the
+ *		name and type: its owner may have put another table in the place of the part.
+ */
+static AttrNumber
+same_column(Oid table, Relation part, AttrNumber attno)
+{
+	Form_pg_attribute att = attno > 0 ? TupleDescAttr(RelationGetDescr(part), attno - 1) : NULL;
+	AttrNumber	result = att == NULL ? InvalidAttrNumber : get_attnum(table, NameStr(att->attname));
+
+	return result > 0 && get_atttype(table, result) == att->atttypid ? result : InvalidAttrNumber;
+}
+
+/*
  * route_key
  *		Returns the leaf partition of a fact table, or of a part of it, root, that takes rows with this
  *		primary key, or InvalidOid if there is none.
@@ -228,7 +244,7 @@ route_key(FactDef *def, Relation root, Datum *key)
 			AttrNumber	attno = partition_key->partattrs[i];
 
 			if (RelationGetRelid(rel) != def->relid)
-				attno = get_attnum(def->relid, NameStr(TupleDescAttr(RelationGetDescr(rel), attno - 1)->attname));
+				attno = same_column(def->relid, rel, attno);
 			for (k = 0; k < def->layout.npk && def->layout.pk_attno[k] != attno; k++)
 				;
 			if (k == def->layout.npk)

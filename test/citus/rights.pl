@@ -141,5 +141,21 @@ foreach my $node (@nodes)
 		'accomplice', 'a new owner of fact tables gets all shards of their index tables');
 }
 
+# ---- a table with columns of other types in the place of a shard
+
+as('tenant', 'CREATE TABLE t.s (pk text PRIMARY KEY, doc jsonb)', "SELECT create_distributed_table('t.s', 'pk', colocate_with => 'none')", "INSERT INTO t.s VALUES ('a', '{\"k\": 1}')", "SELECT indextable.create('t.s_k', 't.s', '{k}', maintenance => 'async')",
+	'CREATE TABLE t.r (pk bigint, d int, doc jsonb, PRIMARY KEY (pk, d)) PARTITION BY RANGE (d)', 'CREATE TABLE t.r_1 PARTITION OF t.r FOR VALUES FROM (0) TO (100)', "SELECT create_distributed_table('t.r', 'pk', colocate_with => 'none')",
+	q{INSERT INTO t.r SELECT i, i, '{"k": 1}' FROM generate_series(1, 40) i}, "SELECT indextable.create('t.r_k', 't.r', '{k}', maintenance => 'async')", "CALL indextable.build('t.r_k')");
+my %shard = map { my $table = $_; $table => (split /\n/, sql($c, "SELECT '$table' || '_' || shardid FROM citus_shards WHERE table_name = 't.$table'::regclass AND nodeport = " . $w1->port))[0] } 's', 'r';
+sql($w1, "$locally ALTER TABLE t.$shard{s} RENAME TO kept; CREATE TABLE t.$shard{s} (pk bigint PRIMARY KEY, doc jsonb); INSERT INTO t.$shard{s} VALUES (12345)");
+fails($c, "SET ROLE tenant; SELECT indextable.create('t.s_2', 't.s', '{k}', maintenance => 'async')", qr/42804: +shard "$shard{s}" has another primary key than its table/, 'keys of another type are not queued');
+sql($w1, "$locally DROP TABLE t.$shard{s}; ALTER TABLE t.kept RENAME TO $shard{s}", 'SELECT indextable.stop_workers()');
+as('tenant', q{UPDATE t.r SET doc = '{"k": 2}'});
+sql($w1, "$locally ALTER TABLE t.$shard{r} RENAME TO kept; CREATE TABLE t.$shard{r} (pk bigint, d text, doc jsonb, PRIMARY KEY (pk, d)) PARTITION BY RANGE (d); CREATE TABLE t.other PARTITION OF t.$shard{r} FOR VALUES FROM ('a') TO ('b'); CREATE TABLE t.others PARTITION OF t.$shard{r} FOR VALUES FROM ('b') TO ('c')");
+fails($w1, "SELECT indextable_internal.drain_shards('t.r', 100)", qr/ERROR: +XX000: partition key of "r" is not part of its primary key/, 'nor are partitions found by them');
+sql($w1, "$locally DROP TABLE t.$shard{r}; ALTER TABLE t.kept RENAME TO $shard{r}", 'SELECT indextable.start_workers()');
+as('tenant', "SELECT indextable.drain('t.r')");
+is(sql($c, "SELECT count(*) FROM t.r_k WHERE k = '2'"), '40', 'all is applied when the shard is back');
+
 $_->stop('immediate') for @nodes;
 done_testing();
