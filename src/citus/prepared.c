@@ -69,6 +69,7 @@ static void wait_until_ended(PreparedSearch *search);
 static List *look_for_prepared(PreparedSearch *search);
 static char *names_here(const char *gids, List *prefixes, const char *condition);
 static char *of_drains(Oid owner);
+static char *of_drains_and_writers(void);
 static char *query_of_prepared(const char *gids, List *prefixes);
 static void add_names_condition(StringInfo query, List *prefixes);
 static bool has_new_timeline(List *prefixes);
@@ -176,8 +177,8 @@ prepared_transactions(FactDef *def, const char *gids, bool may_lock)
 	List	   *result = NIL;
 
 	if (!may_lock || catalog_is_old())
-		ask_all_nodes(psprintf("%s%s", query_of_prepared(gids, prefixes), may_lock ? "" : of_drains(def->owner)),
-					  &result);
+		ask_all_nodes(psprintf("%s%s", query_of_prepared(gids, prefixes),
+							   may_lock ? of_drains_and_writers() : of_drains(def->owner)), &result);
 	else if (!ask_shards(def, gids, prefixes, &result))
 		ask_all_nodes(psprintf("SELECT " IT_INTERNAL ".prepared_here(%s, %s)", quote_literal_cstr(gids),
 							   array_literal(prefixes)), &result);
@@ -278,6 +279,22 @@ of_drains(Oid owner)
 }
 
 /*
+ * of_drains_and_writers
+ *		Returns the condition that a transaction may be of a drain, or has queued something: wait() is not to be
+ *		held up by others either, which may also have the name of one that Citus has committed before.
+ *
+ * Writers may be of any role.  They have locked an index of the queue's shard (shard_append()) in a mode in which
+ * nobody can who has no right on the table.
+ */
+static char *
+of_drains_and_writers(void)
+{
+	return psprintf(" AND (p.owner IS NULL OR p.owner IN (pg_catalog.pg_get_userbyid(c.relowner), %s)"
+					" OR (c.relkind = 'i' AND l.mode <> 'AccessShareLock'))",
+					quote_literal_cstr(GetUserNameFromId(get_extension_owner(), false)));
+}
+
+/*
  * committed_transactions
  *		Lists those of prepared transactions (String *) that are committed by the nodes that have begun them, by
  *		whose record Citus ends them; all, if a node does not answer.
@@ -343,7 +360,7 @@ indextable_prepared_here(PG_FUNCTION_ARGS)
 {
 	List	   *prefixes = texts_of_array(PG_GETARG_ARRAYTYPE_P(1));
 	char	   *gids = text_to_cstring(PG_GETARG_TEXT_PP(0));
-	char	   *result = names_here(gids, prefixes, "");
+	char	   *result = names_here(gids, prefixes, of_drains_and_writers());
 
 	if (has_new_timeline(prefixes))
 		result = result == NULL ? NEW_TIMELINE : psprintf("%s," NEW_TIMELINE, result);

@@ -21,6 +21,8 @@
 #include "catalog/indexing.h"
 #include "commands/sequence.h"
 #include "miscadmin.h"
+#include "nodes/execnodes.h"
+#include "storage/lmgr.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
@@ -123,6 +125,9 @@ shard_append(FactDef *def, Oid queue, HeapTuple *rows, int n)
 	/* A long key goes to a TOAST table, if there is one, with a snapshot. */
 	pushed = OidIsValid(rel->rd_rel->reltoastrelid) && push_missing_snapshot();
 	indexes = CatalogOpenIndexes(rel);
+	/* By this lock wait() knows a writer that is in doubt: see prepared.c. */
+	if (indexes->ri_NumIndices > 0)
+		LockRelationOid(RelationGetRelid(indexes->ri_IndexRelationDescs[0]), RowExclusiveLock);
 	for (int i = 0; i < n; i++)
 	{
 		CHECK_FOR_INTERRUPTS();

@@ -236,6 +236,11 @@ foreach my $node (@nodes)
 		"SET ROLE nobody; BEGIN; PREPARE q AS SELECT FROM t.f_1; PREPARE TRANSACTION 'citus_7_1_3_1,new timeline'");
 }
 sql($c, q{SET ROLE tenant; UPDATE t.f SET doc = '{"k": "b"}'});
+
+# One has the name of a transaction that Citus has committed there before, and locks a shard of the queue.
+my $same = sql($c, 'SELECT gid FROM pg_dist_transaction WHERE groupid = (SELECT groupid FROM pg_dist_node WHERE nodeport = ' . $w1->port . ') ORDER BY 1 LIMIT 1');
+my $queue_shard = sql($w1, "SELECT shard_name(queue, shardid) FROM indextable_internal.fact JOIN pg_dist_shard ON logicalrelid = queue::oid JOIN pg_dist_placement USING (shardid) JOIN pg_dist_local_group USING (groupid) WHERE fact_table = 't.f'::regclass LIMIT 1");
+sql($w1, "SET ROLE nobody; BEGIN; PREPARE q AS INSERT INTO $queue_shard SELECT; PREPARE TRANSACTION '$same'");
 foreach my $node (@nodes)
 {
 	my ($status, $out, $err) = $node->psql('postgres', "SET ROLE tenant; SELECT indextable.drain('t.f') >= 0, indextable.wait('t.f_1', '10s')");
@@ -244,6 +249,7 @@ foreach my $node (@nodes)
 is(sql($c, "SET ROLE tenant; SELECT count(*) FROM t.f_1 WHERE k = 'b'"), '40', 'all is applied');
 is(sql($c, "SET ROLE tenant; CALL indextable.repair('t.f_1')"), '0|0|0|0', 'nor repair()');
 foreach my $node (@nodes) { sql($node, "ROLLBACK PREPARED 'citus_7_1_$_'") for '1_1', '2_1', '3_1,new timeline'; }
+sql($w1, "ROLLBACK PREPARED '$same'");
 
 # ---- something else in the place of a shard
 
