@@ -109,6 +109,18 @@ static void run_question(void *arg);
 	"  WHERE NOT EXISTS (SELECT FROM %4$s o WHERE o.queue::oid = q.oid AND o.fact_table::oid <> f.tgrelid)) "
 
 /*
+ * How large the shards of a table are that a node has.  Citus' own functions would wait on other nodes for a lock
+ * that the owner of the table has on one.  If that cannot be told, the text is no number, which is an error.
+ */
+#define SIZES_HERE \
+	"SELECT CASE WHEN count(*) = count(t.table_size) THEN pg_catalog.concat(" \
+	"coalesce(pg_catalog.sum(t.table_size), 0), ' ', coalesce(pg_catalog.sum(t.indexes_size), 0)) ELSE 'unknown' END" \
+	" FROM pg_catalog.pg_dist_shard s JOIN pg_catalog.pg_dist_placement p USING (shardid)" \
+	" JOIN pg_catalog.pg_dist_local_group g USING (groupid) CROSS JOIN LATERAL " IT_INTERNAL \
+	".table_sizes(pg_catalog.to_regclass(pg_catalog.shard_name(s.logicalrelid, s.shardid, false))) t" \
+	" WHERE s.logicalrelid = %s::pg_catalog.regclass"
+
+/*
  * distribute_queue
  *		Has Citus distribute a queue table, which is empty, together with its fact table.
  */
@@ -601,10 +613,12 @@ indextable_table_sizes(PG_FUNCTION_ARGS)
 
 	if (distributed)
 	{
-		char	   *name = quote_literal_cstr(quoted_relation(relid));
+		char	   *here = psprintf(SIZES_HERE, quote_literal_cstr(quoted_relation(relid)));
 
-		question.sql = psprintf("SELECT true, s.size, pg_catalog.citus_total_relation_size(%s) - s.size"
-								" FROM (SELECT pg_catalog.citus_table_size(%s)) s (size)", name, name);
+		question.sql = psprintf("SELECT true, pg_catalog.sum(pg_catalog.split_part(result, ' ', 1)::int8)::int8,"
+								" pg_catalog.sum(pg_catalog.split_part(result, ' ', 2)::int8)::int8"
+								" FROM pg_catalog.run_command_on_all_nodes(%s)",
+								quote_literal_cstr(here));
 		(void) ask(&question);
 	}
 	else if (measure_now(list_with_partitions(relid), &table_size, &indexes_size))

@@ -157,5 +157,15 @@ sql($w1, "$locally DROP TABLE t.$shard{r}; ALTER TABLE t.kept RENAME TO $shard{r
 as('tenant', "SELECT indextable.drain('t.r')");
 is(sql($c, "SELECT count(*) FROM t.r_k WHERE k = '2'"), '40', 'all is applied when the shard is back');
 
+# ---- views, while somebody has a shard of his own locked
+
+is(sql($c, 'SET ROLE reader; SELECT count(*) > 2 AND bool_and(table_size > 0 AND indexes_size > 0) FROM indextable.index_table_stats'), 't', 'sizes are known');
+my $held_shard = 't.f_k_' . sql($c, "SELECT shardid FROM citus_shards WHERE table_name = 't.f_k'::regclass AND nodeport = " . $w1->port . ' ORDER BY 1 LIMIT 1');
+my $locker = session($w1);
+$locker->query("SET ROLE tenant; SET citus.enable_manual_changes_to_shards = on; BEGIN; LOCK TABLE $held_shard");
+my ($status, $sizes, $err) = $c->psql('postgres', "SET statement_timeout = '60s'; SET ROLE reader; SELECT string_agg(index_table::text, ' ') FROM indextable.index_table_stats WHERE table_size IS NULL OR indexes_size IS NULL");
+is("$sizes $err", 't.f_k ', 'only its size is unknown, and nobody waits');
+$locker->finish;
+
 $_->stop('immediate') for @nodes;
 done_testing();
