@@ -37,6 +37,7 @@ static bool may_become_document(Form_pg_attribute att);
 static int	hint_for_json_column(Relation fact, Form_pg_attribute att);
 static char *possible_key(Oid fact);
 static bool is_key_index(FactDef *def, Relation leaf, Relation index);
+static bool has_key_columns(FactDef *def, Relation leaf, Relation index);
 
 /*
  * document_column
@@ -407,7 +408,7 @@ row_key_index(FactDef *def, Relation leaf)
 
 	if (index != NULL)
 	{
-		if (OidIsValid(def->layout.pk_index) || is_key_index(def, leaf, index))
+		if (OidIsValid(def->layout.pk_index) ? has_key_columns(def, leaf, index) : is_key_index(def, leaf, index))
 			result = RelationGetRelid(index);
 		index_close(index, AccessShareLock);
 	}
@@ -440,9 +441,21 @@ is_key_index(FactDef *def, Relation leaf, Relation index)
 {
 	Form_pg_index form = index->rd_index;
 
-	if (!form->indisunique || !form->indisvalid || !form->indimmediate || form->indnkeyatts != def->layout.npk ||
-		index->rd_rel->relam != BTREE_AM_OID ||
-		!heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL))
+	return form->indisunique && form->indisvalid && form->indimmediate &&
+		heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL) && has_key_columns(def, leaf, index);
+}
+
+/*
+ * has_key_columns
+ *		Returns whether an index can be searched by the key.  The primary key of a shard of Citus may have
+ *		other columns than that of its table, if its owner has altered it by hand.
+ */
+static bool
+has_key_columns(FactDef *def, Relation leaf, Relation index)
+{
+	Form_pg_index form = index->rd_index;
+
+	if (form->indnkeyatts != def->layout.npk || index->rd_rel->relam != BTREE_AM_OID)
 		return false;
 	for (int i = 0; i < def->layout.npk; i++)
 	{
