@@ -41,7 +41,9 @@
 #include "access/xact.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
+#include "storage/proc.h"
 #include "utils/acl.h"
+#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
@@ -49,10 +51,12 @@
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
 #include "../fact/fact.h"
+#include "../util/compat.h"
 #include "../util/inherit.h"
 #include "../util/relation.h"
 #include "citus.h"
 
+static void require_owner_of_shard(Oid shard);
 static bool is_truncated_too(Oid root, bool note);
 
 /*
@@ -90,6 +94,8 @@ queue_truncated(Oid relid)
 {
 	Oid			root = root_of_shard(relid);
 
+	if (root == relid)
+		require_owner_of_shard(relid);
 	if (root == relid && get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE)
 		(void) is_truncated_too(root, true);
 	if (root == relid || !OidIsValid(citus_table_of_part(root)) || is_truncated_too(root, false) ||
@@ -98,6 +104,27 @@ queue_truncated(Oid relid)
 	LockRelationOid(relid, AccessExclusiveLock);
 	if (root_of_shard(relid) == root)
 		queue_partition_of_shard(relid);
+}
+
+/*
+ * require_owner_of_shard
+ *		Raises an error if another role than the owner is about to truncate a shard of a fact table.
+ *
+ * Index tables are emptied by the trigger of the fact table, on another node.  Of a role that has no more than the
+ * right to truncate it, nothing tells here that this was done: it may pretend to come from that node.  To queue
+ * the keys of all rows would take locks that another session of the same transaction may hold.
+ */
+static void
+require_owner_of_shard(Oid shard)
+{
+	Oid			table = owns_relation(shard, GetUserId()) ? InvalidOid : citus_table_of_part(shard);
+
+	if (OidIsValid(table) && catalog_read_unchecked_definitions(table, InvalidOid) != NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("must be owner of table \"%s\" to truncate it", get_rel_name(table)),
+				 errdetail("Citus has distributed it, and it has index tables."),
+				 errhint("Run SET ROLE %s; first.", quote_identifier(GetUserNameFromId(table_owner(table), false)))));
 }
 
 /*
@@ -110,12 +137,14 @@ is_truncated_too(Oid root, bool note)
 {
 	static Oid	truncated = InvalidOid;
 	static TimestampTz at = 0;
+	static LocalTransactionId transaction = InvalidLocalTransactionId;
 	static SubTransactionId within = InvalidSubTransactionId;
 
 	if (!note)
 		return truncated == root && at == GetCurrentStatementStartTimestamp() &&
-			within == GetCurrentSubTransactionId();
+			transaction == current_lxid() && within == GetCurrentSubTransactionId();
 	truncated = root;
+	transaction = current_lxid();
 	at = GetCurrentStatementStartTimestamp();
 	within = GetCurrentSubTransactionId();
 	return true;

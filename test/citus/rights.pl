@@ -157,6 +157,24 @@ sql($w1, "$locally DROP TABLE t.$shard{r}; ALTER TABLE t.kept RENAME TO $shard{r
 as('tenant', "SELECT indextable.drain('t.r')");
 is(sql($c, "SELECT count(*) FROM t.r_k WHERE k = '2'"), '40', 'all is applied when the shard is back');
 
+# ---- TRUNCATE of shards by hand, with the right to truncate the table
+
+as('tenant', 'CREATE TABLE t.y (pk bigint PRIMARY KEY, doc jsonb)', "SELECT create_distributed_table('t.y', 'pk', colocate_with => 'none')", q{INSERT INTO t.y SELECT i, '{"k": 1}' FROM generate_series(1, 40) i},
+	"SELECT indextable.create('t.y_k', 't.y', '{k}', maintenance => 'async')", "CALL indextable.build('t.y_k')", 'GRANT TRUNCATE, SELECT ON t.y, t.r, t.r_1 TO reader');
+$shard{$_} = (split /\n/, sql($c, "SELECT '$_' || '_' || shardid FROM citus_shards WHERE table_name = 't.$_'::regclass AND nodeport = " . $w1->port . ' ORDER BY shardid'))[0] for 'y', 'r', 'r_1';
+my $by_hand = "SET ROLE reader; SET citus.enable_manual_changes_to_shards = on; SET application_name = 'citus_internal gpid=1'";
+fails($w1, "$by_hand; TRUNCATE t.$shard{$_}", qr/42501: +must be owner of table "$_" to truncate it/, "another role cannot truncate a shard of $_") for 'y', 'r';
+fails($c, "SET ROLE reader; TRUNCATE t.$_", qr/42501: +must be owner of table "$_" to truncate it/, "nor all of $_") for 'y', 'r';
+sql($w1, "$by_hand; TRUNCATE t.$shard{r_1}");
+as('tenant', "SELECT indextable.wait('t.r_k')");
+is(sql($c, 'SELECT count(*) < 40 FROM t.r', "SELECT count(*) FROM indextable.verify('t.r_k')"), "t\n0", 'but a partition, whose entries follow');
+as('tenant', q{DELETE FROM t.r}, q{INSERT INTO t.r SELECT i, i, '{"k": 3}' FROM generate_series(1, 40) i}, "SELECT indextable.wait('t.r_k')");
+sql($w1, "$locally BEGIN\\; TRUNCATE t.$shard{r}\\; ROLLBACK\\; BEGIN\\; TRUNCATE t.$shard{r_1}\\; COMMIT;");
+as('tenant', "SELECT indextable.wait('t.r_k')");
+is(sql($c, 'SELECT count(*) < 40 FROM t.r', "SELECT count(*) FROM indextable.verify('t.r_k')"), "t\n0", 'also after TRUNCATE of the shard, undone in the same query string');
+as('tenant', 'TRUNCATE t.y', 'TRUNCATE t.r');
+is(sql($c, 'SELECT (SELECT count(*) FROM t.y_k) + (SELECT count(*) FROM t.r_k)'), '0', 'the owner truncates all');
+
 # ---- views, while somebody has a shard of his own locked
 
 is(sql($c, 'SET ROLE reader; SELECT count(*) > 2 AND bool_and(table_size > 0 AND indexes_size > 0) FROM indextable.index_table_stats'), 't', 'sizes are known');
