@@ -413,8 +413,8 @@ choose_leaf(LiveScan *scan, Datum *key)
 			hash_search(scan->leaves, &relid, HASH_REMOVE, NULL);
 			return false;
 		}
-		if (scan->leaf_of == NULL)
-			refuse_rewritten(leaf->rel, scan->def->relid, scan->snapshot);
+		/* The leaves of a part of a table are none of its partitions. */
+		refuse_rewritten(leaf->rel, scan->leaf_of == NULL ? scan->def->relid : relid, scan->snapshot);
 		leaf->leaf = leaf_of(scan->def, leaf->rel);
 		begin_leaf(scan, leaf);
 	}
