@@ -226,13 +226,14 @@ give_reason_of_all(List *facts, const char *why)
 		give_reason(relid, InvalidOid, why);
 }
 
-/* plan_copy: plans a copy of a query by the server itself */
+/* plan_copy: plans a copy of a query by the server itself, with fact tables without partitions */
 static PlannedStmt *
 plan_copy(PLANNER_HOOK_PARAMETERS)
 {
 	PlannedStmt *result = NULL;
 
 	parse = copyObject(parse);
+	(void) take_as_plain((Node *) parse, NULL);
 	WHILE_SET(cursor_options, cursorOptions, result = standard_planner(PLANNER_HOOK_ARGUMENTS));
 	return result;
 }
@@ -254,8 +255,6 @@ plan_in_pass(Pass *found, PLANNER_HOOK_PARAMETERS)
 {
 	PlannedStmt *result = NULL;
 
-	parse = copyObject(parse);
-	(void) take_as_plain((Node *) parse, NULL);
 	WHILE_SET(planned_by_entries, true, result = plan_copy(PLANNER_HOOK_ARGUMENTS));
 	*found = pass;
 	return result;
