@@ -44,7 +44,7 @@ static SysScanDesc begin_queue(FactDef *def, Relation rel, Snapshot snapshot, bo
 static Oid	index_by_number(Relation rel, AttrNumber number);
 static void require_key_of_queue(Relation shard, Relation key, Relation queue);
 static void queue_rows_of_leaf(Oid leaf, Relation key, Relation queue, int64 number, Snapshot snapshot);
-static HeapTuple queue_row(TupleTableSlot *row, Relation key, Relation queue, int64 number);
+static HeapTuple queue_row(TupleTableSlot *row, AttrNumber *columns, Relation queue, int64 number);
 static HeapTuple held_row(FactDef *def, Relation rel, HeapTuple row);
 
 /* The number of rows that are queued at a time. */
@@ -192,16 +192,20 @@ queue_rows_of_leaf(Oid leaf, Relation key, Relation queue, int64 number, Snapsho
 	Relation	rel = relation_open(leaf, AccessShareLock);
 	TupleTableSlot *slot = table_slot_create(rel, NULL);
 	TableScanDesc scan = table_beginscan_compat(rel, snapshot);
+	AttrNumber	columns[INDEX_MAX_KEYS];
 	HeapTuple	rows[ROWS_AT_ONCE];
 	int			n = 0;
 	bool		more;
 
+	for (int i = 0; i < key->rd_index->indnkeyatts; i++)
+		columns[i] = get_attnum(leaf, get_attname(key->rd_index->indrelid, key->rd_index->indkey.values[i],
+												  false));
 	do
 	{
 		CHECK_FOR_INTERRUPTS();
 		more = table_scan_getnextslot(scan, ForwardScanDirection, slot);
 		if (more)
-			rows[n++] = queue_row(slot, key, queue, number != 0 ? number : next_queue_number());
+			rows[n++] = queue_row(slot, columns, queue, number != 0 ? number : next_queue_number());
 		if (n > 0 && (!more || n == ROWS_AT_ONCE))
 		{
 			(void) shard_append(NULL, RelationGetRelid(queue), rows, n);
@@ -214,23 +218,17 @@ queue_rows_of_leaf(Oid leaf, Relation key, Relation queue, int64 number, Snapsho
 	relation_close(rel, NoLock);
 }
 
-/* queue_row: returns a row of a queue, about one of a table that has the columns of the key */
+/* queue_row: returns a row of a queue, about one of a table that has the key in these columns */
 static HeapTuple
-queue_row(TupleTableSlot *row, Relation key, Relation queue, int64 number)
+queue_row(TupleTableSlot *row, AttrNumber *columns, Relation queue, int64 number)
 {
-	int			nkeys = key->rd_index->indnkeyatts;
+	int			nkeys = RelationGetDescr(queue)->natts - QUEUE_KEY;
 	Datum		values[INDEX_MAX_KEYS + 2];
 	bool		isnull[INDEX_MAX_KEYS + 2] = {0};
 
 	values[QUEUE_AT - 1] = TimestampTzGetDatum(GetCurrentStatementStartTimestamp());
 	for (int i = 0; i < nkeys; i++)
-	{
-		char	   *name = get_attname(key->rd_index->indrelid, key->rd_index->indkey.values[i], false);
-
-		values[QUEUE_KEY - 1 + i] = slot_getattr(row, get_attnum(row->tts_tableOid, name),
-												 &isnull[QUEUE_KEY - 1 + i]);
-		pfree(name);
-	}
+		values[QUEUE_KEY - 1 + i] = slot_getattr(row, columns[i], &isnull[QUEUE_KEY - 1 + i]);
 	values[QUEUE_KEY - 1 + nkeys] = Int64GetDatum(number);
 	return heap_form_tuple(RelationGetDescr(queue), values, isnull);
 }
