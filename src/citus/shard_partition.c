@@ -57,7 +57,14 @@
 #include "citus.h"
 
 static void require_owner_of_shard(Oid shard);
-static bool is_truncated_too(Oid root, bool note);
+static void note_truncated(Oid root);
+static bool is_truncated_too(Oid root);
+
+/* The partitioned table that was truncated last, and by which statement and (sub)transaction. */
+static Oid	truncated = InvalidOid;
+static TimestampTz truncated_at = 0;
+static LocalTransactionId truncated_in = InvalidLocalTransactionId;
+static SubTransactionId truncated_within = InvalidSubTransactionId;
 
 /*
  * queue_partition_of_shard
@@ -95,10 +102,13 @@ queue_truncated(Oid relid)
 	Oid			root = root_of_shard(relid);
 
 	if (root == relid)
+	{
 		require_owner_of_shard(relid);
-	if (root == relid && get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE)
-		(void) is_truncated_too(root, true);
-	if (root == relid || !OidIsValid(citus_table_of_part(root)) || is_truncated_too(root, false) ||
+		if (get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE)
+			note_truncated(relid);
+		return;
+	}
+	if (!OidIsValid(citus_table_of_part(root)) || is_truncated_too(root) ||
 		pg_class_aclcheck(relid, GetUserId(), ACL_TRUNCATE) != ACLCHECK_OK)
 		return;
 	LockRelationOid(relid, AccessExclusiveLock);
@@ -127,27 +137,26 @@ require_owner_of_shard(Oid shard)
 				 errhint("Run SET ROLE %s; first.", quote_identifier(GetUserNameFromId(table_owner(table), false)))));
 }
 
+/* note_truncated: notes that a partitioned table is about to be truncated */
+static void
+note_truncated(Oid root)
+{
+	truncated = root;
+	truncated_at = GetCurrentStatementStartTimestamp();
+	truncated_in = current_lxid();
+	truncated_within = GetCurrentSubTransactionId();
+}
+
 /*
  * is_truncated_too
  *		Returns whether this subtransaction has truncated a partitioned table in the statement that the client
- *		has sent, or notes that it does.  Rows that are written afterwards have keys of their own.
+ *		has sent.  Rows that are written afterwards have keys of their own.
  */
 static bool
-is_truncated_too(Oid root, bool note)
+is_truncated_too(Oid root)
 {
-	static Oid	truncated = InvalidOid;
-	static TimestampTz at = 0;
-	static LocalTransactionId transaction = InvalidLocalTransactionId;
-	static SubTransactionId within = InvalidSubTransactionId;
-
-	if (!note)
-		return truncated == root && at == GetCurrentStatementStartTimestamp() &&
-			transaction == current_lxid() && within == GetCurrentSubTransactionId();
-	truncated = root;
-	transaction = current_lxid();
-	at = GetCurrentStatementStartTimestamp();
-	within = GetCurrentSubTransactionId();
-	return true;
+	return truncated == root && truncated_at == GetCurrentStatementStartTimestamp() &&
+		truncated_in == current_lxid() && truncated_within == GetCurrentSubTransactionId();
 }
 
 /*
@@ -158,12 +167,13 @@ is_truncated_too(Oid root, bool note)
 Snapshot
 snapshot_of_shards(FactDef *def, List *shards)
 {
+	List	   *partitioned = def->layout.partitioned ? shards : NIL;
 	Snapshot	snapshot;
 
-	foreach_ptr(ShardPair, pair, def->layout.partitioned ? shards : NIL)
+	foreach_ptr(ShardPair, pair, partitioned)
 		LockRelationOid(pair->fact, AccessShareLock);
 	snapshot = RegisterSnapshot(GetLatestSnapshot());
-	foreach_ptr(ShardPair, pair, def->layout.partitioned ? shards : NIL)
+	foreach_ptr(ShardPair, pair, partitioned)
 	{
 		Relation	rel = relation_open(pair->fact, NoLock);
 

@@ -328,11 +328,12 @@ check_truncate(ObjectAccessType access, Oid class, Oid object, int part, void *a
 {
 	if (previous_access != NULL)
 		previous_access(access, class, object, part, arg);
-	if (access == OAT_TRUNCATE && class == RelationRelationId && citus_is_taken(object))
+	if (access != OAT_TRUNCATE || class != RelationRelationId)
+		return;
+	if (citus_is_taken(object))
 		note_write();
-	if (access == OAT_TRUNCATE && class == RelationRelationId)
-		queue_truncated(object);
-	if (access == OAT_TRUNCATE && class == RelationRelationId && !OidIsValid(truncated_by_us))
+	queue_truncated(object);
+	if (!OidIsValid(truncated_by_us))
 		refuse_by_hand(object, is_for_citus() && (superuser() || owns_relation(object, GetUserId())));
 }
 
