@@ -182,7 +182,7 @@ plain_subtype(AlterTableCmd *cmd)
 /*
  * forget_permissions
  *		Makes nobody's rights on the only table of a query be checked, which was of another
- *		query.
+ *		query, or, if that is NULL, of none that is known.
  */
 static inline void
 forget_permissions(Query *query, RangeTblEntry *rte, Query *other)
@@ -194,7 +194,7 @@ forget_permissions(Query *query, RangeTblEntry *rte, Query *other)
 
 	permissions->relid = rte->relid;
 	permissions->inh = rte->inh;
-	if (rte->perminfoindex != 0)	/* else it was of no query */
+	if (other != NULL && rte->perminfoindex != 0)
 		permissions->checkAsUser = getRTEPermissionInfo(other->rteperminfos, rte)->checkAsUser;
 	query->rteperminfos = list_make1(permissions);
 	rte->perminfoindex = 1;
@@ -205,12 +205,10 @@ forget_permissions(Query *query, RangeTblEntry *rte, Query *other)
 static inline void
 check_as(Query *query, RangeTblEntry *rte, Oid user)
 {
-#if PG_VERSION_NUM < 160000
 	forget_permissions(query, rte, NULL);
+#if PG_VERSION_NUM < 160000
 	rte->checkAsUser = user;
 #else
-	rte->perminfoindex = 0;
-	forget_permissions(query, rte, NULL);
 	linitial_node(RTEPermissionInfo, query->rteperminfos)->checkAsUser = user;
 #endif
 }
