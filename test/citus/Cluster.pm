@@ -11,7 +11,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Exporter 'import';
-our @EXPORT = qw(new_cluster new_node sql fails everywhere becomes_true session);
+our @EXPORT = qw(new_cluster new_node sql fails everywhere becomes_true session hold is_held shards_on);
 
 # new_cluster NAME, OPTION => VALUE…: the nodes, of which the first is the coordinator. Options: preload; settings, lines of
 # postgresql.conf; coordinator_has_shards; plain, so that the extension is not created.
@@ -81,6 +81,30 @@ sub everywhere
 {
 	my ($nodes, $command) = @_;
 	return map { $_->safe_psql('postgres', $command) } @$nodes;
+}
+
+# hold NODE, NAME…: a session that holds wait points, or leaves guards out, until it is finished (src/util/wait_point.c)
+sub hold
+{
+	my ($node, @names) = @_;
+	my $session = session($node);
+	$session->query("SELECT pg_advisory_lock(1765, hashtext('" . s/'/''/gr . "'))") for @names;
+	return $session;
+}
+
+# is_held NODE: whether a session there comes to wait at such a point
+sub is_held
+{
+	my ($node) = @_;
+	return becomes_true($node, "SELECT count(*) > 0 FROM pg_locks WHERE locktype = 'advisory' AND classid = 1765 AND NOT granted");
+}
+
+# shards_on COORDINATOR, NODE, TABLE: the names of the shards of a table that a node has, without the schema
+sub shards_on
+{
+	my ($coordinator, $node, $table) = @_;
+	my $name = $table =~ s/^.*\.//r;
+	return split /\n/, sql($coordinator, "SELECT '${name}_' || shardid FROM citus_shards WHERE table_name = '$table'::regclass AND nodeport = " . $node->port . ' ORDER BY shardid');
 }
 
 1;

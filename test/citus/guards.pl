@@ -65,15 +65,6 @@ sub place
 	return ($node{$port}, $shard);
 }
 
-# hold NODE, NAME…: a session that holds wait points, or leaves guards out, until it is finished
-sub hold
-{
-	my ($node, @names) = @_;
-	my $session = session($node);
-	$session->query("SELECT pg_advisory_lock(1765, hashtext('" . s/'/''/gr . "'))") for @names;
-	return $session;
-}
-
 ok(drain_all(@nodes), 'all is applied at first');
 sql($c, "CALL indextable.build('f_k')");
 is(sql($c, "SELECT state FROM indextable.index_tables WHERE index_table = 'f_k'::regclass"), 'active', 'the index table is complete');
@@ -90,7 +81,7 @@ foreach my $guard ('left out', 'in place')
 	sql($c, "UPDATE f SET doc = '{\"k\": \"B\"}' WHERE pk = $pk");
 	my $drain = session($from);
 	$drain->start($one_batch);
-	ok(becomes_true($from, "SELECT count(*) > 0 FROM pg_locks WHERE locktype = 'advisory' AND classid = 1765 AND NOT granted"), "metadata lock $guard: a drain is about to read fact B");
+	ok(is_held($from), "metadata lock $guard: a drain is about to read fact B");
 
 	my $move = session($c);
 	my $mover = $move->query('SELECT pg_backend_pid()');

@@ -195,10 +195,9 @@ foreach my $gone ($w2, $c)
 	# ---- a node that drains stops in the middle, too
 
 	my @many = rows_of($w1, 120, $gone == $c ? 50000 : 40000);
-	my $held_point = session($w1);
-	$held_point->query("SELECT pg_advisory_lock(1765, hashtext('citus drain has read the facts'))");
+	my $held_point = hold($w1, 'citus drain has read the facts');
 	sql($w1, 'INSERT INTO f VALUES ' . join ', ', map { "($_, " . doc($near[ $_ % 8 ], $far[ $_ % 8 ]) . ')' } @many);
-	ok(becomes_true($w1, "SELECT count(*) > 0 FROM pg_locks WHERE locktype = 'advisory' AND classid = 1765 AND NOT granted"), "$name is down: another node drains");
+	ok(is_held($w1), "$name is down: another node drains");
 	$w1->stop('immediate');
 	eval { $held_point->finish };
 	$w1->start;
@@ -260,7 +259,7 @@ whole('many rows');
 $w2->stop('immediate');
 my ($far) = keys_of($w2, 1, 'lost');
 my @rows = map { rows_of($_, 1, 250) } $c, $w1;
-my @left_out = map { my $s = session($_); $s->query("SELECT pg_advisory_lock(1765, hashtext('the holding of keys'))"); $s } $c, $w1;
+my @left_out = map { hold($_, 'the holding of keys') } $c, $w1;
 sql($c, "UPDATE f SET doc = doc || '{\"k\": \"$far\"}' WHERE pk = $_") for @rows;
 right('the guard is left out', $c, $w1);
 is(join(' ', map { held($_) } $c, $w1), '0 0 0 0', 'no key is held');

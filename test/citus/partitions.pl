@@ -187,14 +187,12 @@ my $drift = "SELECT indextable.wait('event_k'); CREATE TEMP TABLE x AS SELECT do
 is(sql($c, $drift), "t\n900|0|0", 'create_time_partitions()');
 
 # A partition that is rewritten between the snapshot of a drain and its lock has no row for that snapshot.
-my @held = map { session($_) } @nodes;
-$_->query("SELECT pg_advisory_lock(1765, hashtext('drain has its snapshot'))") for @held;
+my @held = map { hold($_, 'drain has its snapshot') } @nodes;
 sql($c, "UPDATE event SET doc = doc || '{\"n\": 1}' WHERE at >= '2025-04-01' AND at < '2025-05-01'");
-ok(becomes_true($_, "SELECT count(*) > 0 FROM pg_locks WHERE locktype = 'advisory' AND classid = 1765 AND NOT granted"), 'a drain has its snapshot') for grep { sql($_, "SELECT count(*) FROM citus_shards WHERE table_name = 'event'::regclass AND nodeport = " . $_->port) } @nodes;
+ok(is_held($_), 'a drain has its snapshot') for grep { shards_on($c, $_, 'event') } @nodes;
 foreach my $node (@nodes)
 {
-	my @shards = split /\n/, sql($c, "SELECT 'event_p2025_04_' || shardid FROM citus_shards WHERE table_name = 'event_p2025_04'::regclass AND nodeport = " . $node->port);
-	sql($node, map { "SET citus.enable_manual_changes_to_shards = on; ALTER TABLE $_ SET UNLOGGED" } @shards);
+	sql($node, map { "SET citus.enable_manual_changes_to_shards = on; ALTER TABLE $_ SET UNLOGGED" } shards_on($c, $node, 'event_p2025_04'));
 }
 $_->finish for @held;
 is(sql($c, $drift), "t\n900|0|0", 'no row is taken for absent that a command has written anew');

@@ -110,15 +110,12 @@ sql($c, 'CREATE ROLE victim LOGIN', 'CREATE ROLE accomplice', 'GRANT accomplice 
 	"SET ROLE victim; SELECT create_distributed_table('t.v', 'a', colocate_with => 'none')", "SET ROLE victim; INSERT INTO t.v SELECT i, 'secret' FROM generate_series(1, 40) i");
 as('tenant', 'CREATE TABLE t.m (pk bigint PRIMARY KEY, doc jsonb)', "SELECT create_distributed_table('t.m', 'pk', colocate_with => 'none')", "SELECT indextable.create('t.m_k', 't.m', '{k}', maintenance => 'async')",
 	"CALL indextable.build('t.m_k')");
-my ($theirs) = split /\n/, sql($c, "SELECT 'v_' || shardid FROM citus_shards WHERE table_name = 't.v'::regclass AND nodeport = " . $w1->port);
+my ($theirs, $other) = shards_on($c, $w1, 't.v');
 my $locally = 'SET citus.enable_manual_changes_to_shards = on; SET citus.enable_ddl_propagation = off; SET ROLE tenant;';
-my %port = map { $_ => (split /\|/, sql($c, "SELECT nodeport FROM citus_shards WHERE shardid = $_"))[0] } split /\n/, sql($c, "SELECT shardid FROM citus_shards WHERE table_name = 't.m_k'::regclass");
+my %renamed = map { my $node = $_; $node->port => [ map { "ALTER TABLE t.$_ RENAME TO " . s/^m_k/$theirs/r } shards_on($c, $node, 't.m_k') ] } @nodes;
 sql($c, "$locally ALTER TABLE t.m_k RENAME TO $theirs");
 sql($w2, "$locally ALTER TABLE t.m_k RENAME TO $theirs");
-foreach my $number (keys %port)
-{
-	sql((grep { $_->port == $port{$number} } @nodes)[0], "$locally ALTER TABLE t.m_k_$number RENAME TO ${theirs}_$number");
-}
+foreach my $node (@nodes) { sql($node, map { "$locally $_" } @{ $renamed{ $node->port } }); }
 $c->psql('postgres', 'SET ROLE tenant; ALTER TABLE t.m OWNER TO accomplice');
 is(sql($w1, "SET citus.override_table_visibility = off; SELECT relowner::regrole FROM pg_class WHERE oid = 't.$theirs'::regclass"), 'victim', 'a new owner of a fact table gets its index tables, and no table of others with their names');
 fails($w1, "SET ROLE tenant; SELECT * FROM t.$theirs", qr/42501: /, 'nor reads it');
@@ -127,7 +124,6 @@ fails($w1, "SET ROLE tenant; SELECT * FROM t.$theirs", qr/42501: /, 'nor reads i
 as('tenant', 'CREATE TABLE t.n (pk bigint PRIMARY KEY, doc jsonb)', "SELECT create_distributed_table('t.n', 'pk', colocate_with => 'none')", "SELECT indextable.create('t.n_k', 't.n', '{k}', maintenance => 'async')",
 	'ALTER TABLE t.n RENAME TO p');
 my @shards = map { [ split /\|/ ] } split /\n/, sql($c, "SELECT shardid, nodeport FROM citus_shards WHERE table_name = 't.p'::regclass");
-my ($other) = grep { $_ ne $theirs } split /\n/, sql($c, "SELECT 'v_' || shardid FROM citus_shards WHERE table_name = 't.v'::regclass AND nodeport = " . $w1->port);
 sql($_, "$locally ALTER TABLE t.p RENAME TO $other") for $c, $w2;
 sql($_->[1] == $w1->port ? $w1 : $w2, "$locally " . ($_->[1] == $w1->port ? "CREATE TABLE t.${other}_$_->[0] (LIKE t.p_$_->[0])" : "ALTER TABLE t.p_$_->[0] RENAME TO ${other}_$_->[0]")) for @shards;
 fails($c, "SET ROLE tenant; SELECT indextable.create('t.p_k', 't.$other', '{k}', maintenance => 'async')", qr/55000: +cannot make trigger "indextable_\w+" on table "$other"/, 'no trigger comes to a shard of others');
@@ -146,7 +142,7 @@ foreach my $node (@nodes)
 as('tenant', 'CREATE TABLE t.s (pk text PRIMARY KEY, doc jsonb)', "SELECT create_distributed_table('t.s', 'pk', colocate_with => 'none')", "INSERT INTO t.s VALUES ('a', '{\"k\": 1}')", "SELECT indextable.create('t.s_k', 't.s', '{k}', maintenance => 'async')",
 	'CREATE TABLE t.r (pk bigint, d int, doc jsonb, PRIMARY KEY (pk, d)) PARTITION BY RANGE (d)', 'CREATE TABLE t.r_1 PARTITION OF t.r FOR VALUES FROM (0) TO (100)', "SELECT create_distributed_table('t.r', 'pk', colocate_with => 'none')",
 	q{INSERT INTO t.r SELECT i, i, '{"k": 1}' FROM generate_series(1, 40) i}, "SELECT indextable.create('t.r_k', 't.r', '{k}', maintenance => 'async')", "CALL indextable.build('t.r_k')");
-my %shard = map { my $table = $_; $table => (split /\n/, sql($c, "SELECT '$table' || '_' || shardid FROM citus_shards WHERE table_name = 't.$table'::regclass AND nodeport = " . $w1->port))[0] } 's', 'r';
+my %shard = map { $_ => (shards_on($c, $w1, "t.$_"))[0] } 's', 'r';
 sql($w1, "$locally ALTER TABLE t.$shard{s} RENAME TO kept; CREATE TABLE t.$shard{s} (pk bigint PRIMARY KEY, doc jsonb); INSERT INTO t.$shard{s} VALUES (12345)");
 fails($c, "SET ROLE tenant; SELECT indextable.create('t.s_2', 't.s', '{k}', maintenance => 'async')", qr/42804: +shard "$shard{s}" has another primary key than its table/, 'keys of another type are not queued');
 sql($w1, "$locally DROP TABLE t.$shard{s}; ALTER TABLE t.kept RENAME TO $shard{s}", 'SELECT indextable.stop_workers()');
@@ -161,7 +157,7 @@ is(sql($c, "SELECT count(*) FROM t.r_k WHERE k = '2'"), '40', 'all is applied wh
 
 as('tenant', 'CREATE TABLE t.y (pk bigint PRIMARY KEY, doc jsonb)', "SELECT create_distributed_table('t.y', 'pk', colocate_with => 'none')", q{INSERT INTO t.y SELECT i, '{"k": 1}' FROM generate_series(1, 40) i},
 	"SELECT indextable.create('t.y_k', 't.y', '{k}', maintenance => 'async')", "CALL indextable.build('t.y_k')", 'GRANT TRUNCATE, SELECT ON t.y, t.r, t.r_1 TO reader');
-$shard{$_} = (split /\n/, sql($c, "SELECT '$_' || '_' || shardid FROM citus_shards WHERE table_name = 't.$_'::regclass AND nodeport = " . $w1->port . ' ORDER BY shardid'))[0] for 'y', 'r', 'r_1';
+$shard{$_} = (shards_on($c, $w1, "t.$_"))[0] for 'y', 'r_1';
 my $by_hand = "SET ROLE reader; SET citus.enable_manual_changes_to_shards = on; SET application_name = 'citus_internal gpid=1'";
 fails($w1, "$by_hand; TRUNCATE t.$shard{$_}", qr/42501: +must be owner of table "$_" to truncate it/, "another role cannot truncate a shard of $_") for 'y', 'r';
 fails($c, "SET ROLE reader; TRUNCATE t.$_", qr/42501: +must be owner of table "$_" to truncate it/, "nor all of $_") for 'y', 'r';
@@ -178,7 +174,7 @@ is(sql($c, 'SELECT (SELECT count(*) FROM t.y_k) + (SELECT count(*) FROM t.r_k)')
 # ---- views, while somebody has a shard of his own locked
 
 is(sql($c, 'SET ROLE reader; SELECT count(*) > 2 AND bool_and(table_size > 0 AND indexes_size > 0) FROM indextable.index_table_stats'), 't', 'sizes are known');
-my $held_shard = 't.f_k_' . sql($c, "SELECT shardid FROM citus_shards WHERE table_name = 't.f_k'::regclass AND nodeport = " . $w1->port . ' ORDER BY 1 LIMIT 1');
+my $held_shard = 't.' . (shards_on($c, $w1, 't.f_k'))[0];
 my $locker = session($w1);
 $locker->query("SET ROLE tenant; SET citus.enable_manual_changes_to_shards = on; BEGIN; LOCK TABLE $held_shard");
 my ($status, $sizes, $err) = $c->psql('postgres', "SET statement_timeout = '60s'; SET ROLE reader; SELECT string_agg(index_table::text, ' ') FROM indextable.index_table_stats WHERE table_size IS NULL OR indexes_size IS NULL");

@@ -349,8 +349,8 @@ sub drain_fence
 # left_out(process, what): whether it is on the node that the drain leaves out
 sub left_out { my ($p, $what) = @_; return defined $p->{out} && $what->{node} == $p->{out}; }
 
-# drain_queue: deletes from the queues, or gives the keys the numbers of those that are held. Rows that another one has deleted are waited for, and are gone then. The fact table
-# is read with the same snapshot, or with a later one.
+# drain_queue: deletes from the queues, or gives the keys the numbers of those that are held. Rows that another one has
+# deleted are waited for, and are gone then. The fact table is read with the same snapshot, or with a later one.
 sub drain_queue
 {
 	my ($p) = @_;
