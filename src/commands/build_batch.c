@@ -41,6 +41,7 @@
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../queue/queue.h"
+#include "../util/lock.h"
 #include "../util/relation.h"
 #include "../util/subxact.h"
 #include "../util/wait_point.h"
@@ -123,9 +124,14 @@ apply_all_rows(Build *b, Reconciliation *r)
 	ErrorData  *error;
 	Oid			table;
 
-	/* Subscribers of an index table get entries as they are inserted. */
+	/*
+	 * Subscribers of an index table get entries as they are inserted.  What
+	 * waits for all that have the index table locked, such as CREATE INDEX
+	 * CONCURRENTLY, is not to begin meanwhile: the end waits for it.
+	 */
 	if (!b->at_once || r->def->ndefs - r->def->nsync > 1 || elsewhere->leaves(r->def->relid) != NIL ||
-		publications_of(b->index_table) != NIL || read_build_position(b, &table) != NULL)
+		publications_of(b->index_table) != NIL || read_build_position(b, &table) != NULL ||
+		!lock_with_timeout(b->index_table, ShareUpdateExclusiveLock))
 		return false;
 	error = run_catching_row_errors(write_all_rows, &all);
 	b->at_once = false;
