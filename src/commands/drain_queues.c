@@ -21,6 +21,7 @@
 #include "../place/place.h"
 #include "../queue/queue.h"
 #include "../util/arguments.h"
+#include "../util/as_owner.h"
 #include "../util/lock.h"
 #include "../util/relation.h"
 #include "../util/settings.h"
@@ -120,6 +121,7 @@ drain_of_another(Turn *turn, Oid fact_table)
 		if (turn->queue != NULL)
 			time_limit_make_renewable();
 	}
+	forget_plans();
 	error = run_with_lock_timeout(take_turn, turn, LOCK_TIMEOUT);
 	over_time = limits && error != NULL && is_over_time(error);
 	if (limits)

@@ -107,7 +107,7 @@ task_ms(void)
 /*
  * discard_all
  *		Does what DISCARD ALL does, after which the settings are those that the worker has begun with,
- *		and closes connections.  Plans are kept: they hold nothing of the session, and the next task needs them.
+ *		and closes connections.  Plans are kept for the next task of the same owner: see owner_may_try().
  */
 static void
 discard_all(void *unused)

@@ -22,6 +22,7 @@
 #include "miscadmin.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
+#include "utils/plancache.h"
 
 #include "as_owner.h"
 #include "fixed_settings.h"
@@ -205,4 +206,19 @@ void
 check_roles(int level)
 {
 	Assert(nswitches == 0 || switches[nswitches - 1].level < level);
+}
+
+/*
+ * forget_plans
+ *		Has the plans that this session keeps made anew, before code of an owner is called for whom it
+ *		works, but whom it does not belong to.
+ *
+ * Code of another owner may have been called before, and may have called a function that this one calls, too.
+ * The constants in a statement of a function, in PL/pgSQL for example, are read when it is first executed,
+ * under the settings of that moment: the other owner's.
+ */
+void
+forget_plans(void)
+{
+	ResetPlanCache();
 }

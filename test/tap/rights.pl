@@ -800,6 +800,36 @@ SQL
 	is(mine("INSERT INTO m.f VALUES (1, '{\"k\": \"a\"}'); TABLE m.f_k"), 'a|1', '... and called');
 };
 
+# The constants of a function in PL/pgSQL are read when it is planned, under the settings of whoever calls it first.
+subtest 'a function that the code of others calls, too' => sub {
+	tenant('poisoning');
+	is(super('CREATE ROLE other_poisoning LOGIN; GRANT CREATE ON DATABASE poisoning TO other_poisoning; CREATE SCHEMA lib; GRANT USAGE ON SCHEMA lib TO PUBLIC') . super(<<'SQL'), '', 'a function of a superuser');
+CREATE FUNCTION lib.is_late(doc jsonb) RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN RETURN (doc ->> 'at')::timestamptz >= '2020-01-01 00:00'; END $$;
+SQL
+	is(mine(<<'SQL'), '', 'a filter that calls it under settings of its own');
+CREATE FUNCTION m.is_late(doc jsonb) RETURNS boolean IMMUTABLE LANGUAGE plpgsql SET TimeZone = 'Asia/Tokyo' AS $$ BEGIN RETURN lib.is_late(doc); END $$;
+CREATE TABLE m.f (id int PRIMARY KEY, doc jsonb);
+SET indextable.advice = off;
+SELECT indextable.create('m.f_k', 'm.f', '{k}', filter => 'm.is_late(doc)', maintenance => 'async') \gset
+SQL
+	is(sql('other_poisoning', <<'SQL'), '', 'a filter of another that calls it');
+CREATE SCHEMA o;
+CREATE TABLE o.f (id int PRIMARY KEY, doc jsonb);
+SET indextable.advice = off;
+SELECT indextable.create('o.f_k', 'o.f', '{k}', filter => 'lib.is_late(doc)', maintenance => 'async') \gset
+SQL
+	my $write = q(INSERT INTO %s.f SELECT %d, '{"k": "a", "at": "2019-12-31 20:00Z"}');
+	for my $n (1 .. 3)
+	{
+		is(mine(sprintf("$write;\nSELECT indextable.wait('m.f_k', '10min') \\gset", 'm', $n)), '', 'a worker calls the one');
+		is(sql('other_poisoning', sprintf("$write;\nSELECT indextable.wait('o.f_k', '10min') \\gset", 'o', $n)), '', '... and the other');
+	}
+	is(super('SELECT indextable.stop_workers() \gset'), '', 'no workers');
+	is(super(sprintf("$write; $write;\nSELECT indextable.drain() \\gset", 'm', 4, 'o', 4)), '', 'a superuser drains both');
+	is(super("CALL indextable.repair('m.f_k') \\gset\nCALL indextable.repair('o.f_k') \\gset"), '', '... and repairs them');
+	is(super('SELECT (SELECT count(*) FROM m.f_k), (SELECT count(*) FROM o.f_k)'), '4|0', 'each had its own answer');
+};
+
 # Functions of users raise any error, also those by which the server says that it ends a session, or that others were in the way.
 subtest "drain() of a superuser, while others raise errors" => sub {
 	tenant('raising');
