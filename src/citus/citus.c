@@ -59,6 +59,7 @@ static SysScanDesc begin_rows(Relation rel, const char *column, const char *inde
 							  Datum value);
 static SysScanDesc begin_shards(Relation rel, Oid table);
 static Datum column_value(Relation rel, HeapTuple tuple, const char *column);
+static bool is_domain_or_row(Oid type);
 
 /*
  * citus_kind
@@ -787,4 +788,23 @@ has_type_within(Oid type, bool (*test) (Oid type))
 		result = !TupleDescAttr(row, i)->attisdropped && has_type_within(TupleDescAttr(row, i)->atttypid, test);
 	ReleaseTupleDesc(row);
 	return result;
+}
+
+/*
+ * calls_code_of_owner
+ *		Returns whether to make a value of the base type of a type, from text, may call code of the type's
+ *		owner, who can add a domain to a composite type at any time.
+ */
+bool
+calls_code_of_owner(Oid type)
+{
+	return has_type_within(getBaseType(type), is_domain_or_row);
+}
+
+static bool
+is_domain_or_row(Oid type)
+{
+	char		kind = get_typtype(type);
+
+	return kind == TYPTYPE_DOMAIN || kind == TYPTYPE_COMPOSITE;
 }

@@ -80,6 +80,7 @@ extern void citus_check_unchanging(Oid index_table, const char *function);
 extern const char *citus_problem(Oid fact, Oid index_table, bool async);
 extern bool citus_is_installed(void);
 extern bool has_type_within(Oid type, bool (*test) (Oid type));
+extern bool calls_code_of_owner(Oid type);
 extern int	citus_local_group(void);
 extern AttrNumber citus_distribution_column(Oid relid);
 extern void citus_read_table(Oid relid, CitusTable *table);

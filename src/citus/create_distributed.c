@@ -53,6 +53,7 @@ static void refuse(Relation fact, const char *why, const char *hint);
 static void check_key(DefinitionRow *row, IndexDef *def, Relation fact);
 static void check_hashes(DefinitionRow *row, IndexDef *def, Relation fact, const char *column);
 static bool has_oids_of_node(Oid type);
+static void check_types(IndexDef *def, Relation fact);
 static bool is_narrow(IndexDef *def);
 static void fill_on_all_nodes(Oid fact, Oid index_table, int64 number);
 static void distribute(Oid index_table, const char *column, const char *with);
@@ -98,8 +99,10 @@ check_distributed(DefinitionRow *row, IndexDef *def, Relation fact, bool populat
 		found |= strcmp(get_attname(row->fact_table, factdef->layout.pk_attno[i], false), table.column) == 0;
 	if (!found)
 		refuse(fact, "The column by which it is distributed does not belong to the primary key.", NULL);
-	if (is_async(row))
-		check_hashes(row, def, fact, table.column);
+	if (!is_async(row))
+		return;
+	check_hashes(row, def, fact, table.column);
+	check_types(def, fact);
 }
 
 /*
@@ -139,6 +142,24 @@ has_oids_of_node(Oid type)
 		default:
 			return type_is_enum(type);
 	}
+}
+
+/*
+ * check_types
+ *		Raises an error if primary keys cannot be in the queue, whose owner is in charge when Citus sends and
+ *		copies its rows, or entries not in the arrays in which a drain sends them.
+ */
+static void
+check_types(IndexDef *def, Relation fact)
+{
+	for (int i = 0; i < def->fact->layout.npk; i++)
+		if (calls_code_of_owner(get_atttype(RelationGetRelid(fact), def->fact->layout.pk_attno[i])))
+			refuse(fact, "Its primary key has values with a domain or a composite type within, for which code of its owner may be called.",
+				   NULL);
+	for (int i = 0; i < def->spec.nkeys + def->spec.nincludes; i++)
+		if (!OidIsValid(get_array_type(def->spec.fields[i].type)))
+			refuse(fact, psprintf("Field \"%s\" has type %s, of which there are no arrays.", def->spec.fields[i].spec->name,
+								  format_type_be(def->spec.fields[i].type)), NULL);
 }
 
 /*

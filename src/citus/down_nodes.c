@@ -157,14 +157,13 @@ static bool
 connects(char *name, int port)
 {
 	int			nestlevel = NewGUCNestLevel();
-	const char *timeout = GetConfigOption("citus.node_connection_timeout", true, false);
 	Oid			types[2] = {TEXTOID, INT4OID};
 	Datum		values[2] = {CStringGetTextDatum(name), Int32GetDatum(port)};
 	bool		result = false;
 
-	if (timeout == NULL || atoi(timeout) > PATIENCE)
-		set_config_option("citus.node_connection_timeout", CppAsString2(PATIENCE), PGC_USERSET, PGC_S_SESSION,
-						  GUC_ACTION_SAVE, true, 0, false);
+	/* The result counts for all sessions, whatever this one has set. */
+	set_config_option("citus.node_connection_timeout", CppAsString2(PATIENCE), PGC_USERSET, PGC_S_SESSION,
+					  GUC_ACTION_SAVE, true, 0, false);
 	set_config_option("log_min_messages", "error", PGC_SUSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 	set_config_option("client_min_messages", "error", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 	AS_OWNER(get_extension_owner());

@@ -326,6 +326,16 @@ use_two_phases(FactDef *def, Datum *key, int column)
 {
 	Oid			type = TupleDescAttr(def->queue.desc, QUEUE_KEY - 1 + column)->atttypid;
 
+	/*
+	 * Citus makes a constant of the value, in SQL that the owner of the queue
+	 * runs.
+	 */
+	if (calls_code_of_owner(type))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("table \"%s\" cannot have asynchronous index tables", def->name),
+				 errdetail("Its primary key has values with a domain or a composite type within, for which code of its owner may be called."),
+				 errhint("Drop these index tables.")));
 	/* No row has this number. */
 	(void) query_with(InvalidOid,
 					  psprintf("DELETE FROM %s WHERE key%d = $1 AND number = 0",

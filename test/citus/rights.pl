@@ -100,7 +100,16 @@ foreach my $column ('x', 'y', 'z')
 	}
 }
 fails($c, "SET ROLE reader; BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT * FROM indextable.query('t.e_x', '{\"a\": 1, \"k\": \"v\"}')", qr/0A000: +index table "e_x" cannot be read in a transaction of this isolation level/, 'which has another snapshot then');
+fails($c, "SET ROLE tenant; SELECT indextable.create('t.d_z', 't.d', '{k}', include => '{\@z}', maintenance => 'async')", qr/0A000: .*Field "z" has type t\.num\[\], of which there are no arrays/s, 'a drain could not send arrays of a domain');
 as('tenant', 'DROP TABLE t.d');
+
+# In a primary key they would be in the queue, whose owner is a superuser.
+foreach my $type ('num[]', 'nums')
+{
+	as('tenant', "CREATE TABLE t.d (pk t.$type PRIMARY KEY, doc jsonb)", "SELECT create_distributed_table('t.d', 'pk', colocate_with => 'none')");
+	fails($c, "SET ROLE tenant; SELECT indextable.create('t.d_k', 't.d', '{k}', maintenance => 'async')", qr/0A000: .*Its primary key has values with a domain or a composite type within/s, "nor are values of $type queued, which a drain would make anew as the owner of the queue");
+	as('tenant', 'DROP TABLE t.d');
+}
 
 # ---- the name of somebody else's shard
 
