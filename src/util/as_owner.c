@@ -21,8 +21,10 @@
 #include "catalog/namespace.h"
 #include "miscadmin.h"
 #include "utils/guc.h"
+#include "utils/inval.h"
 #include "utils/memutils.h"
 #include "utils/plancache.h"
+#include "utils/syscache.h"
 
 #include "as_owner.h"
 #include "fixed_settings.h"
@@ -210,8 +212,8 @@ check_roles(int level)
 
 /*
  * forget_plans
- *		Has the plans that this session keeps made anew, before code of an owner is called for whom it
- *		works, but whom it does not belong to.
+ *		Has the plans that this session keeps made anew, and checks of domains, before code of an owner is
+ *		called for whom it works, but whom it does not belong to.
  *
  * Code of another owner may have been called before, and may have called a function that this one calls, too.
  * The constants in a statement of a function, in PL/pgSQL for example, are read when it is first executed,
@@ -221,4 +223,5 @@ void
 forget_plans(void)
 {
 	ResetPlanCache();
+	CallSyscacheCallbacks(CONSTROID, 0);
 }

@@ -800,34 +800,59 @@ SQL
 	is(mine("INSERT INTO m.f VALUES (1, '{\"k\": \"a\"}'); TABLE m.f_k"), 'a|1', '... and called');
 };
 
-# The constants of a function in PL/pgSQL are read when it is planned, under the settings of whoever calls it first.
+# The constants of a function in PL/pgSQL are read when it is planned, under the settings of whoever calls it first. So are those
+# that a definition or a domain has from it.
 subtest 'a function that the code of others calls, too' => sub {
 	tenant('poisoning');
-	is(super('CREATE ROLE other_poisoning LOGIN; GRANT CREATE ON DATABASE poisoning TO other_poisoning; CREATE SCHEMA lib; GRANT USAGE ON SCHEMA lib TO PUBLIC') . super(<<'SQL'), '', 'a function of a superuser');
-CREATE FUNCTION lib.is_late(doc jsonb) RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN RETURN (doc ->> 'at')::timestamptz >= '2020-01-01 00:00'; END $$;
+	is(super(<<'SQL'), '', 'functions of a superuser');
+CREATE ROLE other_poisoning LOGIN;
+GRANT CREATE ON DATABASE poisoning TO other_poisoning;
+CREATE SCHEMA lib;
+GRANT USAGE ON SCHEMA lib TO PUBLIC;
+CREATE FUNCTION lib.since(t text) RETURNS timestamptz IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN RETURN '2020-01-01 00:00'::timestamptz; END $$;
+CREATE FUNCTION lib.at(doc jsonb) RETURNS timestamptz IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN RETURN (doc ->> 'at')::timestamptz; END $$;
+CREATE FUNCTION lib.is_late(doc jsonb) RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN RETURN lib.at(doc) >= '2020-01-01 00:00'; END $$;
 SQL
-	is(mine(<<'SQL'), '', 'a filter that calls it under settings of its own');
-CREATE FUNCTION m.is_late(doc jsonb) RETURNS boolean IMMUTABLE LANGUAGE plpgsql SET TimeZone = 'Asia/Tokyo' AS $$ BEGIN RETURN lib.is_late(doc); END $$;
-CREATE TABLE m.f (id int PRIMARY KEY, doc jsonb);
+	is(mine('CREATE TABLE m.f (id int PRIMARY KEY, doc jsonb)'), '', 'the first table');
+	is(sql('other_poisoning', <<'SQL'), '', 'filters of another that call them');
+CREATE SCHEMA o;
+GRANT USAGE ON SCHEMA o TO poisoning;
+CREATE TABLE o.f (id int PRIMARY KEY, doc jsonb);
+GRANT SELECT ON o.f TO poisoning;
+CREATE DOMAIN o.late AS timestamptz CHECK (VALUE >= lib.since('x'));
+CREATE FUNCTION o.is_late(t timestamptz) RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS $$
+DECLARE l o.late; BEGIN l := t; RETURN true; EXCEPTION WHEN check_violation THEN RETURN false; END $$;
+SET indextable.advice = off;
+SELECT indextable.create('o.f_k', 'o.f', '{k}') \gset
+SELECT indextable.create('o.f_plan', 'o.f', '{k}', filter => 'lib.is_late(doc)', maintenance => 'async') \gset
+SELECT indextable.create('o.f_constant', 'o.f', '{k}', filter => 'lib.at(doc) >= lib.since(''x'')', maintenance => 'async') \gset
+SELECT indextable.create('o.f_domain', 'o.f', '{k}', filter => 'o.is_late(lib.at(doc))', maintenance => 'async') \gset
+SQL
+	is(mine(<<'SQL'), '', 'a filter that calls them under settings of its own');
+CREATE FUNCTION m.is_late(doc jsonb) RETURNS boolean IMMUTABLE LANGUAGE plpgsql SET TimeZone = 'Asia/Tokyo' AS $$
+DECLARE
+	n int;
+BEGIN
+	PERFORM lib.since('x'), '2030-01-01'::text::o.late;
+	EXECUTE 'SELECT count(*) FROM o.f WHERE doc ->> ''k'' = ''a''' INTO n;
+	RETURN lib.is_late(doc);
+END $$;
 SET indextable.advice = off;
 SELECT indextable.create('m.f_k', 'm.f', '{k}', filter => 'm.is_late(doc)', maintenance => 'async') \gset
 SQL
-	is(sql('other_poisoning', <<'SQL'), '', 'a filter of another that calls it');
-CREATE SCHEMA o;
-CREATE TABLE o.f (id int PRIMARY KEY, doc jsonb);
-SET indextable.advice = off;
-SELECT indextable.create('o.f_k', 'o.f', '{k}', filter => 'lib.is_late(doc)', maintenance => 'async') \gset
-SQL
 	my $write = q(INSERT INTO %s.f SELECT %d, '{"k": "a", "at": "2019-12-31 20:00Z"}');
+	my $found = 'SELECT (SELECT count(*) FROM m.f_k), (SELECT count(*) FROM o.f_plan), (SELECT count(*) FROM o.f_constant), (SELECT count(*) FROM o.f_domain)';
 	for my $n (1 .. 3)
 	{
 		is(mine(sprintf("$write;\nSELECT indextable.wait('m.f_k', '10min') \\gset", 'm', $n)), '', 'a worker calls the one');
-		is(sql('other_poisoning', sprintf("$write;\nSELECT indextable.wait('o.f_k', '10min') \\gset", 'o', $n)), '', '... and the other');
+		is(sql('other_poisoning', sprintf("$write;\nSELECT indextable.wait('o.f_domain', '10min') \\gset", 'o', $n)), '', '... and the others');
 	}
+	is(super($found), '3|0|0|0', 'each had its own answer');
 	is(super('SELECT indextable.stop_workers() \gset'), '', 'no workers');
-	is(super(sprintf("$write; $write;\nSELECT indextable.drain() \\gset", 'm', 4, 'o', 4)), '', 'a superuser drains both');
-	is(super("CALL indextable.repair('m.f_k') \\gset\nCALL indextable.repair('o.f_k') \\gset"), '', '... and repairs them');
-	is(super('SELECT (SELECT count(*) FROM m.f_k), (SELECT count(*) FROM o.f_k)'), '4|0', 'each had its own answer');
+	is(super(sprintf("$write;\n$write;\n\\c\nSELECT indextable.drain() \\gset", 'm', 4, 'o', 4)), '', 'a superuser drains all');
+	is(super($found), '4|0|0|0', 'each had its own answer');
+	is(super("CALL indextable.repair('m.f') \\gset\nCALL indextable.repair('o.f') \\gset"), '', 'a superuser repairs them');
+	is(super($found), '4|0|0|0', 'each had its own answer');
 };
 
 # Functions of users raise any error, also those by which the server says that it ends a session, or that others were in the way.
