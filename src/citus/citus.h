@@ -236,7 +236,7 @@ extern bool trouble_with_nodes(Oid fact_table, Trouble *trouble);
 
 /* guard.c */
 extern int64 guard_number(Oid index_table);
-extern Trigger *find_guard(Relation rel);
+extern bool is_guarded(Oid relid);
 
 /* triggers, and what they tell other nodes */
 extern FactDef *shard_definition(Relation shard);

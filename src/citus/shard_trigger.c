@@ -62,7 +62,6 @@ static char *queue_name(Oid fact);
 static bool check_writes(RIGHTS_PARAMETERS);
 static void check_truncate(ObjectAccessType access, Oid class, Oid object, int part, void *arg);
 static void refuse_by_hand(Oid relid, bool for_citus);
-static bool is_guarded(Oid relid);
 
 static ExecutorCheckPerms_hook_type previous_check = NULL;
 static object_access_hook_type previous_access = NULL;
@@ -306,10 +305,11 @@ check_writes(RIGHTS_PARAMETERS)
 		 */
 		if (table->updatedCols != NULL)
 			writes |= ACL_UPDATE;
-		if (OidIsValid(table->relid) && (table->requiredPerms & (writes | ACL_UPDATE)) != 0 &&
-			citus_is_taken(table->relid))
-			note_write();
-		if (OidIsValid(table->relid) && (table->requiredPerms & writes) != 0)
+		if (!OidIsValid(table->relid) || (table->requiredPerms & (writes | ACL_UPDATE)) == 0 ||
+			!citus_is_taken(table->relid))
+			continue;
+		note_write();
+		if ((table->requiredPerms & writes) != 0)
 			refuse_by_hand(table->relid,
 						   is_for_citus() && (superuser() || owns_relation(table->relid, GetUserId())));
 	}
@@ -355,25 +355,4 @@ refuse_by_hand(Oid relid, bool for_citus)
 				 errmsg("cannot change index table \"%s\"", get_rel_name(relid)),
 				 errdetail("An index table is written only by the maintenance of its fact table."),
 				 errhint("Change the fact table instead.")));
-}
-
-/*
- * is_guarded
- *		Returns whether a table is a distributed index table, or a shard of one, whose guard
- *		is not disabled.
- */
-static bool
-is_guarded(Oid relid)
-{
-	Oid			table = place_table_of_part(relid);
-	Relation	rel = try_relation_open(OidIsValid(table) ? table : relid, AccessShareLock);
-	Trigger    *guard;
-	bool		result;
-
-	if (rel == NULL)
-		return false;
-	guard = find_guard(rel);
-	result = guard != NULL && guard->tgenabled != TRIGGER_DISABLED;
-	relation_close(rel, AccessShareLock);
-	return result;
 }
