@@ -326,6 +326,9 @@ typedef struct FactDef
 	char	   *name;
 	Oid			owner;
 	bool		for_writer;		/* see definition_for_writer() */
+	Oid			part;			/* from which its columns were read, or
+								 * InvalidOid; see
+								 * definition_for_writer_of_part() */
 	bool		registered;		/* it is in the catalog */
 	List	   *wholes;			/* OIDs of the tables that it and its index
 								 * tables are parts of, whose definitions

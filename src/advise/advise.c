@@ -448,7 +448,7 @@ open_documents(Oid relid, const char *document, Relation *fact, AttrNumber *doc)
 	if (row->document == NULL)
 		row->document = document_column(*fact, document, NULL);
 	*doc = get_attnum(relid, row->document);
-	return make_fact_def(*fact, row->primary_key != NIL ? row->primary_key : stored_key(relid), NULL,
+	return make_fact_def(*fact, relid, row->primary_key != NIL ? row->primary_key : stored_key(relid), NULL,
 						 CurrentMemoryContext);
 }
 

@@ -111,6 +111,7 @@ extern bool citus_is_part(Oid relid);
 extern List *index_table_shards(Oid index_table);
 extern List *folded_shards(Oid totals);
 extern List *shard_definitions(Oid shard);
+extern void number_columns_of_shard(DefinitionRow *row, Oid shard, Oid table);
 extern bool shard_triggers_as_made(Relation shard);
 extern FactDef *shard_definition_beside(Relation shard);
 extern void fill_pair(ShardPair *pair);

@@ -99,6 +99,7 @@ citus_init(void)
 	shard_place.has = citus_is_part;
 	shard_place.triggers = &shard_triggers;
 	shard_place.definitions = shard_definitions;
+	shard_place.number_columns = number_columns_of_shard;
 	shard_place.fact_of = fact_of_shard;
 	place_register(&shard_place);
 	/* Citus has to be loaded first.  Without it nothing costs more. */

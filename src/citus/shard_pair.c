@@ -38,11 +38,13 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/xact.h"
 #include "catalog/index.h"
 #include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
+#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/catcache.h"
 #include "utils/lsyscache.h"
@@ -60,7 +62,8 @@
 #include "citus.h"
 
 static void become_row_of_pair(DefinitionRow *row, Oid shard, Oid table);
-static List *column_names_of_shard(Oid shard, Oid table, List *names);
+static bool has_columns_of_table(Relation shard, Oid table);
+static bool is_altered_here(Relation shard, AttrNumber attno);
 static Oid	shard_beside(Oid shard, Oid table, Oid other);
 
 /* No column has this name, which is too long for one. */
@@ -149,9 +152,7 @@ become_row_of_pair(DefinitionRow *row, Oid shard, Oid table)
 						   get_rel_name(shard)),
 				 errhint("Run SELECT " IT_SCHEMA ".drop('%s'); on the coordinator, and create the index table again.",
 						 quoted_relation(row->index_table))));
-	/* A restored definition has the names of now. */
-	if (row->fact_oid == table)
-		row->columns = column_names_of_shard(shard, table, row->columns);
+	number_columns_of_shard(row, shard, table);
 	row->fact_oid = row->fact_table = shard;
 	row->index_table = beside;
 }
@@ -178,25 +179,95 @@ fact_of_shard(Oid index_shard)
 }
 
 /*
- * column_names_of_shard
- *		Lists the names by which a definition calls columns, by their numbers in a shard, given those by their
- *		numbers in its table: a shard that was made later lacks columns that were dropped before.
+ * number_columns_of_shard
+ *		Has a definition of a table list the names by which it calls columns by their numbers in a shard: one that
+ *		was made later lacks columns that were dropped before.  One that was restored has the names of now.
+ *
+ * The shard is locked, and the table is not.  A command that alters both commits on each connection by itself.  So
+ * it may have committed for the shard already and not for the table, but not the other way round.  Then it waits
+ * for nobody, and can be waited for.  But not if it belongs to this transaction of Citus, which has altered the
+ * table over another connection: then only columns that it has not touched can be told.
  */
-static List *
-column_names_of_shard(Oid shard, Oid table, List *names)
+void
+number_columns_of_shard(DefinitionRow *row, Oid shard, Oid table)
 {
-	Relation	rel = relation_open(shard, AccessShareLock);
-	List	   *result = NIL;
+	Relation	rel;
+	List	   *names = NIL;
+	bool		altered_here = false;
 
+	if (row->fact_oid != table)
+		return;
+	rel = relation_open(shard, AccessShareLock);
+	if (!has_columns_of_table(rel, table))
+	{
+		for (AttrNumber i = 1; i <= RelationGetNumberOfAttributes(rel); i++)
+			altered_here |= is_altered_here(rel, i);
+		if (!altered_here)
+		{
+			LockRelationOid(table, AccessShareLock);
+			UnlockRelationOid(table, AccessShareLock);
+		}
+	}
 	foreach_ptr(char, name, get_column_names_by_number(rel))
 	{
 		int			number = name[0] == '\0' ? 0 : get_attnum(table, name);
 
+		if (altered_here && number > 0 && is_altered_here(rel, list_length(names) + 1))
+			number = PG_INT16_MAX;
 		if (number > 0)
-			name = number <= list_length(names) ? list_nth(names, number - 1) : NO_COLUMN;
-		result = lappend(result, name);
+			name = number <= list_length(row->columns) ? list_nth(row->columns, number - 1) : NO_COLUMN;
+		names = lappend(names, name);
 	}
 	relation_close(rel, AccessShareLock);
+	row->columns = names;
+	row->fact_oid = shard;
+}
+
+/*
+ * has_columns_of_table
+ *		Returns whether a shard has the same columns as its table has now, in the same order.  Dropped ones do not
+ *		count.
+ */
+static bool
+has_columns_of_table(Relation shard, Oid table)
+{
+	TupleDesc	desc = RelationGetDescr(shard);
+	AttrNumber	attno = 0;
+	int			i = 0;
+	HeapTuple	tuple;
+
+	while (HeapTupleIsValid(tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(table), Int16GetDatum(++attno))))
+	{
+		Form_pg_attribute att = (Form_pg_attribute) GETSTRUCT(tuple);
+		bool		same = att->attisdropped;
+
+		while (!same && i < desc->natts && TupleDescAttr(desc, i)->attisdropped)
+			i++;
+		if (!same && i < desc->natts)
+		{
+			same = strcmp(NameStr(TupleDescAttr(desc, i)->attname), NameStr(att->attname)) == 0 &&
+				TupleDescAttr(desc, i)->atttypid == att->atttypid;
+			i++;
+		}
+		ReleaseSysCache(tuple);
+		if (!same)
+			return false;
+	}
+	while (i < desc->natts && TupleDescAttr(desc, i)->attisdropped)
+		i++;
+	return i == desc->natts;
+}
+
+/* is_altered_here: returns whether this transaction has made or altered a column of a shard */
+static bool
+is_altered_here(Relation shard, AttrNumber attno)
+{
+	HeapTuple	tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(RelationGetRelid(shard)), Int16GetDatum(attno));
+	bool		result = HeapTupleIsValid(tuple) &&
+		TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple->t_data));
+
+	if (HeapTupleIsValid(tuple))
+		ReleaseSysCache(tuple);
 	return result;
 }
 

@@ -82,15 +82,15 @@ shard_definition(Relation shard)
 	Oid			relid = table_of_shard(RelationGetRelid(shard));
 	FactDef    *def;
 	Leaf	   *leaf;
-	Relation	table;
+	Relation	root;
 
 	if (!OidIsValid(relid))
 		return NULL;
-	def = fresh_definition(relid);
+	def = fresh_definition_for_writer(relid);
 	if (def == NULL || !def->registered)
 	{
-		table = relation_open(relid, AccessShareLock);
-		def = definition_of_fact(table, relid);
+		root = relation_open(root_of_shard(RelationGetRelid(shard)), AccessShareLock);
+		def = definition_for_writer_of_part(root, relid);
 		if (!def->registered)
 		{
 			/*
@@ -99,9 +99,9 @@ shard_definition(Relation shard)
 			 */
 			if (ConditionalLockRelationOid(catalog_relid("definition", false), ShareUpdateExclusiveLock))
 				adopt_distributed();
-			def = definition_of_fact(table, relid);
+			def = definition_for_writer_of_part(root, relid);
 		}
-		relation_close(table, AccessShareLock);
+		relation_close(root, NoLock);
 	}
 	if (!def->registered)
 		ereport(ERROR,

@@ -196,7 +196,8 @@ refill(DefinitionRow *stored, Relation fact, AlterTableStmt *stmt)
 {
 	DefinitionRow row = *stored;
 	const char **names = get_stored_column_names(fact, stored);
-	FactDef    *factdef = make_fact_def(fact, row.primary_key, names, CurrentMemoryContext);
+	FactDef    *factdef = make_fact_def(fact, RelationGetRelid(fact), row.primary_key, names,
+										CurrentMemoryContext);
 	Relation	rel = try_relation_open(row.index_table, AccessShareLock);
 	IndexDef   *def;
 	Relation	index;

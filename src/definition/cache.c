@@ -58,11 +58,13 @@ static Oid	cached_fact_of(Oid index_table);
 static Oid	fact_of(Oid index_table);
 static FactDef *find_definition(Oid root, bool writing);
 static FactDef *get_definition_of(Relation fact, Oid root, bool writing);
+static FactDef *load_to_cache(Relation fact, Oid root, bool writing);
 static bool is_left_alone(DefinitionRow *stored, bool writing);
 static List *read_definitions(Oid fact, bool writing);
-static FactDef *load_fact_def(Relation fact, bool writing);
-static FactDef *build_as_owner(Relation fact, bool writing, MemoryContext cxt);
-static FactDef *build_fact_def(Relation fact, bool writing, MemoryContext cxt);
+static List *read_definitions_of_part(Oid part, Oid root);
+static FactDef *load_fact_def(Relation fact, Oid root, bool writing);
+static FactDef *build_as_owner(Relation fact, Oid root, bool writing, MemoryContext cxt);
+static FactDef *build_fact_def(Relation fact, Oid root, bool writing, MemoryContext cxt);
 static void distrust_without_triggers(FactDef *factdef, Relation fact);
 static void add_definition(FactDef *factdef, IndexDef *def);
 
@@ -106,16 +108,47 @@ definition_for_writer(Relation fact, Oid root)
 	return get_definition_of(fact, root, true);
 }
 
-/* get_definition_of: does what one of the two above does */
+/*
+ * definition_for_writer_of_part
+ *		Returns the definition of a fact table whose rows are in parts, as definition_for_writer() does, for a
+ *		writer who queues what becomes of the rows of one, which is open and locked.  The fact table is not locked:
+ *		a command on it may hold its lock already, and wait for this writer to release the part.
+ *
+ * So the columns, and the primary key, are read from the part, whatever part that is, and not from the table.
+ */
+FactDef *
+definition_for_writer_of_part(Relation part, Oid root)
+{
+	FactDef    *def = find_definition(root, true);
+
+	return def != NULL ? def : load_to_cache(part, root, true);
+}
+
+/* get_definition_of: does what one of the first two above does */
 static FactDef *
 get_definition_of(Relation fact, Oid root, bool writing)
 {
-	CacheEntry *entry;
-	bool		found;
 	FactDef    *def = find_definition(root, writing);
+	Relation	rel;
 
 	if (def != NULL)
 		return def;
+	if (RelationGetRelid(fact) == root)
+		return load_to_cache(fact, root, writing);
+	rel = relation_open(root, AccessShareLock);
+	def = load_to_cache(rel, root, writing);
+	relation_close(rel, NoLock);
+	return def;
+}
+
+/* load_to_cache: loads the definition of a fact table, root, and caches it; see load_fact_def() */
+static FactDef *
+load_to_cache(Relation fact, Oid root, bool writing)
+{
+	CacheEntry *entry;
+	FactDef    *def;
+	bool		found;
+
 	if (cache == NULL)
 	{
 		listen_to_changes(&definitions_listener);
@@ -127,15 +160,7 @@ get_definition_of(Relation fact, Oid root, bool writing)
 		entry->def = NULL;
 		entry->counted_in = 0;
 	}
-	if (RelationGetRelid(fact) == root)
-		def = load_fact_def(fact, writing);
-	else
-	{
-		Relation	rel = relation_open(root, AccessShareLock);
-
-		def = load_fact_def(rel, writing);
-		relation_close(rel, NoLock);
-	}
+	def = load_fact_def(fact, root, writing);
 
 	/* A function that the planner has called may have loaded it, too. */
 	release(entry);
@@ -152,11 +177,14 @@ fresh_definition(Oid root)
 	return find_definition(root, false);
 }
 
-/*
- * find_definition
- *		Returns what fresh_definition() does; if writing, what a writer does not need may be
- *		missing.
- */
+/* fresh_definition_for_writer: returns the same for a writer, who does not need all of it */
+FactDef *
+fresh_definition_for_writer(Oid root)
+{
+	return find_definition(root, true);
+}
+
+/* find_definition: does what one of the two above does */
 static FactDef *
 find_definition(Oid root, bool writing)
 {
@@ -389,8 +417,9 @@ definitions_relation_changed(Oid relid)
 		if (def == NULL)
 			continue;
 		changed = OidIsValid(relid) &&
-			(relid == def->relid || relid == def->queue.current || relid == def->queue.spare ||
-			 list_member_oid(def->missing, relid) || list_member_oid(def->wholes, relid) ||
+			(relid == def->relid || relid == def->part || relid == def->queue.current ||
+			 relid == def->queue.spare || list_member_oid(def->missing, relid) ||
+			 list_member_oid(def->wholes, relid) ||
 			 (def->run.leaves != NULL && hash_search(def->run.leaves, &relid, HASH_FIND, NULL) != NULL));
 		for (int i = 0; OidIsValid(relid) && i < def->nall && !changed; i++)
 			changed = def->defs[i]->relid == relid || def->defs[i]->layout.primary_index == relid ||
@@ -464,7 +493,8 @@ cached_fact_of(Oid index_table)
 
 /*
  * load_fact_def
- *		Loads the definition of a fact table from the catalog and the tables as they are.
+ *		Loads the definition of a fact table, root, from the catalog and the tables as they are.  fact is that
+ *		table or, for a writer who queues, a part of it that has the columns.
  *		It is stale from the beginning if something that it depends on has changed, or may
  *		have changed, while it was loaded.
  *
@@ -473,7 +503,7 @@ cached_fact_of(Oid index_table)
  * of others.
  */
 static FactDef *
-load_fact_def(Relation fact, bool writing)
+load_fact_def(Relation fact, Oid root, bool writing)
 {
 	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "indextable definition",
 											  ALLOCSET_SMALL_SIZES);
@@ -482,7 +512,7 @@ load_fact_def(Relation fact, bool writing)
 	Loading		load;
 
 	watch_begin_load(&load);
-	DO_AND_UNDO(watch_end_load(&load), factdef = build_as_owner(fact, writing, cxt));
+	DO_AND_UNDO(watch_end_load(&load), factdef = build_as_owner(fact, root, writing, cxt));
 	factdef->run.changed = watch_objects(factdef->code, &load) || load.changed;
 	factdef->run.stale = load.suspect || factdef->run.changed;
 	MemoryContextSwitchTo(old);
@@ -490,9 +520,9 @@ load_fact_def(Relation fact, bool writing)
 	return factdef;
 }
 
-/* build_as_owner: makes the definition of a fact table as its owner */
+/* build_as_owner: makes the definition of a fact table, root, as its owner */
 static FactDef *
-build_as_owner(Relation fact, bool writing, MemoryContext cxt)
+build_as_owner(Relation fact, Oid root, bool writing, MemoryContext cxt)
 {
 	FactDef    *factdef;
 
@@ -501,7 +531,7 @@ build_as_owner(Relation fact, bool writing, MemoryContext cxt)
 		forget_plans();
 	AS_OWNER(fact->rd_rel->relowner);
 	{
-		factdef = build_fact_def(fact, writing, cxt);
+		factdef = build_fact_def(fact, root, writing, cxt);
 	}
 	END_AS_OWNER();
 	wait_point("a definition has been read");
@@ -510,30 +540,34 @@ build_as_owner(Relation fact, bool writing, MemoryContext cxt)
 
 /*
  * build_fact_def
- *		Makes the definition of a fact table, in the memory context cxt, which is the current
- *		one.
+ *		Makes the definition of a fact table, root, in the memory context cxt, which is the current
+ *		one.  For fact see load_fact_def().
  */
 static FactDef *
-build_fact_def(Relation fact, bool writing, MemoryContext cxt)
+build_fact_def(Relation fact, Oid root, bool writing, MemoryContext cxt)
 {
 	FactTableRow tables = {0};
-	Oid			whole = place_of(RelationGetRelid(fact))->definitions != NULL ?
-		place_table_of_part(RelationGetRelid(fact)) : InvalidOid;
+	bool		of_part = RelationGetRelid(fact) != root;
+	Oid			whole = place_of(root)->definitions != NULL ? place_table_of_part(root) : InvalidOid;
 	List	   *stored;
 	List	   *hidden;
 	DefinitionRow *first;
 	FactDef    *factdef;
 
+	watch_relation(root);
 	watch_relation(RelationGetRelid(fact));
 	if (OidIsValid(whole))
 		watch_relation(whole);
-	stored = read_definitions(RelationGetRelid(fact), writing);
+	stored = of_part ? read_definitions_of_part(RelationGetRelid(fact), root) : read_definitions(root, writing);
 	first = stored == NIL ? NULL : linitial(stored);
-	factdef = first == NULL ? make_fact_def(fact, NIL, NULL, cxt) :
-		make_fact_def(fact, first->primary_key, get_stored_column_names(fact, first), cxt);
+	factdef = first == NULL ? make_fact_def(fact, root, NIL, NULL, cxt) :
+		make_fact_def(fact, root, first->primary_key, get_stored_column_names(fact, first), cxt);
+	factdef->for_writer = of_part;
 	if (OidIsValid(whole))
 		factdef->wholes = list_make1_oid(whole);
-	factdef->registered = catalog_read_fact(RelationGetRelid(fact), &tables) || stored != NIL;
+	if (of_part)
+		factdef->part = RelationGetRelid(fact);
+	factdef->registered = catalog_read_fact(root, &tables) || stored != NIL;
 	if (factdef->registered && OidIsValid(tables.queue))
 	{
 		/* A fact table that was moved later has left its queue behind. */
@@ -556,7 +590,7 @@ build_fact_def(Relation fact, bool writing, MemoryContext cxt)
 	{
 		const char **names;
 		IndexDef   *def;
-		bool		left_alone = is_left_alone(s, writing);
+		bool		left_alone = of_part || is_left_alone(s, writing);
 		Relation	rel = left_alone ? NULL : try_relation_open(s->index_table, NoLock);
 		char	   *name = left_alone ? get_rel_name(s->index_table) : NULL;
 
@@ -580,8 +614,7 @@ build_fact_def(Relation fact, bool writing, MemoryContext cxt)
 		if (OidIsValid(whole))
 			factdef->wholes = lappend_oid(factdef->wholes, place_table_of_part(s->index_table));
 		else
-			factdef->restored |= s->fact_oid != RelationGetRelid(fact) ||
-				!is_adopted(s->index_table, RelationGetRelid(fact));
+			factdef->restored |= s->fact_oid != RelationGetRelid(fact) || !is_adopted(s->index_table, root);
 		if (!same_primary_key(factdef, fact, s, names))
 			report_altered_index_table(s->index_table, fact, "The fact table has another primary key now.");
 		if (left_alone)
@@ -601,7 +634,8 @@ build_fact_def(Relation fact, bool writing, MemoryContext cxt)
 		note_feeds(factdef, s);
 		add_definition(factdef, def);
 	}
-	distrust_without_triggers(factdef, fact);
+	if (!of_part)
+		distrust_without_triggers(factdef, fact);
 	return factdef;
 }
 
@@ -614,8 +648,8 @@ FactDef *
 definition_uncached(Relation fact, List *key)
 {
 	FactDef    *factdef = catalog_has_fact(RelationGetRelid(fact)) ?
-		build_as_owner(fact, false, CurrentMemoryContext) :
-		make_fact_def(fact, key, NULL, CurrentMemoryContext);
+		build_as_owner(fact, RelationGetRelid(fact), false, CurrentMemoryContext) :
+		make_fact_def(fact, RelationGetRelid(fact), key, NULL, CurrentMemoryContext);
 
 	if (factdef->defs == NULL)
 		factdef->totals = factdef->defs = palloc(sizeof(IndexDef *));
@@ -682,6 +716,24 @@ definition_rows(Oid fact)
 	const Place *place = place_of(fact);
 
 	return place->definitions != NULL ? place->definitions(fact) : catalog_read_definitions(fact, InvalidOid);
+}
+
+/*
+ * read_definitions_of_part
+ *		Returns the definitions in the catalog of the index tables of a fact table, root, with the columns of a
+ *		part of it.  Index tables are not locked: see definition_for_writer().
+ */
+static List *
+read_definitions_of_part(Oid part, Oid root)
+{
+	List	   *stored = catalog_read_definitions(root, InvalidOid);
+
+	foreach_ptr(DefinitionRow, row, stored)
+	{
+		watch_relation(row->index_table);
+		place_of(part)->number_columns(row, part, root);
+	}
+	return stored;
 }
 
 /*

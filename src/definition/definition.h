@@ -21,7 +21,9 @@
  */
 extern FactDef *definition_of_fact(Relation fact, Oid root);
 extern FactDef *definition_for_writer(Relation fact, Oid root);
+extern FactDef *definition_for_writer_of_part(Relation part, Oid root);
 extern FactDef *fresh_definition(Oid root);
+extern FactDef *fresh_definition_for_writer(Oid root);
 extern List *definition_rows(Oid fact);
 extern IndexDef *find_index_def(FactDef *fact, Oid index_table);
 extern IndexDef *definition_of_index_table(Oid index_table);
@@ -165,7 +167,7 @@ extern void primary_key_prepare_sorts(IndexDef *def);
 
 extern void note_feeds(FactDef *factdef, DefinitionRow *row);
 extern void note_feed(FactDef *factdef, Relation fact, bool feed);
-extern FactDef *make_fact_def(Relation fact, List *key, const char **names, MemoryContext cxt);
+extern FactDef *make_fact_def(Relation fact, Oid relid, List *key, const char **names, MemoryContext cxt);
 extern IndexDef *make_index_def(FactDef *factdef, Relation fact, DefinitionRow *row, Relation rel,
 								int nkept_fields, const char **column_names);
 extern void require_kept(IndexDef *def);

@@ -50,25 +50,28 @@ definition_resolve(DefinitionRow *row, Relation fact, Relation replaced, int nke
 {
 	List	   *key = row->primary_key != NIL ? row->primary_key : stored_key(RelationGetRelid(fact));
 
-	return make_index_def(make_fact_def(fact, key, NULL, CurrentMemoryContext), fact, row, replaced, nkept_fields,
-						  NULL);
+	return make_index_def(make_fact_def(fact, RelationGetRelid(fact), key, NULL, CurrentMemoryContext), fact, row,
+						  replaced, nkept_fields, NULL);
 }
 
 /*
  * make_fact_def
- *		Returns the definition of a fact table, without index tables, in the memory context
- *		cxt, which is the current one.  key are the columns that identify its rows if it has no
- *		primary key (fact_columns.c); names are the names that key uses, by column number, or NULL.
+ *		Returns the definition of the fact table relid, without index tables, in the memory context
+ *		cxt, which is the current one.  fact is that table, or a part of it.  key are the columns that identify its
+ *		rows if it has no primary key (fact_columns.c); names are the names that key uses, by column number, or
+ *		NULL.
  */
 FactDef *
-make_fact_def(Relation fact, List *key, const char **names, MemoryContext cxt)
+make_fact_def(Relation fact, Oid relid, List *key, const char **names, MemoryContext cxt)
 {
 	FactDef    *factdef = palloc0(sizeof(FactDef));
 	Relation	index;
 
 	factdef->run.cxt = cxt;
-	factdef->relid = RelationGetRelid(fact);
-	factdef->name = pstrdup(RelationGetRelationName(fact));
+	factdef->relid = relid;
+	factdef->name = get_rel_name(relid);
+	if (factdef->name == NULL || relid == RelationGetRelid(fact))
+		factdef->name = pstrdup(RelationGetRelationName(fact));
 	factdef->owner = fact->rd_rel->relowner;
 	factdef->layout.is_partition = fact->rd_rel->relispartition || has_superclass(factdef->relid);
 	factdef->layout.partitioned = fact->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;

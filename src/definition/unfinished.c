@@ -45,7 +45,8 @@ try_definition(void *arg)
 	Relation	rel = try_relation_open(row->index_table, NoLock);
 
 	c->fits = rel != NULL &&
-		definition_complete(make_index_def(make_fact_def(c->fact, row->primary_key, names, CurrentMemoryContext),
+		definition_complete(make_index_def(make_fact_def(c->fact, row->fact_table, row->primary_key, names,
+														 CurrentMemoryContext),
 										   c->fact, row, rel, INT_MAX, names), c->fact, rel);
 	if (rel != NULL)
 		relation_close(rel, NoLock);

@@ -304,6 +304,12 @@ typedef struct Place
 	 * tell.
 	 */
 	List	   *(*definitions) (Oid fact);
+
+	/*
+	 * has a definition of the table that a table is a part of name the
+	 * columns as the part numbers them
+	 */
+	void		(*number_columns) (struct DefinitionRow *row, Oid part, Oid table);
 	/* the same for an index table: its fact table, or InvalidOid */
 	Oid			(*fact_of) (Oid index_table);
 } Place;

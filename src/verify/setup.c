@@ -407,7 +407,7 @@ restore_primary_key(Oid index_table, Oid fact_table)
 	fact = relation_open(fact_table, NoLock);
 	rel = relation_open(index_table, NoLock);
 	names = get_stored_column_names(fact, stored);
-	def = make_index_def(make_fact_def(fact, stored->primary_key, names, CurrentMemoryContext),
+	def = make_index_def(make_fact_def(fact, fact_table, stored->primary_key, names, CurrentMemoryContext),
 						 fact, stored, rel, INT_MAX, names);
 	if (!definition_complete(def, fact, rel))
 		report_altered_index_table(index_table, fact, "The columns of the index table, or the types of the fact table's columns, were altered.");
