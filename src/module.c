@@ -26,6 +26,7 @@
 #include "scan/scan.h"
 #include "statistics/statistics.h"
 #include "indextable.h"
+#include "util/compiled.h"
 #include "util/naming.h"
 #include "util/settings.h"
 #include "worker/worker.h"
@@ -57,6 +58,7 @@ void
 _PG_init(void)
 {
 	define_gucs();
+	compiled_init();
 	naming_init();
 	statistics_init();
 	query_table_init();

@@ -27,6 +27,7 @@
 #include "utils/syscache.h"
 
 #include "as_owner.h"
+#include "compiled.h"
 #include "fixed_settings.h"
 #include "memory.h"
 
@@ -106,6 +107,7 @@ enter(Oid role, int sec)
 {
 	Switch	   *new;
 
+	compiled_forget();
 	if (nswitches == max_switches)
 		switches = grow_array(switches, &max_switches, 8, sizeof(Switch), TopMemoryContext);
 	new = &switches[nswitches];
@@ -185,6 +187,7 @@ leave_roles(int outer, bool after_error)
 	if (nestlevel > 0)
 		AtEOXact_GUC(false, nestlevel);
 	SetUserIdAndSecContext(left->user, left->sec);
+	compiled_forget();
 }
 
 /*
@@ -195,6 +198,8 @@ leave_roles(int outer, bool after_error)
 void
 forget_roles(int level)
 {
+	if (nswitches > 0)
+		compiled_forget();
 	while (nswitches > 0 && switches[nswitches - 1].level >= level)
 		nswitches--;
 }

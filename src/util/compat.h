@@ -138,6 +138,13 @@ extern int no_such_variable
 #define nullability(desc, i)	TupleDescCompactAttr(desc, i)->attnullability
 #endif
 
+/* compiled_xmin: tells PL/pgSQL whether a function was replaced since it was compiled */
+#if PG_VERSION_NUM < 180000
+#define compiled_xmin(function)	((function)->fn_xmin)
+#else
+#define compiled_xmin(function)	((function)->cfunc.fn_xmin)
+#endif
+
 /* nulling_relids: returns what may make a column NULL above a scan; since 18 grouping sets, too */
 #if PG_VERSION_NUM < 180000
 #define nulling_relids(root)	((root)->outer_join_rels)

@@ -855,6 +855,51 @@ SQL
 	is(super($found), '4|0|0|0', 'each had its own answer');
 };
 
+# The types in a function in PL/pgSQL are looked up when it is compiled, by the search_path of whoever calls it first.
+subtest 'types that another role has chosen' => sub {
+	tenant('compiled');
+	is(super('CREATE ROLE eve_compiled LOGIN; GRANT CREATE ON DATABASE compiled TO eve_compiled'), '', 'another');
+	is(mine(<<'SQL'), '', 'a function that the fields of an owner call');
+CREATE FUNCTION m.norm(doc jsonb) RETURNS text IMMUTABLE LANGUAGE plpgsql AS $$ DECLARE t text; BEGIN t := doc ->> 'k'; RETURN lower(t); END $$;
+CREATE TABLE m.f (id int PRIMARY KEY, doc jsonb);
+CREATE TABLE m.g (id int PRIMARY KEY, doc jsonb);
+SET indextable.advice = off;
+SELECT indextable.create('m.f_k', 'm.f', ARRAY['(m.norm(doc)) AS k'], filter => 'm.norm(''{"k": "x"}'') = ''x''') \gset
+SELECT indextable.create('m.g_k', 'm.g', ARRAY['(m.norm(doc)) AS k'], maintenance => 'async') \gset
+GRANT INSERT, SELECT ON m.f TO eve_compiled;
+SQL
+	is(sql('eve_compiled', <<'SQL'), '', 'a domain of the same name as a type of the server');
+CREATE SCHEMA e;
+GRANT USAGE ON SCHEMA e TO PUBLIC;
+CREATE TABLE e.log (who name DEFAULT current_user);
+GRANT INSERT ON e.log TO PUBLIC;
+CREATE FUNCTION e.note() RETURNS void LANGUAGE sql AS 'INSERT INTO e.log DEFAULT VALUES';
+CREATE FUNCTION e.check(t pg_catalog.text) RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN PERFORM e.note(); RETURN true; END $$;
+CREATE DOMAIN e.text AS pg_catalog.text CHECK (e.check(VALUE));
+CREATE FUNCTION e.evil(doc jsonb) RETURNS boolean IMMUTABLE LANGUAGE plpgsql SET search_path = e, pg_catalog AS $$ BEGIN PERFORM m.norm(doc); RETURN true; END $$;
+CREATE TABLE e.f (id int PRIMARY KEY, doc jsonb);
+SET indextable.advice = off;
+SELECT indextable.create('e.f_k', 'e.f', '{k}', filter => 'e.evil(doc)', maintenance => 'async') \gset
+TRUNCATE e.log;
+SQL
+	my $compile = "SET search_path = e, pg_catalog; SELECT m.norm('{}') \\gset\nRESET search_path";
+	my $called = 'SELECT DISTINCT who FROM e.log; TRUNCATE e.log';
+	for my $statement (q(INSERT INTO m.f VALUES (1, '{"k": "a"}')), q(SELECT indextable.lookup('m.f_k', '{"k": "b"}')), q(SELECT FROM m.f WHERE doc ->> 'k' = 'b'))
+	{
+		is(sql('eve_compiled', "$compile;\n$statement; $called"), 'eve_compiled', $statement);
+	}
+	for my $n (1 .. 2)
+	{
+		is(sql('eve_compiled', qq(INSERT INTO e.f VALUES ($n, '{"k": "a"}');\nSELECT indextable.wait('e.f_k', '10min') \\gset)), '', 'a worker calls the one');
+		is(mine(qq(INSERT INTO m.g VALUES ($n, '{"k": "a"}');\nSELECT indextable.wait('m.g_k', '10min') \\gset)), '', '... and the other');
+	}
+	is(super($called), 'eve_compiled', 'a worker');
+	is(super(qq(SELECT indextable.stop_workers() \\gset\nINSERT INTO e.f VALUES (3, '{}');\n\\c\nSELECT indextable.drain() \\gset\nSELECT m.norm('{}') \\gset)), '', 'a superuser drains, and calls it then');
+	is(super($called), 'eve_compiled', 'a superuser');
+	is(mine('SELECT count(*) FROM indextable.verify(\'m.f\')'), 0, 'index tables are right');
+};
+
+
 # Functions of users raise any error, also those by which the server says that it ends a session, or that others were in the way.
 subtest "drain() of a superuser, while others raise errors" => sub {
 	tenant('raising');

@@ -1,0 +1,241 @@
+/*-------------------------------------------------------------------------
+ *
+ * compiled.c
+ *	  Has functions in PL/pgSQL compiled anew whose types others have chosen.
+ *
+ * Such a function is compiled once in a session, for all roles.  The types of its variables are looked up then,
+ * by the search_path of the first call, and stay.  A role that may call it could have "DECLARE t text" mean a
+ * domain of its own in that way, whose checks would be called as the owner of each table with a field or a
+ * filter that calls the function, too.  So PL/pgSQL tells us of each function that it executes.  One that has
+ * variables of types that belong neither to its owner nor to superusers, and is executed under another
+ * search_path than AS_OWNER() sets, is compiled anew after the next switch of roles, to an owner or back.
+ *
+ * Plans of what is in functions are made anew by the server under another search_path.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/transam.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_namespace.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "plpgsql.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+#include "utils/syscache.h"
+
+#include "compat.h"
+#include "compiled.h"
+#include "memory.h"
+
+static void note_function(PLpgSQL_execstate *estate, PLpgSQL_function *function);
+static void function_begins(PLpgSQL_execstate *estate, PLpgSQL_function *function);
+static void function_ends(PLpgSQL_execstate *estate, PLpgSQL_function *function);
+static void statement_begins(PLpgSQL_execstate *estate, PLpgSQL_stmt *stmt);
+static void statement_ends(PLpgSQL_execstate *estate, PLpgSQL_stmt *stmt);
+static void tell_next(void);
+static bool has_types_of_others(PLpgSQL_function *function);
+static Oid	type_of(PLpgSQL_datum *datum);
+static bool is_path_of_owner(void);
+static void refuse_unknown(PLpgSQL_function *function);
+
+static PLpgSQL_plugin plugin = {.func_setup = note_function};
+static PLpgSQL_plugin *next = NULL; /* of another extension, or NULL */
+
+/*
+ * The functions to be compiled anew.  What the server knows of a function stays where it is until the session
+ * ends.
+ */
+static PLpgSQL_function **noted = NULL;
+static int	nnoted = 0;
+static int	max_noted = 0;
+
+/* Functions may have been compiled before this library was loaded.  These were refused once. */
+static bool may_be_unknown = false;
+static List *refused = NIL;
+
+/* compiled_init: has PL/pgSQL tell of each function that it executes */
+void
+compiled_init(void)
+{
+	PLpgSQL_plugin **first = (PLpgSQL_plugin **) find_rendezvous_variable("PLpgSQL_plugin");
+
+	next = *first;
+	if (next != NULL)
+	{
+		plugin.func_beg = function_begins;
+		plugin.func_end = function_ends;
+		plugin.stmt_beg = statement_begins;
+		plugin.stmt_end = statement_ends;
+	}
+	*first = &plugin;
+	may_be_unknown = !process_shared_preload_libraries_in_progress &&
+		GetConfigOption("plpgsql.check_asserts", true, false) != NULL;
+}
+
+/*
+ * compiled_forget
+ *		Has the functions that were noted compiled anew when they are called next.
+ *
+ * It is called when a transaction is aborted, too.  That of a function which is being executed is not freed.
+ */
+void
+compiled_forget(void)
+{
+	while (nnoted > 0)
+		compiled_xmin(noted[--nnoted]) = InvalidTransactionId;
+}
+
+/* note_function: notes a function that is to be executed, if its types may be those of others */
+static void
+note_function(PLpgSQL_execstate *estate, PLpgSQL_function *function)
+{
+	/* What DO executes is compiled for itself. */
+	if (OidIsValid(function->fn_oid) && has_types_of_others(function))
+	{
+		if (!is_path_of_owner())
+		{
+			int			i = 0;
+
+			while (i < nnoted && noted[i] != function)
+				i++;
+			if (i == nnoted)
+			{
+				if (nnoted == max_noted)
+					noted = grow_array(noted, &max_noted, 8, sizeof(PLpgSQL_function *), TopMemoryContext);
+				noted[nnoted++] = function;
+			}
+		}
+		else if (may_be_unknown && InSecurityRestrictedOperation())
+			refuse_unknown(function);
+	}
+	if (next != NULL && next->func_setup != NULL)
+	{
+		tell_next();
+		next->func_setup(estate, function);
+	}
+}
+
+static void
+function_begins(PLpgSQL_execstate *estate, PLpgSQL_function *function)
+{
+	if (next->func_beg != NULL)
+		next->func_beg(estate, function);
+}
+
+static void
+function_ends(PLpgSQL_execstate *estate, PLpgSQL_function *function)
+{
+	if (next->func_end != NULL)
+		next->func_end(estate, function);
+}
+
+static void
+statement_begins(PLpgSQL_execstate *estate, PLpgSQL_stmt *stmt)
+{
+	if (next->stmt_beg != NULL)
+		next->stmt_beg(estate, stmt);
+}
+
+static void
+statement_ends(PLpgSQL_execstate *estate, PLpgSQL_stmt *stmt)
+{
+	if (next->stmt_end != NULL)
+		next->stmt_end(estate, stmt);
+}
+
+/* tell_next: gives the other extension the functions that PL/pgSQL has given us */
+static void
+tell_next(void)
+{
+	PLpgSQL_plugin its = *next;
+
+	*next = plugin;
+	next->func_setup = its.func_setup;
+	next->func_beg = its.func_beg;
+	next->func_end = its.func_end;
+	next->stmt_beg = its.stmt_beg;
+	next->stmt_end = its.stmt_end;
+}
+
+/*
+ * has_types_of_others
+ *		Returns whether a variable of a function has a type that belongs neither to the owner of the function nor
+ *		to a superuser.
+ */
+static bool
+has_types_of_others(PLpgSQL_function *function)
+{
+	Oid			function_owner = InvalidOid;
+
+	for (int i = 0; i < function->ndatums; i++)
+	{
+		Oid			type = type_of(function->datums[i]);
+		Oid			owner;
+
+		if (type < FirstNormalObjectId)
+			continue;
+		if (!OidIsValid(function_owner))
+			function_owner = GetSysCacheOid1(PROCOID, Anum_pg_proc_proowner, ObjectIdGetDatum(function->fn_oid));
+		owner = GetSysCacheOid1(TYPEOID, Anum_pg_type_typowner, ObjectIdGetDatum(type));
+		if (owner != function_owner && !superuser_arg(owner))
+			return true;
+	}
+	return false;
+}
+
+/* type_of: returns the type of a variable, or InvalidOid */
+static Oid
+type_of(PLpgSQL_datum *datum)
+{
+	switch (datum->dtype)
+	{
+		case PLPGSQL_DTYPE_VAR:
+		case PLPGSQL_DTYPE_PROMISE:
+			return ((PLpgSQL_var *) datum)->datatype->typoid;
+		case PLPGSQL_DTYPE_REC:
+			return ((PLpgSQL_rec *) datum)->rectypeid;
+		default:
+			return InvalidOid;	/* made of others */
+	}
+}
+
+/* is_path_of_owner: returns whether names are looked up as in AS_OWNER() */
+static bool
+is_path_of_owner(void)
+{
+	List	   *path = fetch_search_path(true);
+	bool		result = true;
+
+	foreach_oid(schema, path)
+		result &= schema == PG_CATALOG_NAMESPACE || isTempNamespace(schema);
+	list_free(path);
+	return result;
+}
+
+/*
+ * refuse_unknown
+ *		Raises an error for a function with types of others that may have been compiled before this library was
+ *		loaded, in a server that has not preloaded it.  It is compiled anew when it is called again.
+ */
+static void
+refuse_unknown(PLpgSQL_function *function)
+{
+	MemoryContext old;
+
+	if (list_member_ptr(refused, function))
+		return;
+	old = MemoryContextSwitchTo(TopMemoryContext);
+	refused = lappend(refused, function);
+	MemoryContextSwitchTo(old);
+	compiled_xmin(function) = InvalidTransactionId;
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("function %s may have been compiled before indextable was loaded", function->fn_signature),
+			 errdetail("It has variables of types that belong to others than its owner."),
+			 errhint("Run the statement again. This does not happen if indextable is in shared_preload_libraries.")));
+}

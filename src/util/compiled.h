@@ -1,0 +1,14 @@
+/*-------------------------------------------------------------------------
+ *
+ * compiled.h
+ *	  Has functions in PL/pgSQL compiled anew whose types others have chosen.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_COMPILED_H
+#define INDEXTABLE_COMPILED_H
+
+extern void compiled_init(void);
+extern void compiled_forget(void);
+
+#endif							/* INDEXTABLE_COMPILED_H */
