@@ -792,13 +792,13 @@ has_type_within(Oid type, bool (*test) (Oid type))
 
 /*
  * calls_code_of_owner
- *		Returns whether to make a value of the base type of a type, from text, may call code of the type's
- *		owner, who can add a domain to a composite type at any time.
+ *		Returns whether to make a value of a type, from text, may call code of the type's owner, who can add a
+ *		domain to a composite type at any time.
  */
 bool
 calls_code_of_owner(Oid type)
 {
-	return has_type_within(getBaseType(type), is_domain_or_row);
+	return has_type_within(type, is_domain_or_row);
 }
 
 static bool

@@ -153,7 +153,7 @@ static void
 check_types(IndexDef *def, Relation fact)
 {
 	for (int i = 0; i < def->fact->layout.npk; i++)
-		if (calls_code_of_owner(get_atttype(RelationGetRelid(fact), def->fact->layout.pk_attno[i])))
+		if (calls_code_of_owner(getBaseType(get_atttype(RelationGetRelid(fact), def->fact->layout.pk_attno[i]))))
 			refuse(fact, "Its primary key has values with a domain or a composite type within, for which code of its owner may be called.",
 				   NULL);
 	for (int i = 0; i < def->spec.nkeys + def->spec.nincludes; i++)

@@ -328,13 +328,13 @@ use_two_phases(FactDef *def, Datum *key, int column)
 
 	/*
 	 * Citus makes a constant of the value, in SQL that the owner of the queue
-	 * runs.
+	 * runs. On this node, the name of the type may be that of a domain.
 	 */
 	if (calls_code_of_owner(type))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("table \"%s\" cannot have asynchronous index tables", def->name),
-				 errdetail("Its primary key has values with a domain or a composite type within, for which code of its owner may be called."),
+				 errdetail("In the queue, its primary key has values of a domain or a composite type, or with one within, for which code of its owner may be called."),
 				 errhint("Drop these index tables.")));
 	/* No row has this number. */
 	(void) query_with(InvalidOid,
