@@ -121,6 +121,7 @@
 #include "citus.h"
 
 static Oid	shard_with_key(void *reconciliation, Datum *key);
+static void leave_out_strangers(FactDef *def, List *shards, Keys *keys);
 static bool left_out_matter(Reconciliation *r);
 static List *lock_shards(FactDef *def);
 static void add_due_keys(FactDef *def, List *shards, Keys *keys);
@@ -209,6 +210,7 @@ shard_drain_take(Drain *drain)
 		add_due_keys(r->def, shards, &keys);
 	drain->n = Min(keys.n, drain->limit);
 	((DrainPosition *) drain->arg)->taken = drain->n;
+	leave_out_strangers(r->def, shards, &keys);
 	if (keys.n == 0)
 		return;
 	r->keys = keys.values;
@@ -218,6 +220,32 @@ shard_drain_take(Drain *drain)
 		use_two_phases(r->def, r->keys, ((ShardPair *) linitial(shards))->column);
 	}
 	END_AS_OWNER();
+}
+
+/*
+ * leave_out_strangers
+ *		Leaves out keys of rows that belong to none of the shards: a role with the right to insert rows can put
+ *		some into another shard than their own, by hand.
+ *
+ * No query finds such a row by its key, and the entries of this key are those of the row in its own shard.
+ */
+static void
+leave_out_strangers(FactDef *def, List *shards, Keys *keys)
+{
+	int			npk = def->layout.npk;
+	int			n = 0;
+
+	for (int i = 0; i < keys->n; i++)
+	{
+		Datum	   *key = keys->values + (Size) i * npk;
+
+		if (shard_of_key(shards, def, key) == NULL)
+			continue;
+		if (n < i)
+			memcpy(keys->values + (Size) n * npk, key, sizeof(Datum) * npk);
+		n++;
+	}
+	keys->n = n;
 }
 
 /*
@@ -232,7 +260,7 @@ shard_with_key(void *reconciliation, Datum *key)
 	ShardPair  *pair = shard_of_key(r->leaves, r->def, key);
 
 	if (pair == NULL)
-		elog(ERROR, "a key in the queue of table \"%s\" belongs to none of its shards", r->def->name);
+		elog(ERROR, "a key of table \"%s\" belongs to none of the shards that are drained", r->def->name);
 	return leaf_of_shard(r->def, pair->fact, key);
 }
 

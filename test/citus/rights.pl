@@ -180,6 +180,16 @@ is(sql($c, 'SELECT count(*) < 40 FROM t.r', "SELECT count(*) FROM indextable.ver
 as('tenant', 'TRUNCATE t.y', 'TRUNCATE t.r');
 is(sql($c, 'SELECT (SELECT count(*) FROM t.y_k) + (SELECT count(*) FROM t.r_k)'), '0', 'the owner truncates all');
 
+# ---- rows that a writer puts into a shard that is not theirs
+
+as('tenant', 'CREATE TABLE t.x (pk bigint PRIMARY KEY, doc jsonb)', "SELECT create_distributed_table('t.x', 'pk', colocate_with => 'none')", "SELECT indextable.create('t.x_k', 't.x', '{k}', maintenance => 'async')",
+	"CALL indextable.build('t.x_k')", 'GRANT INSERT ON t.x TO reader');
+$shard{x} = (shards_on($c, $w1, 't.x'))[0];
+sql($w1, "SET citus.enable_manual_changes_to_shards = on; SET ROLE reader; INSERT INTO t.$shard{x} SELECT i, '{\"k\": \"stray\"}' FROM generate_series(1001, 1040) i");
+as('tenant', q{INSERT INTO t.x SELECT i, '{"k": "own"}' FROM generate_series(1, 40) i});
+is(as('tenant', "SELECT indextable.wait('t.x_k', '60s')", "SELECT count(*) FROM t.x_k WHERE k = 'own'"), "t\n40", 'do not keep those of others from their entries');
+like(as('tenant', "SELECT string_agg(DISTINCT kind, ' ') FROM indextable.verify('t.x_k')"), qr/missing/, 'and verify() tells of them');
+
 # ---- views, while somebody has a shard of his own locked
 
 is(sql($c, 'SET ROLE reader; SELECT count(*) > 2 AND bool_and(table_size > 0 AND indexes_size > 0) FROM indextable.index_table_stats'), 't', 'sizes are known');
