@@ -582,9 +582,13 @@ still_queued(Oid queue, TimestampTz before, const char *numbers)
 bool
 count_distributed_queue(FactTableRow *queue, QueueCount *count)
 {
-	char	   *name = quoted_relation(queue->queue);
+	char	   *name;
 	Question	question;
 
+	/* Its owner has dropped the fact table on the coordinator only. */
+	if (get_rel_name(queue->queue) == NULL)
+		return false;
+	name = quoted_relation(queue->queue);
 	question.sql = psprintf("SELECT pg_catalog.count(*), pg_catalog.min(changed_at), pg_catalog.citus_table_size(%s) FROM %s",
 							quote_literal_cstr(name), name);
 	if (!ask(&question))

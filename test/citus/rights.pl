@@ -200,5 +200,9 @@ my ($status, $sizes, $err) = $c->psql('postgres', "SET statement_timeout = '60s'
 is("$sizes $err", 't.f_k ', 'only its size is unknown, and nobody waits');
 $locker->finish;
 
+# A tenant drops its table on the coordinator only.
+as('tenant', 'SET citus.enable_ddl_propagation = off; DROP TABLE t.x');
+is(sql($_, 'SET ROLE reader; SELECT count(*) > 0 FROM indextable.queues'), 't', 'the view shows the queues of others') for $w1, $w2;
+
 $_->stop('immediate') for @nodes;
 done_testing();
