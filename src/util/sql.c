@@ -248,8 +248,10 @@ execute_with_latest_snapshot(const char *sql, int nargs, Oid *types, Datum *valu
 
 	if (plan == NULL)
 		elog(ERROR, "%s: %s", SPI_result_code_string(SPI_result), sql);
-	result = SPI_execute_snapshot(plan, values, NULL, GetLatestSnapshot(), InvalidSnapshot,
-								  false, true, 0);
+	/* Citus plans some statements for known values only. */
+	WHILE_SET(plan_cache_mode, PLAN_CACHE_MODE_FORCE_CUSTOM_PLAN,
+			  result = SPI_execute_snapshot(plan, values, NULL, GetLatestSnapshot(), InvalidSnapshot, false, true,
+											0));
 	if (result < 0)
 		elog(ERROR, "%s: %s", SPI_result_code_string(result), sql);
 	return SPI_processed;

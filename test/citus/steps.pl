@@ -64,6 +64,7 @@ foreach my $number (0 .. 2)
 	my $node = $nodes[$number];
 	sql($node, "INSERT INTO f VALUES (20000 + $number, '{\"k\": \"from node $number\", \"v\": \"v\"}')");
 	is(sql($node, "SELECT indextable.wait('f_k')"), 't', "node $number waits");
+	is(sql($node, "SET plan_cache_mode = force_generic_plan; SELECT indextable.wait('f_k')"), 't', "node $number: whatever plans the session prefers");
 	is(join(' ', everywhere(\@nodes, "SELECT r ->> 'k' FROM indextable.lookup('f_k', '{\"k\": \"from node $number\"}') r")), join(' ', ("from node $number") x 3), 'and all nodes find the row');
 }
 foreach my $node ($c, $w1)
