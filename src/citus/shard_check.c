@@ -28,6 +28,7 @@
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "catalog/pg_type.h"
+#include "commands/trigger.h"
 #include "executor/spi.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -65,6 +66,7 @@ static void verify_locked(FactDef *def, Relation fact, void *arg);
 static void verify_pair(Oid fact, Task *task);
 static void put_of_pair(Discrepancy *d, void *arg);
 static ShardPair *lock_pair(Oid fact, Oid other, int64 number);
+static void report_triggers(Verify *v);
 static ShardPair *find_shard(Oid fact, Oid other, int64 number);
 static AttrNumber distribution_column(IndexDef *def);
 static void queue_and_put(Discrepancy *d, void *arg);
@@ -221,10 +223,34 @@ verify_locked(FactDef *def, Relation fact, void *arg)
 	PushActiveSnapshot(v.snapshot);
 	compare_entries(&v);
 	report_rejected(&v);
+	report_triggers(&v);
 	PopActiveSnapshot();
 	UnregisterSnapshot(v.snapshot);
 	relation_close(v.fact, NoLock);
 	relation_close(v.index_table, NoLock);
+}
+
+/*
+ * report_triggers
+ *		Reports tables of a shard that have rows but not our trigger as we make it: on one node, no event trigger
+ *		watches what their owner does to them.
+ */
+static void
+report_triggers(Verify *v)
+{
+	const char *trigger = fact_triggers[0].name;
+
+	foreach_oid(leaf, lock_leaves(RelationGetRelid(v->fact), NULL))
+	{
+		Relation	rel = relation_open(leaf, AccessShareLock);
+		Discrepancy d = {.kind = KIND_SETUP,.def = v->def,.by_hand = true};
+
+		d.problem = psprintf("trigger \"%s\" of shard \"%s\" is missing or disabled, so that nothing is queued",
+							 trigger, RelationGetRelationName(rel));
+		if (!trigger_is_as_made(rel, trigger, TRIGGER_FIRES_ON_ORIGIN, true))
+			v->handler(&d, v->arg);
+		relation_close(rel, NoLock);
+	}
 }
 
 /* find_shard: returns a shard that this node has, with that of another table beside it, or NULL */

@@ -199,5 +199,10 @@ is(sql($c, $drift), "t\n900|0|0", 'no row is taken for absent that a command has
 
 sql($c, "CALL drop_old_time_partitions('event', '2025-03-01')");
 is(sql($w1, $drift), "t\n605|0|0", 'drop_old_time_partitions()');
+
+is(sql($c, "SELECT count(*) FROM indextable.verify('event_k')"), '0', 'verify() finds nothing');
+my ($quiet) = shards_on($c, $w1, 'event_p2025_05');
+sql($w1, "SET citus.enable_manual_changes_to_shards = on; ALTER TABLE $quiet DISABLE TRIGGER USER");
+like(sql($c, "SELECT kind, problem FROM indextable.verify('event_k')"), qr/^setup\|trigger "indextable_row" of shard "$quiet" is missing or disabled/, 'but a trigger that was disabled on one node');
 $_->stop('immediate') for @nodes;
 done_testing();
