@@ -204,17 +204,19 @@ type_of(PLpgSQL_datum *datum)
 	}
 }
 
-/* is_path_of_owner: returns whether names are looked up as in AS_OWNER() */
+/*
+ * is_path_of_owner
+ *		Returns whether names are looked up as in AS_OWNER(): in pg_catalog, and then among temporary objects.
+ *
+ * Commands of the server may have another path than the setting says, as CREATE SCHEMA has.
+ */
 static bool
 is_path_of_owner(void)
 {
-	List	   *path = fetch_search_path(true);
-	bool		result = true;
+	Oid			path[2];
 
-	foreach_oid(schema, path)
-		result &= schema == PG_CATALOG_NAMESPACE || isTempNamespace(schema);
-	list_free(path);
-	return result;
+	return strcmp(namespace_search_path, "pg_catalog, pg_temp") == 0 &&
+		fetch_search_path_array(path, lengthof(path)) == 1 && path[0] == PG_CATALOG_NAMESPACE;
 }
 
 /*

@@ -888,6 +888,8 @@ SQL
 	{
 		is(sql('eve_compiled', "$compile;\n$statement; $called"), 'eve_compiled', $statement);
 	}
+	is(sql('eve_compiled', "CREATE DOMAIN pg_temp.text AS pg_catalog.text CHECK (e.check(VALUE)); SET search_path = pg_temp, pg_catalog; SELECT m.norm('{}') \\gset\n" .
+		q(INSERT INTO m.f VALUES (2, '{"k": "a"}'); ) . $called), 'eve_compiled', 'a temporary domain');
 	for my $n (1 .. 2)
 	{
 		is(sql('eve_compiled', qq(INSERT INTO e.f VALUES ($n, '{"k": "a"}');\nSELECT indextable.wait('e.f_k', '10min') \\gset)), '', 'a worker calls the one');
