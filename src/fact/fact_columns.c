@@ -422,10 +422,11 @@ row_key_index(FactDef *def, Relation leaf)
 	}
 	if (!OidIsValid(result))
 	{
-		char	   *columns = column_list(def->relid, def->layout.pk_attno, def->layout.npk);
+		char	   *columns;
 
 		if (elsewhere->leaves(def->relid) == NIL)
 			report_no_primary_key(def->relid);
+		columns = column_list(def->relid, def->layout.pk_attno, def->layout.npk);
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("partition \"%s\" has no primary key on (%s)", RelationGetRelationName(leaf), columns),
@@ -459,12 +460,11 @@ has_key_columns(FactDef *def, Relation leaf, Relation index)
 		return false;
 	for (int i = 0; i < def->layout.npk; i++)
 	{
-		Oid			type = get_atttype(def->relid, def->layout.pk_attno[i]);
+		Form_pg_attribute att = TupleDescAttr(def->layout.desc, def->layout.pk_attno[i] - 1);
 
-		if (form->indkey.values[i] != get_attnum(RelationGetRelid(leaf),
-												 get_attname(def->relid, def->layout.pk_attno[i], false)) ||
+		if (form->indkey.values[i] != get_attnum(RelationGetRelid(leaf), NameStr(att->attname)) ||
 			index->rd_indcollation[i] != def->layout.pk_keys[i].sk_collation ||
-			!orders_by_default(index, i, type))
+			!orders_by_default(index, i, att->atttypid))
 			return false;
 	}
 	return true;
