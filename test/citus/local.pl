@@ -295,7 +295,7 @@ end_load();
 converged($c, 'repaired');
 
 # triggers that are disabled: the index tables are not used, on any node, until they are repaired
-sql($c, 'SET citus.enable_unsafe_triggers = on; ALTER TABLE g DISABLE TRIGGER indextable_row', 'UPDATE g SET doc = d(b + 6) WHERE b % 9 = 1');
+sql($c, 'SET citus.enable_unsafe_triggers = on; ALTER TABLE g DISABLE TRIGGER indextable_row', 'UPDATE g SET doc = d(b + 6) WHERE b % 9 = 1', "INSERT INTO g SELECT 'a7', 700000 + i, d(i) FROM generate_series(1, 1000) i");
 is(join(' ', everywhere(\@nodes, "SELECT string_agg(DISTINCT state, ' ') FROM indextable.index_tables WHERE fact_table = 'g'::regclass")), 'invalid invalid invalid', 'triggers are disabled');
 unlike(planned($_, $served), qr/IndexTable/, 'and no node uses the index tables: ' . $_->name) for @nodes;
 sql($c, "CALL indextable.repair('g')");
