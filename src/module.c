@@ -29,6 +29,7 @@
 #include "util/compiled.h"
 #include "util/naming.h"
 #include "util/settings.h"
+#include "util/temporary_last.h"
 #include "worker/worker.h"
 #include "writes/writes.h"
 
@@ -59,6 +60,7 @@ _PG_init(void)
 {
 	define_gucs();
 	compiled_init();
+	temporary_last_init();
 	naming_init();
 	statistics_init();
 	query_table_init();
