@@ -27,6 +27,7 @@
 #include "statistics/statistics.h"
 #include "indextable.h"
 #include "util/compiled.h"
+#include "util/late_bound.h"
 #include "util/naming.h"
 #include "util/settings.h"
 #include "util/temporary_last.h"
@@ -60,6 +61,7 @@ _PG_init(void)
 {
 	define_gucs();
 	compiled_init();
+	late_bound_init();
 	temporary_last_init();
 	naming_init();
 	statistics_init();

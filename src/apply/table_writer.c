@@ -22,14 +22,22 @@
 #include "access/relation.h"
 #include "access/xact.h"
 #include "catalog/index.h"
+#include "catalog/pg_am.h"
 #include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/prep.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
+#include "utils/regproc.h"
+#include "utils/syscache.h"
 #include "utils/tuplesort.h"
 #include "utils/typcache.h"
 
 #include "../definition/definition.h"
 #include "../indextable.h"
+#include "../util/late_bound.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
 #include "apply.h"
@@ -53,6 +61,9 @@ typedef struct Load
 } Load;
 
 pg_noreturn static void report_altered(IndexDef *def);
+static IndexInfo *index_info(Relation index);
+static List *planned_anew(Relation index, AttrNumber attno);
+static void refuse_late_bound(Relation index);
 static Load *find_load(HTAB *loads, IndexDef *def, Relation rel, TupleTableSlot *entry);
 static void flush_load(Load *load, CommandId cid);
 
@@ -139,7 +150,7 @@ open_writer(Writer *w, IndexDef *def, Relation rel)
 			w->primary_index = i;
 		else if (def->spec.async && RelationGetRelid(index) == row_index && !index->rd_index->indisunique)
 			w->row_index = i;
-		w->infos[i] = RelationGetRelid(index) != primary_index ? BuildIndexInfo(index) :
+		w->infos[i] = RelationGetRelid(index) != primary_index ? index_info(index) :
 			part != NULL ? part->primary_info : def->layout.primary_info;
 		if (w->infos[i]->ii_ExclusionOps != NULL)
 			ereport(ERROR,
@@ -158,6 +169,73 @@ open_writer(Writer *w, IndexDef *def, Relation rel)
 	if ((w->primary_index < 0 && !is_totals(def)) ||
 		(def->fact->run.stale && !same_columns(RelationGetDescr(w->rel), def->layout.desc)))
 		report_altered(def);
+}
+
+/*
+ * index_info
+ *		Returns what BuildIndexInfo() does, with expressions and a predicate that were planned as the owner.
+ *
+ * The server plans those of an index once in a session, for all roles.  A function in SQL becomes a part of
+ * the expression then, and what it calls is looked up by the search_path of that moment: a role that may have
+ * a query of the index table planned could have the function call code of its own as the owner.
+ */
+static IndexInfo *
+index_info(Relation index)
+{
+	bool		kept = index->rd_indexprs != NIL || index->rd_indpred != NIL;
+	IndexInfo  *info = BuildIndexInfo(index);
+
+	refuse_late_bound(index);
+	if (kept)
+	{
+		info->ii_Expressions = planned_anew(index, Anum_pg_index_indexprs);
+		info->ii_Predicate = planned_anew(index, Anum_pg_index_indpred);
+	}
+	return info;
+}
+
+/* planned_anew: plans the expressions of an index, or its predicate, as the relcache does */
+static List *
+planned_anew(Relation index, AttrNumber attno)
+{
+	bool		isnull;
+	Datum		stored = SysCacheGetAttr(INDEXRELID, index->rd_indextuple, attno, &isnull);
+	Node	   *result;
+
+	if (isnull)
+		return NIL;
+	result = eval_const_expressions(NULL, stringToNode(TextDatumGetCString(stored)));
+	if (attno == Anum_pg_index_indpred)
+		result = (Node *) make_ands_implicit(canonicalize_qual((Expr *) result, false));
+	fix_opfuncids(result);
+	return (List *) result;
+}
+
+/*
+ * refuse_late_bound
+ *		Raises an error if an index has ranges for which a function in SQL takes the difference of two bounds, and
+ *		what that calls depends on its first call in a transaction: the server keeps it for all roles.
+ */
+static void
+refuse_late_bound(Relation index)
+{
+	if (index->rd_rel->relam != GIST_AM_OID)
+		return;
+	for (int i = 0; i < RelationGetDescr(index)->natts; i++)
+	{
+		TypeCacheEntry *type = lookup_type_cache(TupleDescAttr(RelationGetDescr(index), i)->atttypid,
+												 TYPECACHE_RANGE_INFO);
+
+		if (type->rngelemtype != NULL && OidIsValid(type->rng_subdiff_finfo.fn_oid) &&
+			is_late_bound(type->rng_subdiff_finfo.fn_oid))
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("cannot write index \"%s\" of an index table", RelationGetRelationName(index)),
+					 errdetail("What the function %s calls depends on who has called it first.",
+							   format_procedure(type->rng_subdiff_finfo.fn_oid)),
+					 errhint("Run ALTER FUNCTION %s SET search_path = pg_catalog; or drop the index.",
+							 format_procedure_qualified(type->rng_subdiff_finfo.fn_oid))));
+	}
 }
 
 /*

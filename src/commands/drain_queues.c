@@ -21,7 +21,7 @@
 #include "../place/place.h"
 #include "../queue/queue.h"
 #include "../util/arguments.h"
-#include "../util/as_owner.h"
+#include "../util/late_bound.h"
 #include "../util/lock.h"
 #include "../util/relation.h"
 #include "../util/settings.h"

@@ -28,6 +28,7 @@
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../util/as_owner.h"
+#include "../util/late_bound.h"
 #include "../util/lock.h"
 #include "../util/relation.h"
 #include "../util/wait_point.h"

@@ -17,7 +17,7 @@
 
 #include "utils/timestamp.h"
 
-#include "../util/as_owner.h"
+#include "../util/late_bound.h"
 #include "../util/relation.h"
 #include "queue.h"
 

@@ -21,14 +21,12 @@
 #include "catalog/namespace.h"
 #include "miscadmin.h"
 #include "utils/guc.h"
-#include "utils/inval.h"
 #include "utils/memutils.h"
-#include "utils/plancache.h"
-#include "utils/syscache.h"
 
 #include "as_owner.h"
 #include "compiled.h"
 #include "fixed_settings.h"
+#include "late_bound.h"
 #include "memory.h"
 
 /* Of the server's tablespace.c, which no header declares. */
@@ -108,6 +106,7 @@ enter(Oid role, int sec)
 	Switch	   *new;
 
 	compiled_forget();
+	late_bound_forget(false);
 	if (nswitches == max_switches)
 		switches = grow_array(switches, &max_switches, 8, sizeof(Switch), TopMemoryContext);
 	new = &switches[nswitches];
@@ -188,6 +187,7 @@ leave_roles(int outer, bool after_error)
 		AtEOXact_GUC(false, nestlevel);
 	SetUserIdAndSecContext(left->user, left->sec);
 	compiled_forget();
+	late_bound_forget(after_error);
 }
 
 /*
@@ -199,7 +199,10 @@ void
 forget_roles(int level)
 {
 	if (nswitches > 0)
+	{
 		compiled_forget();
+		late_bound_forget(true);
+	}
 	while (nswitches > 0 && switches[nswitches - 1].level >= level)
 		nswitches--;
 }
@@ -213,20 +216,4 @@ void
 check_roles(int level)
 {
 	Assert(nswitches == 0 || switches[nswitches - 1].level < level);
-}
-
-/*
- * forget_plans
- *		Has the plans that this session keeps made anew, and checks of domains, before code of an owner is
- *		called for whom it works, but whom it does not belong to.
- *
- * Code of another owner may have been called before, and may have called a function that this one calls, too.
- * The constants in a statement of a function, in PL/pgSQL for example, are read when it is first executed,
- * under the settings of that moment: the other owner's.
- */
-void
-forget_plans(void)
-{
-	ResetPlanCache();
-	CallSyscacheCallbacks(CONSTROID, 0);
 }

@@ -49,6 +49,5 @@ extern Oid	user_outside(void);
 extern void leave_roles(int outer, bool after_error);
 extern void forget_roles(int level);
 extern void check_roles(int level);
-extern void forget_plans(void);
 
 #endif							/* INDEXTABLE_AS_OWNER_H */

@@ -3,12 +3,13 @@
  * compiled.c
  *	  Has functions in PL/pgSQL compiled anew whose types others have chosen.
  *
- * Such a function is compiled once in a session, for all roles.  The types of its variables are looked up then,
- * by the search_path of the first call, and stay.  A role that may call it could have "DECLARE t text" mean a
- * domain of its own in that way, whose checks would be called as the owner of each table with a field or a
- * filter that calls the function, too.  So PL/pgSQL tells us of each function that it executes.  One that has
- * variables of types that belong neither to its owner nor to superusers, and is executed under another
- * search_path than AS_OWNER() sets, is compiled anew after the next switch of roles, to an owner or back.
+ * Such a function is compiled once in a session, for all roles.  The types and collations of its variables are
+ * looked up then, by the search_path of the first call, and stay.  A role that may call it could have "DECLARE t
+ * text" mean a domain of its own in that way, whose checks would be called as the owner of each table with a
+ * field or a filter that calls the function, too.  So PL/pgSQL tells us of each function that it executes.  One
+ * that has variables of types or collations that belong neither to its owner nor to superusers, and is executed
+ * under another search_path than AS_OWNER() sets, is compiled anew after the next switch of roles, to an owner or
+ * back.
  *
  * Plans of what is in functions are made anew by the server under another search_path.
  *
@@ -17,8 +18,7 @@
 #include "postgres.h"
 
 #include "access/transam.h"
-#include "catalog/namespace.h"
-#include "catalog/pg_namespace.h"
+#include "catalog/pg_collation.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
@@ -30,6 +30,7 @@
 
 #include "compat.h"
 #include "compiled.h"
+#include "late_bound.h"
 #include "memory.h"
 
 static void note_function(PLpgSQL_execstate *estate, PLpgSQL_function *function);
@@ -39,8 +40,8 @@ static void statement_begins(PLpgSQL_execstate *estate, PLpgSQL_stmt *stmt);
 static void statement_ends(PLpgSQL_execstate *estate, PLpgSQL_stmt *stmt);
 static void tell_next(void);
 static bool has_types_of_others(PLpgSQL_function *function);
-static Oid	type_of(PLpgSQL_datum *datum);
-static bool is_path_of_owner(void);
+static bool is_of_another(PLpgSQL_function *function, int cache, AttrNumber owner_column, Oid object);
+static PLpgSQL_type *type_of(PLpgSQL_datum *datum);
 static void refuse_unknown(PLpgSQL_function *function);
 
 static PLpgSQL_plugin plugin = {.func_setup = note_function};
@@ -94,10 +95,15 @@ compiled_forget(void)
 static void
 note_function(PLpgSQL_execstate *estate, PLpgSQL_function *function)
 {
+	bool		outside = !is_path_of_owner();
+
+	if (outside)
+		late_bound_called();
+
 	/* What DO executes is compiled for itself. */
 	if (OidIsValid(function->fn_oid) && has_types_of_others(function))
 	{
-		if (!is_path_of_owner())
+		if (outside)
 		{
 			int			i = 0;
 
@@ -164,59 +170,48 @@ tell_next(void)
 
 /*
  * has_types_of_others
- *		Returns whether a variable of a function has a type that belongs neither to the owner of the function nor
- *		to a superuser.
+ *		Returns whether a variable of a function has a type, or a collation, that belongs neither to the owner of
+ *		the function nor to a superuser.
  */
 static bool
 has_types_of_others(PLpgSQL_function *function)
 {
-	Oid			function_owner = InvalidOid;
-
 	for (int i = 0; i < function->ndatums; i++)
 	{
-		Oid			type = type_of(function->datums[i]);
-		Oid			owner;
+		PLpgSQL_datum *datum = function->datums[i];
+		PLpgSQL_type *type = type_of(datum);
 
-		if (type < FirstNormalObjectId)
-			continue;
-		if (!OidIsValid(function_owner))
-			function_owner = GetSysCacheOid1(PROCOID, Anum_pg_proc_proowner, ObjectIdGetDatum(function->fn_oid));
-		owner = GetSysCacheOid1(TYPEOID, Anum_pg_type_typowner, ObjectIdGetDatum(type));
-		if (owner != function_owner && !superuser_arg(owner))
+		if (is_of_another(function, TYPEOID, Anum_pg_type_typowner,
+						  type != NULL ? type->typoid :
+						  datum->dtype == PLPGSQL_DTYPE_REC ? ((PLpgSQL_rec *) datum)->rectypeid : InvalidOid) ||
+			(type != NULL && is_of_another(function, COLLOID, Anum_pg_collation_collowner, type->collation)))
 			return true;
 	}
 	return false;
 }
 
-/* type_of: returns the type of a variable, or InvalidOid */
-static Oid
-type_of(PLpgSQL_datum *datum)
-{
-	switch (datum->dtype)
-	{
-		case PLPGSQL_DTYPE_VAR:
-		case PLPGSQL_DTYPE_PROMISE:
-			return ((PLpgSQL_var *) datum)->datatype->typoid;
-		case PLPGSQL_DTYPE_REC:
-			return ((PLpgSQL_rec *) datum)->rectypeid;
-		default:
-			return InvalidOid;	/* made of others */
-	}
-}
-
 /*
- * is_path_of_owner
- *		Returns whether names are looked up as in AS_OWNER(): in pg_catalog, and then among temporary objects.
- *
- * Commands of the server may have another path than the setting says, as CREATE SCHEMA has.
+ * is_of_another
+ *		Returns whether a type or a collation belongs neither to a function's owner nor to a superuser.
  */
 static bool
-is_path_of_owner(void)
+is_of_another(PLpgSQL_function *function, int cache, AttrNumber owner_column, Oid object)
 {
-	Oid			path[2];
+	Oid			owner;
 
-	return strcmp(namespace_search_path, "pg_catalog, pg_temp") == 0 &&
-		fetch_search_path_array(path, lengthof(path)) == 1 && path[0] == PG_CATALOG_NAMESPACE;
+	if (object < FirstNormalObjectId)
+		return false;
+	owner = GetSysCacheOid1(cache, owner_column, ObjectIdGetDatum(object));
+	return owner != GetSysCacheOid1(PROCOID, Anum_pg_proc_proowner, ObjectIdGetDatum(function->fn_oid)) &&
+		!superuser_arg(owner);
+}
+
+/* type_of: returns the type of a variable; NULL for records, and for what is made of variables */
+static PLpgSQL_type *
+type_of(PLpgSQL_datum *datum)
+{
+	return datum->dtype == PLPGSQL_DTYPE_VAR || datum->dtype == PLPGSQL_DTYPE_PROMISE ?
+		((PLpgSQL_var *) datum)->datatype : NULL;
 }
 
 /*

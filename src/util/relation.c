@@ -31,7 +31,7 @@
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 
-#include "as_owner.h"
+#include "late_bound.h"
 #include "memory.h"
 #include "relation.h"
 #include "sql.h"

@@ -901,6 +901,87 @@ SQL
 	is(mine('SELECT count(*) FROM indextable.verify(\'m.f\')'), 0, 'index tables are right');
 };
 
+# What a function in SQL calls is looked up when it is planned, by the search_path of that moment. The server keeps the result for all
+# roles, where an index, the check of a domain or a cast of PL/pgSQL calls the function.
+subtest 'functions that another role has bound' => sub {
+	tenant('bound');
+	is(super('CREATE ROLE eve_bound LOGIN; GRANT CREATE ON DATABASE bound TO eve_bound'), '', 'another');
+	is(mine(<<'SQL'), '', 'tables whose indexes and fields call functions in SQL');
+SET indextable.advice = off;
+CREATE FUNCTION m.low(t text) RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT lower(t)';
+CREATE TABLE m.f (id int PRIMARY KEY, doc jsonb);
+SELECT indextable.create('m.f_k', 'm.f', '{k}') \gset
+CREATE INDEX ON m.f_k (m.low(k)) WHERE m.low(k) <> 'x';
+CREATE FUNCTION m.is_low(t text) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT lower(t) = t';
+CREATE DOMAIN m.low_text AS text CHECK (m.is_low(VALUE));
+CREATE FUNCTION m.as_domain(t text) RETURNS text IMMUTABLE LANGUAGE plpgsql AS $$ DECLARE d m.low_text; BEGIN d := t; RETURN d; END $$;
+CREATE TABLE m.d (id int PRIMARY KEY, doc jsonb);
+SELECT indextable.create('m.d_k', 'm.d', ARRAY['(m.as_domain(doc ->> ''k'')) AS k']) \gset
+CREATE TYPE m.pair AS (a text, b text);
+CREATE FUNCTION m.pair_text(m.pair) RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT lower($1.a)';
+CREATE FUNCTION m.pair_varchar(m.pair) RETURNS varchar IMMUTABLE LANGUAGE sql AS 'SELECT lower($1.a) LIMIT 1';
+CREATE CAST (m.pair AS text) WITH FUNCTION m.pair_text(m.pair) AS ASSIGNMENT;
+CREATE CAST (m.pair AS varchar) WITH FUNCTION m.pair_varchar(m.pair) AS ASSIGNMENT;
+CREATE FUNCTION m.by_text(doc jsonb) RETURNS text IMMUTABLE LANGUAGE plpgsql AS $$ DECLARE p m.pair; t text; BEGIN p := row(doc ->> 'k', 'x')::m.pair; t := p; RETURN t; END $$;
+CREATE FUNCTION m.by_varchar(doc jsonb) RETURNS varchar IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN RETURN row(doc ->> 'k', 'x')::m.pair; END $$;
+CREATE TABLE m.c (id int PRIMARY KEY, doc jsonb);
+SELECT indextable.create('m.c_k', 'm.c', ARRAY['(m.by_text(doc)) AS k', '(m.by_varchar(doc)) AS v']) \gset
+CREATE FUNCTION m.same(t text) RETURNS text IMMUTABLE LANGUAGE plpgsql AS $$ DECLARE a text COLLATE "C"; BEGIN a := t; RETURN a = 'abc'; END $$;
+CREATE TABLE m.l (id int PRIMARY KEY, doc jsonb);
+SELECT indextable.create('m.l_k', 'm.l', ARRAY['(m.same(doc ->> ''k'')) AS k']) \gset
+CREATE TABLE m.map (k text, v text);
+CREATE FUNCTION m.mapped(t text) RETURNS text IMMUTABLE LANGUAGE sql SET search_path = m AS 'SELECT v FROM map WHERE k = t';
+CREATE TABLE m.t (id int PRIMARY KEY, doc jsonb);
+SELECT indextable.create('m.t_k', 'm.t', ARRAY['(m.mapped(doc ->> ''k'')) AS k']) \gset
+CREATE FUNCTION m.diff(a int, b int) RETURNS float8 IMMUTABLE LANGUAGE sql AS 'SELECT (a - b)::float8';
+CREATE TYPE m.span AS RANGE (SUBTYPE = int, SUBTYPE_DIFF = m.diff);
+CREATE TABLE m.r (id int PRIMARY KEY, doc jsonb, s m.span);
+SELECT indextable.create('m.r_s', 'm.r', '{@s}') \gset
+CREATE INDEX ON m.r_s USING gist (s);
+GRANT SELECT ON m.f_k TO eve_bound;
+GRANT INSERT, SELECT ON m.f, m.d, m.c, m.l, m.t, m.r TO eve_bound;
+SQL
+	is(sql('eve_bound', <<'SQL'), '', 'functions of the same names as those of the server');
+CREATE SCHEMA e;
+GRANT USAGE ON SCHEMA e TO PUBLIC;
+CREATE TABLE e.log (who name DEFAULT current_user);
+GRANT INSERT ON e.log TO PUBLIC;
+CREATE FUNCTION e.note() RETURNS void LANGUAGE sql AS 'INSERT INTO e.log DEFAULT VALUES';
+CREATE FUNCTION e.lower(t text) RETURNS text IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN PERFORM e.note(); RETURN pg_catalog.lower(t); END $$;
+CREATE FUNCTION e.minus(a int, b int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN PERFORM e.note(); RETURN a OPERATOR(pg_catalog.-) b; END $$;
+CREATE OPERATOR e.- (LEFTARG = int, RIGHTARG = int, FUNCTION = e.minus);
+CREATE COLLATION e."C" (PROVIDER = icu, LOCALE = 'und-u-ks-level2', DETERMINISTIC = false);
+SQL
+	my $others = q(RESET search_path; SELECT DISTINCT who FROM e.log WHERE who <> 'eve_bound'; TRUNCATE e.log);
+	my @bound = (
+		[ 'an index', 'SELECT count(*) > 9 FROM m.f_k WHERE k = $$y$$', 'f' ],
+		[ 'a domain', 'SELECT $$x$$::m.low_text = $$y$$', 'd' ],
+		[ 'a domain in PL/pgSQL', 'SELECT m.as_domain($$x$$) = $$y$$', 'd' ],
+		[ 'a cast to text', q(SELECT m.by_text('{"k": "Q"}') = 'y'), 'c' ],
+		[ 'a cast to varchar', q(SELECT m.by_varchar('{"k": "Q"}') = 'y'), 'c' ]);
+	my $n = 0;
+	for my $transaction (0, 1)
+	{
+		for my $case (@bound)
+		{
+			my ($what, $bind, $table) = @$case;
+			$n++;
+			is(sql('eve_bound', ($transaction ? 'BEGIN; ' : '') . "SET search_path = e, pg_catalog;\n$bind;\n" . qq(INSERT INTO m.$table VALUES ($n, '{"k": "a"}');\n$others) .
+				($transaction ? '; COMMIT' : '')), 'f', $what . ($transaction ? ', in a transaction' : ''));
+		}
+	}
+	is(sql('eve_bound', qq(SET search_path = e, pg_catalog;\nSELECT m.same('x') \\gset\n) . q(INSERT INTO m.l VALUES (1, '{"k": "ABC"}'))), '', 'a collation');
+	is(mine('SELECT k FROM m.l_k'), 'false', '... is that of the owner');
+	is(sql('eve_bound', q(CREATE TEMP VIEW map AS SELECT 'a'::text AS k, e.lower('B' || random()) AS v; GRANT SELECT ON pg_temp.map TO PUBLIC;
+		INSERT INTO m.t VALUES (1, '{"k": "a"}'); ) . $others), '', 'a temporary view');
+	like(sql('eve_bound', q(INSERT INTO m.r SELECT i, '{}', m.span(i, i + 10) FROM generate_series(1, 2) i)),
+		qr/ERROR:  cannot write index "r_s_s_idx" of an index table/, 'a range with a difference in SQL is refused');
+	is(mine("ALTER FUNCTION m.diff(int, int) SET search_path = pg_catalog"), '', 'unless it has a search_path');
+	is(sql('eve_bound', "BEGIN; SET search_path = e, pg_catalog;
+		CREATE TEMP TABLE t (s m.span); CREATE INDEX ON t USING gist (s); INSERT INTO t SELECT m.span(i, i + 10) FROM generate_series(1, 600) i;
+		INSERT INTO m.r SELECT i, '{}', m.span(i, i + 10) FROM generate_series(1, 600) i; $others; COMMIT"), '', '... then it is called as it was meant');
+	is(mine(join '; ', map { "SELECT count(*) FROM indextable.verify('m.$_')" } qw(f d c l t r)), join("\n", (0) x 6), 'index tables are right');
+};
 
 # Functions of users raise any error, also those by which the server says that it ends a session, or that others were in the way.
 subtest "drain() of a superuser, while others raise errors" => sub {
