@@ -113,6 +113,7 @@ drain_of_another(Turn *turn, Oid fact_table)
 	ErrorData  *error;
 	bool		limits = !is_time_limited();
 	bool		over_time;
+	ErrorContextCallback context = {.previous = error_context_stack,.callback = time_limit_context};
 
 	/* Code that a worker evaluates has the time of the worker. */
 	if (limits)
@@ -122,7 +123,9 @@ drain_of_another(Turn *turn, Oid fact_table)
 			time_limit_make_renewable();
 	}
 	forget_plans();
+	error_context_stack = &context;
 	error = run_with_lock_timeout(take_turn, turn, LOCK_TIMEOUT);
+	error_context_stack = context.previous;
 	over_time = limits && error != NULL && is_over_time(error);
 	if (limits)
 		time_limit_end();

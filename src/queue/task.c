@@ -95,6 +95,7 @@ task_context(void *unused)
 		errmsg("canceling transaction of a worker due to indextable.batch_timeout");
 	else if (geterrcode() == ERRCODE_ADMIN_SHUTDOWN && pgStatSessionEndCause == DISCONNECT_KILLED)
 		forget_attempt();
+	time_limit_context(NULL);
 }
 
 /* task_ms: returns how long ago the last task has begun, in ms */

@@ -8,7 +8,7 @@
  * goes on when the limit ends.  It goes
  * off again and again, because code of users may catch the error, and go on.  Whatever goes
  * on in the long run begins a subtransaction each time that it catches one: that is where it
- * is ended, with the process.
+ * is told to end, with the process.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,6 +29,7 @@
 static TimestampTz limit = 0;	/* 0: there is none */
 static TimestampTz statement_end = 0;	/* by statement_timeout, or 0 */
 static bool is_renewable = false;
+static bool is_ending = false;	/* time_limit_check() has the process end */
 
 /*
  * time_limit_begin
@@ -150,14 +151,28 @@ is_over_time(ErrorData *error)
 
 /*
  * time_limit_check
- *		Ends the process if the limit is long over; called when a subtransaction begins.
+ *		Has the process end if the limit is long over; called when a subtransaction begins.
+ *
+ * It does so where it looks for interrupts next, as if it was told to.  Nothing may fail here: Citus,
+ * which hears of the subtransaction after us, would hear of its end only, and crash.
  */
 void
 time_limit_check(void)
 {
-	if (limit != 0 && TimestampDifferenceExceeds(limit, GetCurrentTimestamp(), GRACE))
-		ereport(FATAL,
-				(errcode(ERRCODE_QUERY_CANCELED),
-				 errmsg("terminating process because code goes on after the time limit of a batch"),
-				 errhint("See indextable.batch_timeout.")));
+	if (limit == 0 || !TimestampDifferenceExceeds(limit, GetCurrentTimestamp(), GRACE))
+		return;
+	is_ending = true;
+	InterruptPending = true;
+	ProcDiePending = true;
+}
+
+/* time_limit_context: words the error that ends the process then; for error_context_stack */
+void
+time_limit_context(void *unused)
+{
+	if (!is_ending || geterrcode() != ERRCODE_ADMIN_SHUTDOWN)
+		return;
+	errcode(ERRCODE_QUERY_CANCELED);
+	errmsg("terminating process because code goes on after the time limit of a batch");
+	errhint("See indextable.batch_timeout.");
 }

@@ -19,5 +19,6 @@ extern bool is_time_over(void);
 extern bool is_statement_over(void);
 extern bool is_over_time(ErrorData *error);
 extern void time_limit_check(void);
+extern void time_limit_context(void *unused);
 
 #endif							/* INDEXTABLE_TIME_LIMIT_H */

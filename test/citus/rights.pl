@@ -204,5 +204,17 @@ $locker->finish;
 as('tenant', 'SET citus.enable_ddl_propagation = off; DROP TABLE t.x');
 is(sql($_, 'SET ROLE reader; SELECT count(*) > 0 FROM indextable.queues'), 't', 'the view shows the queues of others') for $w1, $w2;
 
+# ---- code that goes on when it is canceled
+
+# An index on the shards of an index table calls it, in the worker of the node that has them.
+as('tenant', 'CREATE TABLE t.l (pk bigint PRIMARY KEY, doc jsonb)', "SELECT create_distributed_table('t.l', 'pk', colocate_with => 'none')", q{INSERT INTO t.l SELECT i, '{"k": 1}' FROM generate_series(1, 40) i},
+	"SELECT indextable.create('t.l_k', 't.l', '{k}', maintenance => 'async', partitions => 2)", "CALL indextable.build('t.l_k')");
+sql($_, q(ALTER SYSTEM SET indextable.batch_timeout = '1s'), 'SELECT pg_reload_conf()') for @nodes;
+sql($_, "$locally CREATE FUNCTION t.goes_on(k text) RETURNS text IMMUTABLE LANGUAGE plpgsql AS \$\$BEGIN WHILE k = 'new' LOOP BEGIN PERFORM pg_sleep(1); EXCEPTION WHEN query_canceled THEN NULL; END; END LOOP; RETURN k; END\$\$") for @nodes;
+foreach my $node ($w1, $w2) { sql($node, map { "$locally CREATE INDEX ON t.$_ (t.goes_on(k))" } shards_on($c, $node, 't.l_k')); }
+as('tenant', q{UPDATE t.l SET doc = '{"k": "new"}'});
+ok(becomes_true($w1, q(SELECT count(*) > 0 FROM indextable.queues WHERE fact_table = 't.l'::regclass AND last_error LIKE '%a worker was terminated by it%')), 'code that goes on ends with the worker');
+unlike(slurp_file($_->logfile), qr/was terminated by signal|server process was not properly shut down/, 'which takes nobody along') for @nodes;
+
 $_->stop('immediate') for @nodes;
 done_testing();
