@@ -153,9 +153,16 @@ static void
 check_types(IndexDef *def, Relation fact)
 {
 	for (int i = 0; i < def->fact->layout.npk; i++)
-		if (calls_code_of_owner(getBaseType(get_atttype(RelationGetRelid(fact), def->fact->layout.pk_attno[i]))))
+	{
+		AttrNumber	attno = def->fact->layout.pk_attno[i];
+		Oid			type = get_atttype(RelationGetRelid(fact), attno);
+
+		if (attno == citus_distribution_column(RelationGetRelid(fact)) && getBaseType(type) != type)
+			refuse(fact, "It is distributed by a column of a domain, whose checks may call code of its owner.", NULL);
+		if (calls_code_of_owner(getBaseType(type)))
 			refuse(fact, "Its primary key has values with a domain or a composite type within, for which code of its owner may be called.",
 				   NULL);
+	}
 	for (int i = 0; i < def->spec.nkeys + def->spec.nincludes; i++)
 		if (!OidIsValid(get_array_type(def->spec.fields[i].type)))
 			refuse(fact, psprintf("Field \"%s\" has type %s, of which there are no arrays.", def->spec.fields[i].spec->name,

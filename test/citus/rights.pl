@@ -111,6 +111,13 @@ foreach my $type ('num[]', 'nums')
 	as('tenant', 'DROP TABLE t.d');
 }
 
+as('tenant', 'CREATE TABLE t.d (pk t.num PRIMARY KEY, doc jsonb)', "SELECT create_distributed_table('t.d', 'pk', colocate_with => 'none')");
+fails($c, "SET ROLE tenant; SELECT indextable.create('t.d_k', 't.d', '{k}', maintenance => 'async')", qr/0A000: .*It is distributed by a column of a domain/s, 'nor those of a domain');
+as('tenant', 'DROP TABLE t.d', 'CREATE TABLE t.d (a int, pk t.num, doc jsonb, PRIMARY KEY (a, pk))', "SELECT create_distributed_table('t.d', 'a', colocate_with => 'none')",
+	"SELECT indextable.create('t.d_k', 't.d', '{k}', maintenance => 'async')", "CALL indextable.build('t.d_k')", q{INSERT INTO t.d SELECT 1, i, '{"k": "v"}' FROM generate_series(1, 9) i});
+is(as('tenant', "SELECT indextable.wait('t.d_k', '60s')", 'SELECT count(*) FROM t.d_k'), "t\n9", 'but another column of the key may be of one');
+as('tenant', 'DROP TABLE t.d');
+
 # ---- the name of somebody else's shard
 
 # A tenant gives its index table, on the coordinator, the name that a shard of somebody else has on another node, and those
