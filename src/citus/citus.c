@@ -31,6 +31,7 @@
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 #include "utils/typcache.h"
 
 #include "../catalog/catalog.h"
@@ -385,6 +386,34 @@ citus_read_table(Oid relid, CitusTable *table)
 	table->replicated = DatumGetBool(row_value(&rows, 0, 2));
 	table->column = row_text(&rows, 0, 3);
 	table->nshards = DatumGetInt32(row_value(&rows, 0, 4));
+}
+
+/* citus_places_now: returns whether this transaction has had Citus place a shard */
+bool
+citus_places_now(Oid shard)
+{
+	Relation	rel = try_relation_open(get_relname_relid("pg_dist_shard", PG_CATALOG_NAMESPACE), AccessShareLock);
+	HeapTuple	tuple;
+
+	if (rel == NULL)
+		return false;
+	tuple = fetch_row(rel, "shardid", "pg_dist_shard_shardid_index", F_INT8EQ,
+					  Int64GetDatum(shard_number(get_rel_name(shard))));
+	relation_close(rel, AccessShareLock);
+	return tuple != NULL && TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple->t_data));
+}
+
+/* is_altered_here: returns whether this transaction has made or altered a column of a shard */
+bool
+is_altered_here(Relation shard, AttrNumber attno)
+{
+	HeapTuple	tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(RelationGetRelid(shard)), Int16GetDatum(attno));
+	bool		result = HeapTupleIsValid(tuple) &&
+		TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple->t_data));
+
+	if (HeapTupleIsValid(tuple))
+		ReleaseSysCache(tuple);
+	return result;
 }
 
 /*

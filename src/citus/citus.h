@@ -84,6 +84,8 @@ extern bool calls_code_of_owner(Oid type);
 extern int	citus_local_group(void);
 extern AttrNumber citus_distribution_column(Oid relid);
 extern void citus_read_table(Oid relid, CitusTable *table);
+extern bool citus_places_now(Oid shard);
+extern bool is_altered_here(Relation shard, AttrNumber attno);
 extern Oid	citus_colocated_shard(Oid shard, Oid table, Oid other);
 extern int	citus_shard_count(Oid table);
 extern bool citus_are_colocated(Oid table, Oid other);
@@ -101,7 +103,7 @@ extern void use_one_connection(void);
 extern void run_with_citus_settings(const char *sql);
 
 /* shard_partition.c: shards of partitioned fact tables */
-extern void queue_partition_of_shard(Oid partition);
+extern void follow_partition_of_shard(Oid partition, bool attached);
 extern void queue_truncated(Oid relid);
 extern Snapshot snapshot_of_shards(FactDef *def, List *shards);
 extern Oid	leaf_of_shard(FactDef *def, Oid shard, Datum *key);

@@ -84,8 +84,6 @@ check_distributed(DefinitionRow *row, IndexDef *def, Relation fact, bool populat
 	if (table.replicated)
 		refuse(fact, "Its shards have several placements.",
 			   "Distribute the table with citus.shard_replication_factor = 1.");
-	if (fact->rd_rel->relkind != RELKIND_RELATION && !is_async(row))
-		refuse(fact, "It is both partitioned and distributed.", "Use maintenance => 'async'.");
 	if (partitioned)
 		refuse(fact, "It is distributed, and so are its index tables, which cannot be partitioned as well.",
 			   "Use partitions => n alone, which is the number of its shards.");

@@ -63,7 +63,6 @@
 
 static void become_row_of_pair(DefinitionRow *row, Oid shard, Oid table);
 static bool has_columns_of_table(Relation shard, Oid table);
-static bool is_altered_here(Relation shard, AttrNumber attno);
 static Oid	shard_beside(Oid shard, Oid table, Oid other);
 
 /* No column has this name, which is too long for one. */
@@ -258,19 +257,6 @@ has_columns_of_table(Relation shard, Oid table)
 	return i == desc->natts;
 }
 
-/* is_altered_here: returns whether this transaction has made or altered a column of a shard */
-static bool
-is_altered_here(Relation shard, AttrNumber attno)
-{
-	HeapTuple	tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(RelationGetRelid(shard)), Int16GetDatum(attno));
-	bool		result = HeapTupleIsValid(tuple) &&
-		TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple->t_data));
-
-	if (HeapTupleIsValid(tuple))
-		ReleaseSysCache(tuple);
-	return result;
-}
-
 /* shard_triggers_as_made: returns whether a shard has the triggers that write its entries */
 bool
 shard_triggers_as_made(Relation shard)
@@ -304,7 +290,7 @@ shard_definition_beside(Relation shard)
 
 		if (n == 0)
 			return NULL;
-		def = definition_for_writer(shard, RelationGetRelid(shard));
+		def = definition_for_writer(shard, root_of(shard));
 		if (def->nsync + def->ntotals == n)
 			return def;
 	}

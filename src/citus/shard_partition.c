@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * shard_partition.c
- *	  Fact tables that are partitioned and distributed: has asynchronous index tables follow partitions that
- *	  come and go, and finds the partitions of shards.
+ *	  Fact tables that are partitioned and distributed: has index tables follow partitions that come and go, and
+ *	  finds the partitions of shards.
  *
  * Each partition of a distributed table is a distributed table itself, with shards of the same bounds on the
  * same nodes.  On a node, the shards of the partitions are the partitions of the shard of the root, which is a
@@ -27,9 +27,10 @@
  *	  source.  Neither changes what rows the fact table has, and neither is done while Citus places the root's
  *	  shard there: it tells the nodes of the new places after the one and before the other.  So only partitions
  *	  of shards count that Citus has placed on this node.  There is one exception: a split that blocks writers
- *	  tells first.  Then the keys of all rows are queued, which does no harm.
+ *	  tells first, in the transaction that attaches the partitions (came_with_rows()).
  *
- * What partitions there are changes as if all rows of one changed: their keys are queued, whether they come or
+ * What partitions there are changes as if all rows of one changed: entries beside the root's shard are written or
+ * deleted, as those of a partitioned table elsewhere are, and keys are queued, whether rows come or
  * go, and the drain finds out which rows are there.  It does so by a list of the partitions that is as new as
  * its snapshot (snapshot_of_shards()).
  *
@@ -38,6 +39,7 @@
 #include "postgres.h"
 
 #include "access/relation.h"
+#include "access/sysattr.h"
 #include "access/xact.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
@@ -51,11 +53,14 @@
 #include "../catalog/catalog.h"
 #include "../definition/definition.h"
 #include "../fact/fact.h"
+#include "../maintain/maintain.h"
 #include "../util/compat.h"
 #include "../util/inherit.h"
 #include "../util/relation.h"
 #include "citus.h"
 
+static bool came_with_rows(Relation shard);
+static bool has_pairs(Oid table);
 static void require_owner_of_shard(Oid shard);
 static void note_truncated(Oid root);
 static bool is_truncated_too(Oid root);
@@ -67,25 +72,56 @@ static LocalTransactionId truncated_in = InvalidLocalTransactionId;
 static SubTransactionId truncated_within = InvalidSubTransactionId;
 
 /*
- * queue_partition_of_shard
- *		Queues the keys of all rows of a partition of a shard of a fact table, which was attached or is about to
- *		be detached, dropped or truncated.  It is locked as the command does it.
+ * follow_partition_of_shard
+ *		Queues the keys of all rows of a partition of a shard of a fact table, and writes or deletes their entries
+ *		beside it, if the partition was attached, or is about to be detached, dropped or truncated.  It is locked
+ *		as the command does it.
  */
 void
-queue_partition_of_shard(Oid partition)
+follow_partition_of_shard(Oid partition, bool attached)
 {
 	Oid			root = root_of_shard(partition);
 	Oid			table = root == partition ? InvalidOid : citus_table_of_part(root);
 	FactTableRow row;
 	Relation	rel;
 	char	   *numbers;
+	bool		settled;
 
 	if (!OidIsValid(table) || !catalog_fact_in_use(table) || !catalog_read_fact(table, &row) ||
 		!list_member_oid(citus_shards_here(table, &numbers), root))
 		return;
 	rel = relation_open(root, AccessShareLock);
-	queue_all_rows(rel, partition, queue_of_shard(root, table, row.queue), 0);
+	settled = attached && came_with_rows(rel);
+	if (!settled && catalog_queued_definitions(table) != NIL)
+		queue_all_rows(rel, partition, queue_of_shard(root, table, row.queue), 0);
 	relation_close(rel, NoLock);
+	if (!settled && has_pairs(table))
+		update_entries_of_partition(root, partition, attached, NULL);
+}
+
+/*
+ * came_with_rows
+ *		Returns whether a shard has come to this node with all of its rows, and with their entries, in this
+ *		transaction: a split that blocks writers tells the nodes of the new shards before it attaches the
+ *		partitions, but copies rows before, in other transactions.
+ */
+static bool
+came_with_rows(Relation shard)
+{
+	return citus_places_now(RelationGetRelid(shard)) &&
+		!is_altered_here(shard, TableOidAttributeNumber);
+}
+
+/* has_pairs: returns whether a table has index tables beside its shards */
+static bool
+has_pairs(Oid table)
+{
+	foreach_ptr(DefinitionRow, row, catalog_read_definitions(table, InvalidOid))
+	{
+		if (!is_queued(row))
+			return true;
+	}
+	return false;
 }
 
 /*
@@ -113,7 +149,7 @@ queue_truncated(Oid relid)
 		return;
 	LockRelationOid(relid, AccessExclusiveLock);
 	if (root_of_shard(relid) == root)
-		queue_partition_of_shard(relid);
+		follow_partition_of_shard(relid, false);
 }
 
 /*

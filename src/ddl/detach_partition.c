@@ -249,7 +249,7 @@ empty_partitions(Detach *d)
  *		update_entries_of_partition().
  *
  * Of a fact table in parts it has no rows.  Each part has partitions of its own, which leave it by
- * commands of their own: see place_queue_partition().
+ * commands of their own: see place_follow_partition().
  */
 void
 delete_entries_before_detach(Oid root, Oid partition, List **whole)

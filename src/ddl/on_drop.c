@@ -323,7 +323,7 @@ prepare_under_locks(DropStmt *stmt, RangeVar *name)
 			return false;
 		detach = detach_of(stmt, name, relid);
 	} while (detach != NULL && !detach_under_locks(list_make1(detach)));
-	place_queue_partition(relid);
+	place_follow_partition(relid, false);
 
 	/*
 	 * The entries of a partition of an index table may have been those of the

@@ -85,7 +85,7 @@ handle_attach_detach(Oid parent, CollectedATSubcmd *subcommand)
 	{
 		/* Each part of a table has partitions of its own. */
 		if (cmd->subtype == AT_AttachPartition)
-			place_queue_partition(linitial_oid(attached_partitions(parent, subcommand)));
+			place_follow_partition(linitial_oid(attached_partitions(parent, subcommand)), true);
 		return;
 	}
 	if (cmd->subtype != AT_AttachPartition)
@@ -304,7 +304,7 @@ prepare_detach(AlterTableStmt *stmt, AlterTableCmd *cmd)
 		}
 		else if (locked_parent == detach.parent && locked == detach.partition)
 		{
-			place_queue_partition(detach.partition);
+			place_follow_partition(detach.partition, false);
 			return;
 		}
 		else

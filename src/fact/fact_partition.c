@@ -288,7 +288,7 @@ find_root(Oid relid, bool *detached)
 			*detached = true;
 			break;
 		}
-		if (catalog_has_fact(relid))
+		if (catalog_has_fact(relid) || catalog_has_fact(place_table_of_part(relid)))
 			result = relid;
 	}
 	return result;

@@ -134,6 +134,20 @@ batch_end_statement(Oid fact)
 }
 
 /*
+ * batch_end_parts
+ *		Writes what was collected for partitioned tables that are parts of others, when a statement ends: it may
+ *		have named a partition, which has no AFTER STATEMENT trigger there.
+ */
+void
+batch_end_parts(void)
+{
+	for (Batch *batch = touched_batches; batch != NULL; batch = batch->next)
+		if (batch->pending.lists != NULL && !batch->writing && batch->pending.def->layout.partitioned &&
+			batch->pending.def->place->definitions != NULL)
+			batch_end_statement(batch->relid);
+}
+
+/*
  * batch_lock
  *		Locks the index tables before operations are collected for them.  Returns false
  *		if they were altered before the locks were taken, so that the definition has to

@@ -229,6 +229,7 @@ executor_finish(QueryDesc *query)
 		standard_ExecutorFinish(query);
 	GetUserIdAndSecContext(&user_after, &sec_after);
 	Assert(user_after == user && sec_after == sec);
+	batch_end_parts();
 	if (nwriters > 0 && writes_tables(query->plannedstmt))
 		writer_ends(query);
 }
@@ -293,7 +294,10 @@ process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 	else
 		next_utility(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest, qc);
 	if (writes)
+	{
+		batch_end_parts();
 		writer_ends(&writes);
+	}
 	/* The server calls no other hook for it. */
 	if (commits)
 		wake_workers_for_prepared();

@@ -50,6 +50,7 @@ extern void batch_at_end_of_transaction(void);
 extern void batch_at_abort_of(SubTransactionId sub);
 extern void batch_at_commit_to(SubTransactionId parent);
 extern void batch_end_statement(Oid fact);
+extern void batch_end_parts(void);
 extern bool batch_lock(FactDef *fact);
 extern OpSet *batch_get_set(FactDef *fact);
 extern void batch_row_done(FactDef *fact);

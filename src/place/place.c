@@ -117,10 +117,10 @@ place_takes(Oid relid, const char *new_name)
 }
 
 void
-place_queue_partition(Oid partition)
+place_follow_partition(Oid partition, bool attached)
 {
 	if (tables != NULL)
-		tables->queue_partition(partition);
+		tables->follow_partition(partition, attached);
 }
 
 bool

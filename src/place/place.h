@@ -266,8 +266,12 @@ typedef struct TableMethods
 	Oid			(*table_of_part) (Oid relid);
 	/* whether it is about to make a table a part, under this name */
 	bool		(*takes) (Oid relid, const char *new_name);
-	/* queues the rows of a partition of a part that comes or is about to go */
-	void		(*queue_partition) (Oid partition);
+
+	/*
+	 * has entries and queues follow a partition of a part that was attached,
+	 * or is about to go
+	 */
+	void		(*follow_partition) (Oid partition, bool attached);
 	/* whether commands on a table are run on another node */
 	bool		(*is_governed_elsewhere) (Oid relid);
 	/* each raises an error if a table does not fit */
@@ -338,7 +342,7 @@ extern bool place_is_taken(Oid relid);
 extern Oid	place_table_of_part(Oid relid);
 extern bool place_has_parts(Oid relid);
 extern bool place_takes(Oid relid, const char *new_name);
-extern void place_queue_partition(Oid partition);
+extern void place_follow_partition(Oid partition, bool attached);
 extern bool place_is_governed_elsewhere(Oid relid);
 extern void place_check_fact(Relation fact, bool async);
 extern void place_check_unique(Oid fact);

@@ -1,5 +1,5 @@
-# Asynchronous index tables over fact tables that are partitioned and distributed: partitions that come and go, rows that
-# move between them, shards that are moved and split, nodes that are added and killed, and plain SQL.
+# Index tables, asynchronous and beside the shards, over fact tables that are partitioned and distributed: partitions that come
+# and go, rows that move between them, shards that are moved and split, nodes that are added and killed, and plain SQL.
 
 use strict;
 use warnings;
@@ -16,11 +16,11 @@ my ($c, $w1, $w2) = @nodes;
 
 fact_tables($c, partitioned => 1);
 index_tables($c);
+index_tables($c, qw(fl_k fl_d gl_n gl_t gl_u gl_s gl_e));
 converged($c, 'created over rows in partitions');
-is(join(' ', everywhere(\@nodes, "SELECT count(*) FROM indextable.index_tables WHERE state = 'active'")), '7 7 7', 'all are active on all nodes');
+is(join(' ', everywhere(\@nodes, "SELECT count(*) FROM indextable.index_tables WHERE state = 'active'")), '14 14 14', 'all are active on all nodes');
 is(join(' ', everywhere(\@nodes, 'SELECT count(DISTINCT fact_table) FROM indextable_internal.fact')), '2 2 2', 'no partition is a fact table');
 fails($c, "SELECT indextable.create('x', 'f_1', '{k}', maintenance => 'async')", qr/0A000: .*\n(.*\n)*DETAIL: .*a partition/, 'nor may it become one');
-fails($c, "SELECT indextable.create('x', 'f', '{\@pk,k}')", qr/0A000: .*\n(.*\n)*DETAIL: .*both partitioned and distributed.*\n(.*\n)*HINT: .*async/, 'entries beside the shards are refused');
 
 # right NAME, NODE, COMMAND…: the test that index tables are right after the commands, and verify() says so
 sub right
@@ -58,6 +58,8 @@ sub split_shard
 
 right('rows move between partitions', $w1, 'UPDATE g SET b = b + 1000 WHERE b % 7 = 0', "UPDATE g SET b = b - 500, doc = d(b) WHERE a IN ('a1', 'a2') AND b > 1000");
 right('partitions are written by name', $w2, 'UPDATE g_1 SET doc = d(b + 5) WHERE b % 3 = 0', "DELETE FROM g_2 WHERE b % 11 = 0", "INSERT INTO f_1 VALUES (-1, d(1), 'by name')");
+
+is(sql($w1, "BEGIN; INSERT INTO g_1 VALUES ('a1', -7, d(7)); SELECT count(*) FROM g WHERE a = 'a1' AND b * 2 = -14; ROLLBACK"), '1', 'and a transaction sees what it has written so');
 
 # ---- partitions come and go
 
@@ -137,10 +139,10 @@ is(sql($new, q{SELECT count(*) FROM indextable.query('g_k', '{"k": "k4"}', page_
 
 # ---- verify() and repair()
 
-is(sql($c, "SELECT count(*) FROM indextable.verify('$_')"), '0', "verify() finds nothing: $_") for qw(f_k f_v f_d f_t f_s g_t g_k);
+is(sql($c, "SELECT count(*) FROM indextable.verify('$_')"), '0', "verify() finds nothing: $_") for qw(f_k f_v f_d f_t f_s g_t g_k fl_k fl_d gl_n gl_t gl_u gl_s gl_e);
 sql($c, 'SET session_replication_role = replica; DELETE FROM g_k WHERE b BETWEEN 700 AND 1000; UPDATE g SET doc = d(b + 21) WHERE b BETWEEN 1000 AND 1100');
 cmp_ok(sql($w1, q{SELECT count(*) FROM indextable.verify('g_k') WHERE kind = 'missing'}), '>', 0, 'verify() finds what is wrong');
-sql($w1, "CALL indextable.repair('g_k')", "CALL indextable.repair('g_t')");
+sql($w1, "CALL indextable.repair('g')");
 converged($c, 'repaired');
 is(join(' ', map { sql($_, "UPDATE f SET note = 'n' WHERE pk = 1; UPDATE f SET doc = d(8) WHERE pk = 1; SELECT indextable.wait('f_k')") } @nodes), 't t t t', 'wait() on all nodes');
 cmp_ok(sql($w2, "UPDATE f SET doc = d(9) WHERE pk = 1; SELECT indextable.drain('f')"), '>=', 0, 'drain()');
