@@ -63,7 +63,8 @@ static bool is_bound_outside = false;
 
 /*
  * late_bound_init
- *		Has the server ask about functions.  Those that this session has called before are not known.
+ *		Has the server ask about functions.  What this session has planned with those that it has called before is
+ *		forgotten.
  */
 void
 late_bound_init(void)
@@ -71,10 +72,7 @@ late_bound_init(void)
 	next_hook = needs_fmgr_hook;
 	needs_fmgr_hook = note_function;
 	if (!process_shared_preload_libraries_in_progress)
-	{
-		nseen = MAX_SEEN + 1;
-		is_bound_outside = true;
-	}
+		forget_plans();
 }
 
 /*
