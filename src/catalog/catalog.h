@@ -112,6 +112,7 @@ extern void require_reader(Oid index_table);
 extern bool is_async(DefinitionRow *row);
 extern bool is_queued(DefinitionRow *row);
 extern List *catalog_queued_definitions(Oid fact_table);
+extern bool catalog_has_transactional(Oid fact_table);
 extern bool keeps_totals(DefinitionRow *row);
 extern Oid	catalog_forget_index_table(Oid index_table);
 extern void catalog_forget_definition(Oid index_table);

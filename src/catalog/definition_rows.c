@@ -364,6 +364,21 @@ catalog_queued_definitions(Oid fact_table)
 	return definitions;
 }
 
+/*
+ * catalog_has_transactional
+ *		Returns whether a fact table has index tables that its writers maintain.
+ */
+bool
+catalog_has_transactional(Oid fact_table)
+{
+	foreach_ptr(DefinitionRow, row, catalog_read_definitions(fact_table, InvalidOid))
+	{
+		if (!is_queued(row))
+			return true;
+	}
+	return false;
+}
+
 /* stored_definition: returns the definition of an index table, or NULL if the table is not one */
 DefinitionRow *
 stored_definition(Oid index_table)

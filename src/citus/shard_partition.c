@@ -60,7 +60,6 @@
 #include "citus.h"
 
 static bool came_with_rows(Relation shard);
-static bool has_pairs(Oid table);
 static void require_owner_of_shard(Oid shard);
 static void note_truncated(Oid root);
 static bool is_truncated_too(Oid root);
@@ -85,17 +84,17 @@ follow_partition_of_shard(Oid partition, bool attached)
 	FactTableRow row;
 	Relation	rel;
 	char	   *numbers;
-	bool		settled;
+	bool		follows;
 
 	if (!OidIsValid(table) || !catalog_fact_in_use(table) || !catalog_read_fact(table, &row) ||
 		!list_member_oid(citus_shards_here(table, &numbers), root))
 		return;
 	rel = relation_open(root, AccessShareLock);
-	settled = attached && came_with_rows(rel);
-	if (!settled && catalog_queued_definitions(table) != NIL)
+	follows = !attached || !came_with_rows(rel);
+	if (follows && catalog_queued_definitions(table) != NIL)
 		queue_all_rows(rel, partition, queue_of_shard(root, table, row.queue), 0);
 	relation_close(rel, NoLock);
-	if (!settled && has_pairs(table))
+	if (follows && catalog_has_transactional(table))
 		update_entries_of_partition(root, partition, attached, NULL);
 }
 
@@ -110,18 +109,6 @@ came_with_rows(Relation shard)
 {
 	return citus_places_now(RelationGetRelid(shard)) &&
 		!is_altered_here(shard, TableOidAttributeNumber);
-}
-
-/* has_pairs: returns whether a table has index tables beside its shards */
-static bool
-has_pairs(Oid table)
-{
-	foreach_ptr(DefinitionRow, row, catalog_read_definitions(table, InvalidOid))
-	{
-		if (!is_queued(row))
-			return true;
-	}
-	return false;
 }
 
 /*

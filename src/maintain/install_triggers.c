@@ -49,7 +49,6 @@ static bool needs_trigger(Oid relid, const FactTrigger *trigger, int kind, bool 
 static RowTriggers place_of_row_triggers(Oid fact);
 static bool is_fed_only(Oid fact);
 static bool has_partitions_of_others(Oid table);
-static bool has_transactional(Oid fact);
 static bool has_queue_in_parts(Oid fact);
 static int	kind_of(Oid relid, Oid fact);
 
@@ -90,7 +89,7 @@ triggers_install(Oid fact)
 void
 triggers_install_on(Oid relid, Oid fact)
 {
-	bool		transactional = has_transactional(fact);
+	bool		transactional = catalog_has_transactional(fact);
 	RowTriggers row_triggers = place_of_row_triggers(fact);
 	int			kind = kind_of(relid, fact);
 
@@ -260,7 +259,7 @@ triggers_intact(Oid fact)
 bool
 triggers_intact_on(List *tables, Oid fact)
 {
-	bool		transactional = has_transactional(fact);
+	bool		transactional = catalog_has_transactional(fact);
 	RowTriggers row_triggers = place_of_row_triggers(fact);
 
 	foreach_oid(relid, tables)
@@ -397,18 +396,6 @@ is_fed_only(Oid fact)
 			return false;
 	}
 	return true;
-}
-
-/* has_transactional: returns whether a fact table has index tables that its writers maintain */
-static bool
-has_transactional(Oid fact)
-{
-	foreach_ptr(DefinitionRow, row, catalog_read_definitions(fact, InvalidOid))
-	{
-		if (!is_queued(row))
-			return true;
-	}
-	return false;
 }
 
 /*
