@@ -58,6 +58,7 @@ static int32 colocation_of(Oid relid);
 static HeapTuple fetch_row(Relation rel, const char *column, const char *index, RegProcedure equal, Datum value);
 static SysScanDesc begin_rows(Relation rel, const char *column, const char *index, RegProcedure equal,
 							  Datum value);
+static HeapTuple fetch_shard(Relation rel, int64 number);
 static SysScanDesc begin_shards(Relation rel, Oid table);
 static Datum column_value(Relation rel, HeapTuple tuple, const char *column);
 static bool is_domain_or_row(Oid type);
@@ -136,7 +137,7 @@ citus_table_of_part(Oid relid)
 
 	if (!OidIsValid(catalog) || (rel = try_relation_open(catalog, AccessShareLock)) == NULL)
 		return InvalidOid;
-	tuple = fetch_row(rel, "shardid", "pg_dist_shard_shardid_index", F_INT8EQ, Int64GetDatum(number));
+	tuple = fetch_shard(rel, number);
 	if (tuple != NULL)
 		table = DatumGetObjectId(column_value(rel, tuple, "logicalrelid"));
 	relation_close(rel, AccessShareLock);
@@ -292,6 +293,13 @@ begin_rows(Relation rel, const char *column, const char *index, RegProcedure equ
 	return systable_beginscan(rel, indexid, OidIsValid(indexid), NULL, 1, &key);
 }
 
+/* fetch_shard: returns a copy of the row of pg_dist_shard about the shard with a number, or NULL */
+static HeapTuple
+fetch_shard(Relation rel, int64 number)
+{
+	return fetch_row(rel, "shardid", "pg_dist_shard_shardid_index", F_INT8EQ, Int64GetDatum(number));
+}
+
 /* begin_shards: begins to read the rows of pg_dist_shard about the shards of a table */
 static SysScanDesc
 begin_shards(Relation rel, Oid table)
@@ -397,8 +405,7 @@ citus_places_now(Oid shard)
 
 	if (rel == NULL)
 		return false;
-	tuple = fetch_row(rel, "shardid", "pg_dist_shard_shardid_index", F_INT8EQ,
-					  Int64GetDatum(shard_number(get_rel_name(shard))));
+	tuple = fetch_shard(rel, shard_number(get_rel_name(shard)));
 	relation_close(rel, AccessShareLock);
 	return tuple != NULL && TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple->t_data));
 }
@@ -430,8 +437,7 @@ citus_colocated_shard(Oid shard, Oid table, Oid other)
 
 	if (rel == NULL)
 		return InvalidOid;
-	tuple = fetch_row(rel, "shardid", "pg_dist_shard_shardid_index", F_INT8EQ,
-					  Int64GetDatum(shard_number(get_rel_name(shard))));
+	tuple = fetch_shard(rel, shard_number(get_rel_name(shard)));
 	if (tuple != NULL && DatumGetObjectId(column_value(rel, tuple, "logicalrelid")) == table)
 		number = shard_with_bound(rel, other, column_value(rel, tuple, "shardminvalue"));
 	relation_close(rel, AccessShareLock);
