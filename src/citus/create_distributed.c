@@ -150,12 +150,14 @@ has_oids_of_node(Oid type)
 static void
 check_types(IndexDef *def, Relation fact)
 {
+	AttrNumber	column = citus_distribution_column(RelationGetRelid(fact));
+
 	for (int i = 0; i < def->fact->layout.npk; i++)
 	{
 		AttrNumber	attno = def->fact->layout.pk_attno[i];
 		Oid			type = get_atttype(RelationGetRelid(fact), attno);
 
-		if (attno == citus_distribution_column(RelationGetRelid(fact)) && getBaseType(type) != type)
+		if (attno == column && getBaseType(type) != type)
 			refuse(fact, "It is distributed by a column of a domain, whose checks may call code of its owner.", NULL);
 		if (calls_code_of_owner(getBaseType(type)))
 			refuse(fact, "Its primary key has values with a domain or a composite type within, for which code of its owner may be called.",
