@@ -1,7 +1,8 @@
 # Index tables beside their shards do what those of one server do: the random tables, documents, statements and queries of
-# test/tap/plain_random.pl, over fact tables that are distributed by a column with which each key begins. Each query, and each
-# statement that writes or locks the rows that it finds, runs as two roles, for one of which no node uses index tables; and after
-# each round of changes every index table is what plain SQL makes of its fact table.
+# test/tap/plain_random.pl, over fact tables that are distributed by a column with which each key begins, and of which some are
+# partitioned by another. Each query, and each statement that writes or locks the rows that it finds, runs as two roles, for one of
+# which no node uses index tables; and after each round of changes, of which some detach, attach or truncate partitions, every
+# index table is what plain SQL makes of its fact table.
 #
 #   SEED, WORLDS    the first world, and how many; default: 1 and 6
 #   ITEMS           how many queries and statements after each round of changes; default: 60
@@ -74,7 +75,7 @@ sub set_up_world
 		'CREATE TABLE q (id int PRIMARY KEY, k text)', "SELECT create_reference_table('q')", q(INSERT INTO q SELECT x, 'q' || x FROM generate_series(0, 9) x));
 	foreach my $f (map { $world->{facts}{$_} } 'f', 'g')
 	{
-		@$f{qw(shape pk)} = ('composite', pick([qw(r id)], [qw(id r)]));
+		@$f{qw(shape pk)} = (pick(qw(composite hash)), pick([qw(r id)], [qw(id r)]));
 		my @rows = insert_rows($world, $f, 3 * $world->{rows});
 		push @sql, World::fact_sql($world, $f), "SELECT create_distributed_table('$f->{name}', 'r')";
 		push @sql, @rows if chance(0.5);
@@ -280,6 +281,26 @@ sub compare
 	return @differences;
 }
 
+# change WHAT, NODE, STATEMENT…
+sub change
+{
+	my ($what, $node, @statements) = @_;
+	my $answer = ask($node, 'as_off', join '', "SET search_path = w, public;\n", map { "$_;\n\\echo '\@\@changed' :SQLSTATE :LAST_ERROR_MESSAGE\n" } @statements);
+	$total{$what} += () = $answer =~ /^\@\@changed 00000/mg;
+	$errors{"$what: $1"}++ while $answer =~ /^\@\@changed (?!00000)(\w+)/mg;
+	return;
+}
+
+# change_of PARTITION, PARENT, BOUND: statements, of which a query of its own each, so that Citus has it on all nodes
+sub change_of
+{
+	my ($partition, $parent, $bound) = @_;
+	my ($detach, $attach) = ("ALTER TABLE $parent DETACH PARTITION $partition", "ALTER TABLE $parent ATTACH PARTITION $partition $bound");
+	my @changes = map { "UPDATE $partition SET doc = " . World::document($world) . " WHERE id % 5 = $_" } 1, 2;
+	return @{ pick([ $detach, $attach ], [ $detach, @changes, $attach ], [ 'BEGIN', $detach, @changes, $attach, 'COMMIT' ], [ 'BEGIN', $detach, $changes[0], 'ROLLBACK' ],
+		[ "TRUNCATE $partition" ], [ $detach, "DELETE FROM $partition WHERE id % 3 = 0", $attach, $changes[1] ]) };
+}
+
 # ---- the worlds
 
 foreach my $seed ($first .. $first + $worlds - 1)
@@ -292,10 +313,9 @@ foreach my $seed ($first .. $first + $worlds - 1)
 		my @items = map { item() } 1 .. $items;
 		push @differences, compare(pick(@nodes), 'as', @items);
 		push @differences, compare(pick(@nodes), 'reader', grep { !grep { /\b(INSERT|UPDATE|DELETE|MERGE|FOR \w+)\b/ } @{ $_->{steps} } } map { item() } 1 .. $items / 3) if $world->{rls} || $round == 1;
-		my $changes = join '', map { "$_;\n\\echo '\@\@changed' :SQLSTATE :LAST_ERROR_MESSAGE\n" } map { dml($world) } 1 .. 25;
-		my $answer = ask(pick(@nodes), 'as_off', "SET search_path = w, public;\n$changes");
-		$total{changes} += () = $answer =~ /^\@\@changed 00000/mg;
-		$errors{"changes: $1"}++ while $answer =~ /^\@\@changed (?!00000)(\w+)/mg;
+		change('changes', pick(@nodes), map { dml($world) } 1 .. 25);
+		my @parts = map { @{ $world->{facts}{$_}{leaves} } } 'f', 'g';
+		change('of partitions', $c, change_of(@{ pick(@parts) })) if @parts;
 		right("world $seed, round $round");
 	}
 	is(scalar @differences, 0, "world $seed: the same with index tables") || diag encode('UTF-8', join "\n", splice @differences, 0, 4);
