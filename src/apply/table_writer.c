@@ -185,7 +185,8 @@ index_info(Relation index)
 	bool		kept = index->rd_indexprs != NIL || index->rd_indpred != NIL;
 	IndexInfo  *info = BuildIndexInfo(index);
 
-	refuse_late_bound(index);
+	if (!plans_sql_by_path)
+		refuse_late_bound(index);
 	if (kept)
 	{
 		info->ii_Expressions = planned_anew(index, Anum_pg_index_indexprs);
@@ -214,7 +215,7 @@ planned_anew(Relation index, AttrNumber attno)
 /*
  * refuse_late_bound
  *		Raises an error if an index has ranges for which a function in SQL takes the difference of two bounds, and
- *		what that calls depends on its first call in a transaction: the server keeps it for all roles.
+ *		what that calls depends on its first call in a transaction: this server keeps it for all roles.
  */
 static void
 refuse_late_bound(Relation index)

@@ -447,7 +447,10 @@ typedef struct ErrorSaveContext
 #define not_null_by_column(att)	((att)->attnotnull)
 #define not_null_column(constraint)	InvalidAttrNumber
 #define note_locked_table(plan, rti)	((void) 0)
+/* plans_sql_by_path: whether functions in SQL are planned anew for another search_path */
+#define plans_sql_by_path	false
 #else
+#define plans_sql_by_path	true
 /* note_locked_table: has a kept plan lock a table before it is executed, whatever is pruned */
 #define note_locked_table(plan, rti) \
 	((plan)->unprunableRelids = bms_add_member((plan)->unprunableRelids, (rti)))

@@ -974,12 +974,21 @@ SQL
 	is(mine('SELECT k FROM m.l_k'), 'false', '... is that of the owner');
 	is(sql('eve_bound', q(CREATE TEMP VIEW map AS SELECT 'a'::text AS k, e.lower('B' || random()) AS v; GRANT SELECT ON pg_temp.map TO PUBLIC;
 		INSERT INTO m.t VALUES (1, '{"k": "a"}'); ) . $others), '', 'a temporary view');
-	like(sql('eve_bound', q(INSERT INTO m.r SELECT i, '{}', m.span(i, i + 10) FROM generate_series(1, 2) i)),
-		qr/ERROR:  cannot write index "r_s_s_idx" of an index table/, 'a range with a difference in SQL is refused');
-	is(mine("ALTER FUNCTION m.diff(int, int) SET search_path = pg_catalog"), '', 'unless it has a search_path');
-	is(sql('eve_bound', "BEGIN; SET search_path = e, pg_catalog;
-		CREATE TEMP TABLE t (s m.span); CREATE INDEX ON t USING gist (s); INSERT INTO t SELECT m.span(i, i + 10) FROM generate_series(1, 600) i;
-		INSERT INTO m.r SELECT i, '{}', m.span(i, i + 10) FROM generate_series(1, 600) i; $others; COMMIT"), '', '... then it is called as it was meant');
+	my $range = sub {
+		return sql('eve_bound', "BEGIN; SET search_path = e, pg_catalog;
+			CREATE TEMP TABLE t (s m.span); CREATE INDEX ON t USING gist (s); INSERT INTO t SELECT m.span(i, i + 10) FROM generate_series(1, 600) i;
+			INSERT INTO m.r SELECT i + $_[0], '{}', m.span(i, i + 10) FROM generate_series(1, 600) i; $others; COMMIT");
+	};
+	if ($node->pg_version < 18)
+	{
+		like($range->(0), qr/ERROR:  cannot write index "r_s_s_idx" of an index table/, 'a range with a difference in SQL is refused');
+	}
+	else
+	{
+		is($range->(0), '', 'a range with a difference in SQL');
+	}
+	is(mine("ALTER FUNCTION m.diff(int, int) SET search_path = pg_catalog"), '', '... which gets a search_path');
+	is($range->(1000), '', '... is called as it was meant');
 	is(mine(join '; ', map { "SELECT count(*) FROM indextable.verify('m.$_')" } qw(f d c l t r)), join("\n", (0) x 6), 'index tables are right');
 };
 
