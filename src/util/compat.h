@@ -261,6 +261,26 @@ variable_of(struct config_generic *option)
 #endif
 }
 
+/* check_hook_of: returns where the function is that checks values of a setting that is a string */
+static inline GucStringCheckHook *
+check_hook_of(struct config_generic *option)
+{
+#if PG_VERSION_NUM < 190000
+	return &((struct config_string *) option)->check_hook;
+#else
+	return &option->_string.check_hook;
+#endif
+}
+
+/* guc_malloc_compat, guc_free_compat: allocate values of settings, and free them */
+#if PG_VERSION_NUM < 160000
+#define guc_malloc_compat(size)	malloc(size)
+#define guc_free_compat(value)	free(value)
+#else
+#define guc_malloc_compat(size)	guc_malloc(LOG, size)
+#define guc_free_compat(value)	guc_free(value)
+#endif
+
 /*
  * move_permissions
  *		Gives what is to be checked of a query's tables to another query, which has them now.

@@ -12,6 +12,8 @@
  * The server asks us about each function before it makes it a part of an expression, or calls it.  If one that
  * is bound late has been asked for under another search_path than AS_OWNER() sets, and a domain, a cast or
  * another object is made of it, plans and checks are forgotten at the next switch of roles, to an owner or back.
+ * So are the expressions of indexes and of partition keys, which the server plans once for an entry of the
+ * relcache: to plan a query that names the table is enough, also if it is refused then.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,27 +23,39 @@
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "access/transam.h"
+#include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/indexing.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_cast.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_depend.h"
+#include "catalog/pg_inherits.h"
 #include "catalog/pg_language_d.h"
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_operator.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type_d.h"
+#include "executor/executor.h"
 #include "fmgr.h"
 #include "miscadmin.h"
+#include "tcop/utility.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
+#include "utils/hsearch.h"
 #include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/plancache.h"
+#include "utils/rel.h"
+#include "utils/relcache.h"
 #include "utils/syscache.h"
 
+#include "compat.h"
 #include "late_bound.h"
+#include "memory.h"
 
 /* If a session calls more functions in SQL, it is supposed that something is made of one of them. */
 #define MAX_SEEN	32
@@ -51,8 +65,17 @@
 
 static bool note_function(Oid function);
 static bool is_kept(Oid function);
+static void executor_start(QueryDesc *query, int eflags);
+static void process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
+							ProcessUtilityContext context, ParamListInfo params,
+							QueryEnvironment *queryEnv, DestReceiver *dest, QueryCompletion *qc);
+static void forget_in_relations(void);
+static void add_made_of(Oid class, Oid object, List **functions, List **relations);
+static void forget_expressions(Oid relid);
 
 static needs_fmgr_hook_type next_hook = NULL;
+static ExecutorStart_hook_type next_start = NULL;
+static ProcessUtility_hook_type next_utility = NULL;
 
 /* The functions bound late that the server has asked for in this session. */
 static Oid	seen[MAX_SEEN];
@@ -60,6 +83,13 @@ static int	nseen = 0;			/* MAX_SEEN + 1: any */
 
 /* Whether they may have been bound under another search_path than the owners' since that was looked at. */
 static bool is_bound_outside = false;
+
+/*
+ * The functions bound late that have been asked for under such a path since expressions of relations were
+ * forgotten; NULL: none.  After an abort, which could not forget them, the next statement does.
+ */
+static HTAB *bound = NULL;
+static bool was_aborted = false;
 
 /*
  * late_bound_init
@@ -71,8 +101,14 @@ late_bound_init(void)
 {
 	next_hook = needs_fmgr_hook;
 	needs_fmgr_hook = note_function;
+	next_start = ExecutorStart_hook ? ExecutorStart_hook : standard_ExecutorStart;
+	ExecutorStart_hook = executor_start;
+	next_utility = ProcessUtility_hook ? ProcessUtility_hook : standard_ProcessUtility;
+	ProcessUtility_hook = process_utility;
 	if (!process_shared_preload_libraries_in_progress)
 		forget_plans();
+	if (IsTransactionState())
+		InvalidateSystemCaches();
 }
 
 /*
@@ -94,7 +130,13 @@ note_function(Oid function)
 				seen[nseen] = function;
 			nseen++;
 		}
-		is_bound_outside |= !is_path_of_owner();
+		if (!is_path_of_owner())
+		{
+			is_bound_outside = true;
+			if (bound == NULL)
+				bound = new_hash("functions bound late", 16, sizeof(Oid), sizeof(Oid), TopMemoryContext);
+			(void) hash_search(bound, &function, HASH_ENTER, NULL);
+		}
 	}
 	return next_hook != NULL && next_hook(function);
 }
@@ -157,6 +199,138 @@ late_bound_forget(bool aborting)
 	is_bound_outside = false;
 	if (forgets)
 		forget_plans();
+	if (!aborting)
+		forget_in_relations();
+	else
+		was_aborted = bound != NULL;
+}
+
+/* executor_start, process_utility: forget what an abort could not */
+static void
+executor_start(QueryDesc *query, int eflags)
+{
+	if (was_aborted)
+		forget_in_relations();
+	next_start(query, eflags);
+}
+
+static void
+process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
+				ProcessUtilityContext context, ParamListInfo params,
+				QueryEnvironment *queryEnv, DestReceiver *dest, QueryCompletion *qc)
+{
+	if (was_aborted && IsTransactionState())
+		forget_in_relations();
+	next_utility(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest, qc);
+}
+
+/*
+ * forget_in_relations
+ *		Has the expressions of indexes and partition keys planned anew that are made of the functions bound.
+ */
+static void
+forget_in_relations(void)
+{
+	HTAB	   *forgotten = bound;
+	HASH_SEQ_STATUS seq;
+	Oid		   *function;
+	List	   *functions = NIL;
+	List	   *relations = NIL;
+
+	if (bound == NULL)
+		return;
+	hash_seq_init(&seq, bound);
+	while ((function = hash_seq_search(&seq)) != NULL)
+		add_made_of(ProcedureRelationId, *function, &functions, &relations);
+	foreach_oid(relid, relations)
+		forget_expressions(relid);
+	list_free(functions);
+	list_free(relations);
+	bound = NULL;
+	was_aborted = false;
+	hash_destroy(forgotten);
+}
+
+/*
+ * add_made_of
+ *		Adds the relations that depend on a function or an operator, themselves or by way of others.
+ */
+static void
+add_made_of(Oid class, Oid object, List **functions, List **relations)
+{
+	Relation	depend;
+	ScanKeyData keys[2];
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	check_stack_depth();
+	if (class == ProcedureRelationId)
+	{
+		if (list_member_oid(*functions, object))
+			return;
+		*functions = lappend_oid(*functions, object);
+	}
+	depend = table_open(DependRelationId, AccessShareLock);
+	ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(class));
+	ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(object));
+	scan = systable_beginscan(depend, DependReferenceIndexId, true, NULL, lengthof(keys), keys);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_depend form = (Form_pg_depend) GETSTRUCT(tuple);
+
+		if (form->classid == RelationRelationId)
+			*relations = list_append_unique_oid(*relations, form->objid);
+		else if (form->classid == ProcedureRelationId || form->classid == OperatorRelationId)
+			add_made_of(form->classid, form->objid, functions, relations);
+	}
+	systable_endscan(scan);
+	table_close(depend, AccessShareLock);
+}
+
+/*
+ * forget_expressions
+ *		Has the expressions of an index planned anew, and those of a partition key with the conditions of all
+ *		partitions.
+ *
+ * The server keeps them for as long as the relation is open.  Statements that are under way may use the key, so
+ * it stays until the transaction ends.
+ */
+static void
+forget_expressions(Oid relid)
+{
+	char		kind = get_rel_relkind(relid);
+	List	   *parts;
+
+	if (kind == RELKIND_PARTITIONED_TABLE)
+		parts = find_all_inheritors(relid, NoLock, NULL);
+	else if (kind == RELKIND_INDEX || kind == RELKIND_PARTITIONED_INDEX)
+		parts = list_make1_oid(relid);
+	else
+		return;
+	foreach_oid(part, parts)
+	{
+		Relation	rel = RelationIdGetRelation(part);
+		bool		is_open;
+
+		if (rel == NULL)
+			continue;
+		rel->rd_indexprs = NIL;
+		rel->rd_indpred = NIL;
+		if (rel->rd_partkeycxt != NULL)
+			MemoryContextSetParent(rel->rd_partkeycxt, TopTransactionContext);
+		rel->rd_partkey = NULL;
+		rel->rd_partkeycxt = NULL;
+		if (rel->rd_partcheckcxt != NULL)
+			MemoryContextSetParent(rel->rd_partcheckcxt, TopTransactionContext);
+		rel->rd_partcheck = NIL;
+		rel->rd_partcheckvalid = false;
+		rel->rd_partcheckcxt = NULL;
+		is_open = rel->rd_refcnt > 1;
+		RelationClose(rel);
+		if (!is_open)
+			RelationCacheInvalidateEntry(part);
+	}
+	list_free(parts);
 }
 
 /*

@@ -1,83 +1,78 @@
 /*-------------------------------------------------------------------------
  *
  * temporary_last.c
- *	  Keeps temporary objects of a session from functions of owners that have a search_path of their own.
+ *	  Keeps temporary objects of a session from functions of owners that set a search_path of their own.
  *
  * The server looks into the schema of temporary objects first, unless search_path names it.  A function with
  * SET search_path = app would find a temporary view of its caller in place of a table in app.  That is the
  * caller's business as long as the caller calls it.  Where a field or a filter does, it runs as the owner of
  * the table, and so would the functions in that view; nor would a worker find the view.  So pg_temp is the
- * last of the path then, as in AS_OWNER().
+ * last of the path then, as in AS_OWNER(), in whatever way it is set.  A function that runs RESET asks for the
+ * path of the caller.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "catalog/namespace.h"
-#include "fmgr.h"
+#include "miscadmin.h"
 #include "nodes/pg_list.h"
-#include "utils/builtins.h"
-#include "utils/guc.h"
+#include "utils/guc_tables.h"
 #include "utils/varlena.h"
 
 #include "as_owner.h"
 #include "compat.h"
 #include "temporary_last.h"
 
-static void function_called(FmgrHookEventType event, FmgrInfo *function, Datum *private);
-static void put_last(void);
-static bool names_temporary(void);
+/* What is added to a search_path. */
+#define TEMPORARY	"pg_temp"
 
-static fmgr_hook_type next_hook = NULL;
+static bool check_path(char **path, void **extra, GucSource source);
+static bool names_temporary(const char *path);
+
+static GucStringCheckHook next_check = NULL;
 
 void
 temporary_last_init(void)
 {
-	next_hook = fmgr_hook;
-	fmgr_hook = function_called;
+	GucStringCheckHook *check = check_hook_of(find_option_compat("search_path"));
+
+	next_check = *check;
+	*check = check_path;
 }
 
 /*
- * function_called
- *		Looks at the search_path of a function with settings of its own, when these have been set; a fmgr_hook.
+ * check_path
+ *		Adds pg_temp to a search_path that does not name it, if it is set while an owner is in charge; the
+ *		check_hook of the setting.
  */
-static void
-function_called(FmgrHookEventType event, FmgrInfo *function, Datum *private)
-{
-	if (event == FHET_START && roles_entered() > 0)
-		put_last();
-	if (next_hook != NULL)
-		next_hook(event, function, private);
-}
-
-/* put_last: adds pg_temp to a search_path that does not name it, until the function has ended */
-static void
-put_last(void)
-{
-	List	   *path;
-
-	if (names_temporary())
-		return;
-	path = fetch_search_path(true);
-	if (path != NIL && isTempNamespace(linitial_oid(path)))
-		set_config_option("search_path",
-						  namespace_search_path[0] == '\0' ? "pg_temp" : psprintf("%s, pg_temp", namespace_search_path),
-						  PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
-	list_free(path);
-}
-
-/* names_temporary: returns whether search_path names the schema of temporary objects */
 static bool
-names_temporary(void)
+check_path(char **path, void **extra, GucSource source)
+{
+	if (roles_entered() > 0 && InSecurityRestrictedOperation() && !names_temporary(*path))
+	{
+		size_t		size = strlen(*path) + strlen(", " TEMPORARY) + 1;
+		char	   *longer = guc_malloc_compat(size);
+
+		if (longer == NULL)
+			return false;
+		snprintf(longer, size, "%s%s" TEMPORARY, *path, strspn(*path, " ") == strlen(*path) ? "" : ", ");
+		guc_free_compat(*path);
+		*path = longer;
+	}
+	return next_check == NULL || next_check(path, extra, source);
+}
+
+/* names_temporary: returns whether a search_path has the schema of temporary objects, or is bad */
+static bool
+names_temporary(const char *path)
 {
 	List	   *names;
-	char	   *path = pstrdup(namespace_search_path);
-	bool		result = false;
+	char	   *copy = pstrdup(path);
+	bool		result = !SplitIdentifierString(copy, ',', &names);
 
-	(void) SplitIdentifierString(path, ',', &names);
 	foreach_ptr(char, name, names)
-		result |= strcmp(name, "pg_temp") == 0;
+		result |= strcmp(name, TEMPORARY) == 0;
 	list_free(names);
-	pfree(path);
+	pfree(copy);
 	return result;
 }

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * temporary_last.h
- *	  Keeps temporary objects of a session from functions of owners that have a search_path of their own.
+ *	  Keeps temporary objects of a session from functions of owners that set a search_path of their own.
  *
  *-------------------------------------------------------------------------
  */

@@ -931,8 +931,13 @@ CREATE TABLE m.l (id int PRIMARY KEY, doc jsonb);
 SELECT indextable.create('m.l_k', 'm.l', ARRAY['(m.same(doc ->> ''k'')) AS k']) \gset
 CREATE TABLE m.map (k text, v text);
 CREATE FUNCTION m.mapped(t text) RETURNS text IMMUTABLE LANGUAGE sql SET search_path = m AS 'SELECT v FROM map WHERE k = t';
+CREATE FUNCTION m.mapped_set(t text) RETURNS text IMMUTABLE LANGUAGE plpgsql AS
+$$ BEGIN PERFORM set_config('search_path', 'm', true); RETURN (SELECT v FROM map WHERE k = t); END $$;
+CREATE FUNCTION m.sets(t text) RETURNS text LANGUAGE plpgsql AS $$ BEGIN SET search_path = m; RETURN (SELECT v FROM map WHERE k = t); END $$;
+CREATE FUNCTION m.mapped_by(t text) RETURNS text IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN RETURN m.sets(t); END $$;
+INSERT INTO m.map VALUES ('a', 'mine');
 CREATE TABLE m.t (id int PRIMARY KEY, doc jsonb);
-SELECT indextable.create('m.t_k', 'm.t', ARRAY['(m.mapped(doc ->> ''k'')) AS k']) \gset
+SELECT indextable.create('m.t_k', 'm.t', ARRAY['(m.mapped(doc ->> ''k'')) AS k', '(m.mapped_set(doc ->> ''k'')) AS ks', '(m.mapped_by(doc ->> ''k'')) AS kb']) \gset
 CREATE FUNCTION m.diff(a int, b int) RETURNS float8 IMMUTABLE LANGUAGE sql AS 'SELECT (a - b)::float8';
 CREATE TYPE m.span AS RANGE (SUBTYPE = int, SUBTYPE_DIFF = m.diff);
 CREATE TABLE m.r (id int PRIMARY KEY, doc jsonb, s m.span);
@@ -974,6 +979,7 @@ SQL
 	is(mine('SELECT k FROM m.l_k'), 'false', '... is that of the owner');
 	is(sql('eve_bound', q(CREATE TEMP VIEW map AS SELECT 'a'::text AS k, e.lower('B' || random()) AS v; GRANT SELECT ON pg_temp.map TO PUBLIC;
 		INSERT INTO m.t VALUES (1, '{"k": "a"}'); ) . $others), '', 'a temporary view');
+	is(mine('TABLE m.t_k'), 'mine|mine|mine|1', '... is not what functions of the owner find');
 	my $range = sub {
 		return sql('eve_bound', "BEGIN; SET search_path = e, pg_catalog;
 			CREATE TEMP TABLE t (s m.span); CREATE INDEX ON t USING gist (s); INSERT INTO t SELECT m.span(i, i + 10) FROM generate_series(1, 600) i;
@@ -990,6 +996,56 @@ SQL
 	is(mine("ALTER FUNCTION m.diff(int, int) SET search_path = pg_catalog"), '', '... which gets a search_path');
 	is($range->(1000), '', '... is called as it was meant');
 	is(mine(join '; ', map { "SELECT count(*) FROM indextable.verify('m.$_')" } qw(f d c l t r)), join("\n", (0) x 6), 'index tables are right');
+};
+
+# The server keeps the expressions of indexes and partition keys for all roles, as they were planned when a query first named the table.
+subtest 'tables whose expressions another role has bound' => sub {
+	tenant('tables_bound');
+	is(super(<<'SQL'), '', 'tables of a superuser, which the tenant may not even read');
+CREATE SCHEMA lib;
+GRANT USAGE ON SCHEMA lib TO PUBLIC;
+CREATE FUNCTION lib.low(t text) RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT lower(t)';
+CREATE FUNCTION lib.low_atomic(t text) RETURNS text IMMUTABLE LANGUAGE sql BEGIN ATOMIC SELECT lib.low(t); END;
+CREATE FUNCTION lib.is_low(a text, b text) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT lower(a) = b';
+CREATE OPERATOR lib.=== (LEFTARG = text, RIGHTARG = text, FUNCTION = lib.is_low);
+CREATE TABLE lib.t (k text);
+CREATE INDEX ON lib.t (lib.low(k)) WHERE lib.low_atomic(k) <> 'x';
+CREATE INDEX ON lib.t ((k OPERATOR(lib.===) 'x'));
+CREATE TABLE lib.p (k text) PARTITION BY LIST (lib.low(k));
+CREATE TABLE lib.p1 PARTITION OF lib.p DEFAULT;
+SQL
+	is(mine(<<'SQL'), '', 'a field that names them');
+CREATE FUNCTION m.lower(t text) RETURNS text IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN PERFORM m.spy('lower'); RETURN pg_catalog.lower(t); END $$;
+CREATE FUNCTION m.names(k text) RETURNS text IMMUTABLE LANGUAGE plpgsql SET search_path = m, pg_catalog AS $$
+DECLARE
+	t text;
+BEGIN
+	FOREACH t IN ARRAY ARRAY['t', 'p', 'p1'] LOOP
+		BEGIN EXECUTE format('SELECT FROM lib.%I WHERE k = ''x''', t); EXCEPTION WHEN insufficient_privilege THEN NULL; END;
+	END LOOP;
+	IF k = 'bad' THEN RAISE 'it is bad'; END IF;
+	RETURN k;
+END $$;
+SET indextable.advice = off;
+CREATE TABLE m.f (id int PRIMARY KEY, doc jsonb);
+CREATE TABLE m.g (id int PRIMARY KEY, doc jsonb);
+SELECT indextable.create('m.f_k', 'm.f', ARRAY['(m.names(doc ->> ''k'')) AS k']) \gset
+SELECT indextable.create('m.g_k', 'm.g', ARRAY['(m.names(doc ->> ''k'')) AS k'], maintenance => 'async') \gset
+TRUNCATE m.log;
+SQL
+	my $write = "INSERT INTO lib.t VALUES ('A'); INSERT INTO lib.p VALUES ('A'); INSERT INTO lib.p1 VALUES ('B')";
+	my $good = q(INSERT INTO m.f VALUES ((random() * 1e9)::int, '{"k": "a"}'));
+	my $bad = q(INSERT INTO m.f VALUES (1, '{"k": "bad"}'));
+	is(super(qq(SELECT indextable.stop_workers() \\gset\nINSERT INTO m.g VALUES (1, '{"k": "a"}');\n\\c\nSELECT indextable.drain() \\gset\n$write)), '', 'a superuser drains, and writes the tables');
+	got_nothing('after drain()');
+	is(super("$good; $write; REINDEX TABLE lib.t; ANALYZE lib.t"), '', '... or writes the table of the tenant before');
+	got_nothing('after a write');
+	like(super("$bad;\n$write"), qr/ERROR:  it is bad/, '... which raises an error');
+	got_nothing('after an error');
+	is(super("DO \$\$ BEGIN BEGIN $bad; EXCEPTION WHEN raise_exception THEN NULL; END; $write; END \$\$"), '', '... that is caught');
+	got_nothing('after an error that is caught');
+	like(super("$bad;\nREINDEX TABLE lib.t;\n$bad;\nCOPY lib.t FROM PROGRAM 'echo C'"), qr/ERROR:  it is bad/, '... before a command');
+	got_nothing('a command after an error');
 };
 
 # Functions of users raise any error, also those by which the server says that it ends a session, or that others were in the way.
