@@ -12,7 +12,7 @@ use POSIX ();
 use Test::More;
 use Time::HiRes qw(sleep);
 use Exporter 'import';
-our @EXPORT = qw(fact_tables index_tables start_load end_load pick drift backlog converged totals pair_queries);
+our @EXPORT = qw(fact_tables index_tables start_load end_load pick drift backlog converged totals moment);
 
 use constant ROWS => 3000;
 
@@ -43,6 +43,7 @@ sub entries_of { my ($name) = @_; return ($index_table{$name} // $beside{$name})
 
 our %done = map { $_ => 0 } qw(transactions writes lookups wrong);
 our %errors;
+our %compared = map { $_ => 0 } qw(moments pairs);
 
 sub pick { return $_[ int(rand(@_)) ]; }
 
@@ -228,6 +229,28 @@ sub pair_queries
 		}
 	}
 	return @queries;
+}
+
+# moment NODE…: what is wrong now on any of them, while others write: each pair of shards is compared in one snapshot
+sub moment
+{
+	my (@nodes) = @_;
+	my @wrong;
+	foreach my $node (@nodes)
+	{
+		my $text = "SET indextable.planner = off;\n" . join '', map { "$_;\n" } pair_queries($node);
+		my ($status, $out, $err) = $node->psql('postgres', $text, on_error_stop => 0);
+		foreach (split /\n/, $out)
+		{
+			my ($pair, $missing, $extra) = split /\|/;
+			$compared{pairs}++;
+			push @wrong, $node->name . ": $pair lacks $missing, has $extra too many" if $missing || $extra;
+		}
+		# a shard that has just been moved or split away
+		push @wrong, $node->name . ": $_" for grep { /ERROR/ && !/does not exist/ } split /\n/, $err;
+	}
+	$compared{moments}++;
+	return join "\n", @wrong;
 }
 
 # converged COORDINATOR, NAME: the tests that all becomes applied, by whoever does that, and that nothing is missing then

@@ -17,7 +17,7 @@ my $seconds = $ENV{SECONDS_OF_LOAD} // 120;
 my @settings = (settings => [ 'citus.shard_count = 6', 'citus.defer_shard_delete_interval = 1s', 'citus.local_shared_pool_size = 40', 'deadlock_timeout = 200ms' ]);
 my @nodes = new_cluster('local', coordinator_has_shards => 1, @settings);
 my ($c, $w1, $w2) = @nodes;
-my %count = map { $_ => 0 } qw(moments pairs moves splits rebalances kills refused);
+my %count = map { $_ => 0 } qw(moves splits rebalances kills refused);
 
 sub ports { return split /\n/, sql($c, 'SELECT nodeport FROM pg_dist_node WHERE shouldhaveshards ORDER BY 1'); }
 
@@ -67,27 +67,6 @@ sub kill_node
 	return 1;
 }
 
-# moment: what is wrong now on any node, while others write: each pair of shards is compared in one snapshot
-sub moment
-{
-	my @wrong;
-	foreach my $node (@nodes)
-	{
-		my $text = "SET indextable.planner = off;\n" . join '', map { "$_;\n" } pair_queries($node);
-		my ($status, $out, $err) = $node->psql('postgres', $text, on_error_stop => 0);
-		foreach (split /\n/, $out)
-		{
-			my ($pair, $missing, $extra) = split /\|/;
-			$count{pairs}++;
-			push @wrong, $node->name . ": $pair lacks $missing, has $extra too many" if $missing || $extra;
-		}
-		# a shard that has just been moved or split away
-		push @wrong, $node->name . ": $_" for grep { /ERROR/ && !/does not exist/ } split /\n/, $err;
-	}
-	$count{moments}++;
-	return join "\n", @wrong;
-}
-
 # planned NODE, QUERY, SETTING…: how the node plans it, with the plan of a task
 sub planned
 {
@@ -102,7 +81,7 @@ is(sql($c, "SELECT string_agg(DISTINCT maintenance || ' ' || state, ', ') FROM i
 is(join(' ', everywhere(\@nodes, "SELECT count(*) FROM indextable.index_tables WHERE state = 'active'")), '7 7 7', 'on all nodes');
 is(sql($c, "SELECT count(DISTINCT colocationid) FROM pg_dist_partition WHERE logicalrelid::text LIKE 'f%'"), '1', 'and distributed together with their fact tables');
 converged($c, 'created over rows that are there');
-is(moment(), '', 'as each node sees it');
+is(moment(@nodes), '', 'as each node sees it');
 
 # ---- writes of all kinds, by all nodes
 
@@ -231,7 +210,7 @@ foreach my $mode ('block_writes', 'force_logical')
 	ok(rebalance($mode), "rebalanced, $mode");
 	sql($c, 'UPDATE f SET doc = d(pk + 4) WHERE pk % 3 = 1', 'UPDATE g SET doc = d(b + 4) WHERE b % 3 = 1', 'DELETE FROM f WHERE pk % 50 = 3', "INSERT INTO g SELECT 'b' || i, i, d(i) FROM generate_series(1, 100) i ON CONFLICT DO NOTHING");
 	converged($c, "written after that, $mode");
-	is(moment(), '', 'as each node sees it');
+	is(moment(@nodes), '', 'as each node sees it');
 }
 like(planned($c, $served), qr/IndexTable\) on g_\d+ .*Index Table( Only)?: gl_n_\d+/s, 'plain SQL uses shards that were moved or split');
 sql($c, 'TRUNCATE g');
@@ -259,9 +238,9 @@ sub load
 	start_load(\@nodes, 4);
 	do
 	{
-		$wrong{ moment() } = 1;
+		$wrong{ moment(@nodes) } = 1;
 		if (@acts) { $acts += pick(@acts)->() ? 1 : 0; }
-		$wrong{ moment() } = 1;
+		$wrong{ moment(@nodes) } = 1;
 	} while (time() < $until);
 	end_load();
 	ok(!@acts || $acts, "$name: $acts times");
@@ -285,7 +264,7 @@ foreach my $name (@beside)
 	is(sql(pick(@nodes), "SELECT count(*) FROM indextable.verify('$name')"), '0', "verify() agrees: $name");
 }
 sql($c, 'SET session_replication_role = replica; DELETE FROM gl_n WHERE b % 10 = 1; UPDATE gl_s SET sum_b = sum_b + 1 WHERE n = 3; UPDATE fl_k SET v = $$wrong$$ WHERE pk % 10 = 1; INSERT INTO fl_k VALUES (-5, $$gone$$, $$gone$$, $$gone$$)');
-like(moment(), qr/gl_n .* lacks/, 'entries that are deleted by hand are missing');
+like(moment(@nodes), qr/gl_n .* lacks/, 'entries that are deleted by hand are missing');
 is(sql($w1, "SELECT string_agg(DISTINCT kind, ' ' ORDER BY kind) FROM indextable.verify('fl_k')", "SELECT string_agg(DISTINCT kind, ' ') FROM indextable.verify('gl_n')"), "dangling stale\nmissing", 'verify() finds them');
 start_load(\@nodes, 2);
 like(sql($c, "CALL indextable.repair('fl_k')"), qr/^0\|1\|[1-9]\d*\|0$/, 'repair() mends them under load');
@@ -315,7 +294,7 @@ is(sql($new, "SELECT string_agg(state, ' ') FROM indextable.index_tables WHERE m
 sql($new, "INSERT INTO g SELECT 'new' || i % 50, i, d(i) FROM generate_series(1, 500) i", "UPDATE f SET doc = d(pk + 12) WHERE pk % 4 = 0");
 sql($new, 'SELECT indextable.start_workers()');
 converged($c, 'and writes them');
-is(moment(), '', 'as each node sees it');
+is(moment(@nodes), '', 'as each node sees it');
 
 # ---- what is refused, and what is not beside the shards any more
 
@@ -340,7 +319,7 @@ sql($c, 'DROP TABLE f', 'DROP TABLE g');
 is(join(' ', everywhere(\@nodes, q{SELECT (SELECT count(*) FROM indextable_internal.definition) + (SELECT count(*) FROM indextable_internal.fact) + (SELECT count(*) FROM indextable_internal.completeness)})), '0 0 0 0', 'nothing is left on any node');
 is(sql($c, 'SELECT count(*) FROM pg_dist_partition'), '0', 'nor a distributed table');
 
-diag "$count{moments} moments with $count{pairs} comparisons of pairs; $count{moves} moves, $count{splits} splits, $count{rebalances} rebalances, $count{kills} nodes killed, $count{refused} of these refused by Citus";
+diag "$Load::compared{moments} moments with $Load::compared{pairs} comparisons of pairs; $count{moves} moves, $count{splits} splits, $count{rebalances} rebalances, $count{kills} nodes killed, $count{refused} of these refused by Citus";
 diag "writers committed $done->{transactions} statements that wrote $done->{writes} rows; in the end $last->{facts} facts and $last->{entries} entries";
 diag sprintf '%6d  %s', $errors->{$_}, substr $_, 0, 140 for sort { $errors->{$b} <=> $errors->{$a} } keys %$errors;
 $_->stop('immediate') for @nodes;

@@ -27,6 +27,7 @@ sub right
 {
 	my ($name, $node, @commands) = @_;
 	sql($node, @commands);
+	is(moment(@nodes), '', "$name: as each node sees it");
 	converged($c, $name);
 	return;
 }
@@ -158,18 +159,20 @@ my %acts = (
 	killed => sub { my $node = pick($w1, $w2); $node->stop('immediate'); sleep 1; $node->start; 1 });
 srand($ENV{SEED} // 1);
 start_load(\@nodes, 3);
-my %done;
+my (%done, %wrong);
 foreach my $act (qw(moved truncated split attached killed dropped moved killed attached truncated))
 {
-	sleep 0.5;
+	$wrong{ moment(@nodes) } = 1;
 	$done{$act} += $acts{$act}->(pick('f', 'g'));
+	$wrong{ moment(@nodes) } = 1;
 }
 end_load();
+is(join("\n", grep { $_ ne '' } sort keys %wrong), '', 'under load: right at each moment');
 converged($c, 'under load');
 my ($done, $errors) = totals();
 is($done->{wrong}, 0, "no look-up of $done->{lookups} gave a document without the key");
 ok(!grep({ /indextable|index table/ && !/^connection/ } keys %$errors), 'no error of writers is ours');
-note join ', ', map { "$_ $done{$_} times" } sort keys %done;
+note join ', ', "$Load::compared{moments} moments with $Load::compared{pairs} comparisons of pairs", map { "$_ $done{$_} times" } sort keys %done;
 diag sprintf '%6d  %s', $errors->{$_}, substr $_, 0, 140 for sort { $errors->{$b} <=> $errors->{$a} } keys %$errors;
 
 # ---- TRUNCATE of all, and the end
