@@ -192,7 +192,7 @@ late_bound_forget(bool aborting)
 {
 	bool		forgets = aborting || nseen > MAX_SEEN;
 
-	if (!is_bound_outside)
+	if (!is_bound_outside && !was_aborted)
 		return;
 	for (int i = 0; i < nseen && !forgets; i++)
 		forgets = is_kept(seen[i]);
