@@ -268,6 +268,7 @@ fix_gucs(void)
 	FIX("row_security", "on", row_security);
 	FIX("plpgsql.check_asserts", "on", is_setting("plpgsql.check_asserts", "on"));
 	FIX("plpgsql.extra_errors", "none", is_setting("plpgsql.extra_errors", "none"));
+	FIX("plperl.use_strict", "off", is_setting("plperl.use_strict", "off"));
 #undef FIX
 }
 
