@@ -52,6 +52,7 @@ static int	nswitches = 0;
 static int	max_switches = 0;
 
 static Switch *enter(Oid role, int sec);
+static void forget_bound(bool aborting);
 
 /*
  * enter_owner
@@ -105,8 +106,7 @@ enter(Oid role, int sec)
 {
 	Switch	   *new;
 
-	compiled_forget();
-	late_bound_forget(false);
+	forget_bound(false);
 	if (nswitches == max_switches)
 		switches = grow_array(switches, &max_switches, 8, sizeof(Switch), TopMemoryContext);
 	new = &switches[nswitches];
@@ -118,6 +118,14 @@ enter(Oid role, int sec)
 	nswitches++;
 	SetUserIdAndSecContext(role, sec);
 	return new;
+}
+
+/* forget_bound: forgets what the server keeps of names that another role has looked up */
+static void
+forget_bound(bool aborting)
+{
+	compiled_forget();
+	late_bound_forget(aborting);
 }
 
 /*
@@ -186,8 +194,7 @@ leave_roles(int outer, bool after_error)
 	if (nestlevel > 0)
 		AtEOXact_GUC(false, nestlevel);
 	SetUserIdAndSecContext(left->user, left->sec);
-	compiled_forget();
-	late_bound_forget(after_error);
+	forget_bound(after_error);
 }
 
 /*
@@ -199,10 +206,7 @@ void
 forget_roles(int level)
 {
 	if (nswitches > 0)
-	{
-		compiled_forget();
-		late_bound_forget(true);
-	}
+		forget_bound(true);
 	while (nswitches > 0 && switches[nswitches - 1].level >= level)
 		nswitches--;
 }
