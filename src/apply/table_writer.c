@@ -18,6 +18,7 @@
  */
 #include "postgres.h"
 
+#include "access/hash.h"
 #include "access/heapam.h"
 #include "access/relation.h"
 #include "access/xact.h"
@@ -214,28 +215,37 @@ planned_anew(Relation index, AttrNumber attno)
 
 /*
  * refuse_late_bound
- *		Raises an error if an index has ranges for which a function in SQL takes the difference of two bounds, and
- *		what that calls depends on its first call in a transaction: this server keeps it for all roles.
+ *		Raises an error if writing an index calls a function in SQL of which this server keeps for all roles what
+ *		its first call in a transaction has found that it calls.
+ *
+ * Such a function takes the difference of two bounds of ranges, or is that of an operator class for hash
+ * indexes.  Other access methods copy what they call.
  */
 static void
 refuse_late_bound(Relation index)
 {
-	if (index->rd_rel->relam != GIST_AM_OID)
-		return;
-	for (int i = 0; i < RelationGetDescr(index)->natts; i++)
+	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
 	{
-		TypeCacheEntry *type = lookup_type_cache(TupleDescAttr(RelationGetDescr(index), i)->atttypid,
-												 TYPECACHE_RANGE_INFO);
+		Oid			function = InvalidOid;
 
-		if (type->rngelemtype != NULL && OidIsValid(type->rng_subdiff_finfo.fn_oid) &&
-			is_late_bound(type->rng_subdiff_finfo.fn_oid))
+		if (index->rd_rel->relam == HASH_AM_OID)
+			function = index_getprocid(index, i + 1, HASHSTANDARD_PROC);
+		else if (index->rd_rel->relam == GIST_AM_OID)
+		{
+			TypeCacheEntry *type = lookup_type_cache(TupleDescAttr(RelationGetDescr(index), i)->atttypid,
+													 TYPECACHE_RANGE_INFO);
+
+			if (type->rngelemtype != NULL)
+				function = type->rng_subdiff_finfo.fn_oid;
+		}
+		if (OidIsValid(function) && is_late_bound(function))
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("cannot write index \"%s\" of an index table", RelationGetRelationName(index)),
 					 errdetail("What the function %s calls depends on who has called it first.",
-							   format_procedure(type->rng_subdiff_finfo.fn_oid)),
+							   format_procedure(function)),
 					 errhint("Run ALTER FUNCTION %s SET search_path = pg_catalog; or drop the index.",
-							 format_procedure_qualified(type->rng_subdiff_finfo.fn_oid))));
+							 format_procedure_qualified(function))));
 	}
 }
 

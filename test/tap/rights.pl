@@ -995,6 +995,23 @@ SQL
 	}
 	is(mine("ALTER FUNCTION m.diff(int, int) SET search_path = pg_catalog"), '', '... which gets a search_path');
 	is($range->(1000), '', '... is called as it was meant');
+	is(super("CREATE FUNCTION m.hash(t text) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT length(lower(t)) LIMIT 1'; ALTER FUNCTION m.hash(text) OWNER TO bound;
+		CREATE OPERATOR CLASS m.hash_ops FOR TYPE text USING hash AS OPERATOR 1 = (text, text), FUNCTION 1 m.hash(text)"), '', 'an operator class');
+	is(mine("CREATE INDEX ON m.l_k USING hash (k m.hash_ops); GRANT SELECT ON m.l_k TO eve_bound"), '', '... of a hash index');
+	my $hash = sub {
+		return sql('eve_bound', "BEGIN; SET search_path = e, pg_catalog; SET enable_seqscan = off; SET indextable.planner = off;
+			SELECT count(*) FROM m.l_k WHERE k = 'x'; INSERT INTO m.l VALUES ($_[0], '{\"k\": \"abc\"}'); $others; COMMIT");
+	};
+	if ($node->pg_version < 18)
+	{
+		like($hash->(1001), qr/ERROR:  cannot write index "l_k_k_idx1?" of an index table/, 'one in SQL is refused');
+	}
+	else
+	{
+		is($hash->(1001), '0', 'one in SQL');
+	}
+	is(mine("ALTER FUNCTION m.hash(text) SET search_path = pg_catalog"), '', '... which gets a search_path');
+	is($hash->(1002), '0', '... is called as it was meant');
 	is(mine(join '; ', map { "SELECT count(*) FROM indextable.verify('m.$_')" } qw(f d c l t r)), join("\n", (0) x 6), 'index tables are right');
 };
 
