@@ -77,6 +77,17 @@ right('TRUNCATE that is undone, and rows after one', $c, in_new('g'), 'BEGIN; TR
 	"DO \$\$ BEGIN BEGIN TRUNCATE g; RAISE 'x'; EXCEPTION WHEN raise_exception THEN NULL; END; TRUNCATE g_2; END \$\$");
 is(sql($c, $present), '1', 'has one');
 sql($c, "INSERT INTO g SELECT 'a' || i % 97, i, d(i) FROM generate_series(1, 2200) i ON CONFLICT DO NOTHING");
+# If there is news while TRUNCATE waits for its lock, the server looks up again what it truncates, and says so again.
+my ($waited_for) = shards_on($c, $w1, 'g_2');
+my $reader = session($w1);
+$reader->query("BEGIN; LOCK TABLE $waited_for IN ACCESS SHARE MODE");
+my $truncating = session($c)->start('TRUNCATE g_2');
+ok(becomes_true($w1, "SELECT count(*) > 0 FROM pg_locks WHERE relation = '$waited_for'::regclass AND NOT granted"), 'TRUNCATE waits');
+sql($w1, 'SET citus.enable_ddl_propagation = off; CREATE TABLE news (); DROP TABLE news');
+$reader->query('COMMIT');
+is($truncating->answer, '', 'and goes on');
+$_->finish for $reader, $truncating;
+right('news while TRUNCATE waits', $c, "INSERT INTO g SELECT 'a' || i % 97, i, d(i) FROM generate_series(900, 1999) i");
 right('DETACH', $c, in_new('g') . ' ON CONFLICT DO NOTHING', 'BEGIN; ALTER TABLE g DETACH PARTITION g_new; ROLLBACK', 'ALTER TABLE g DETACH PARTITION g_new');
 is(sql($c, $present), '0', 'has deleted the entries');
 right('ATTACH of a distributed table', $c, "UPDATE g_new SET doc = d(b + 1)", "ALTER TABLE g ATTACH PARTITION g_new $bounds");
