@@ -47,6 +47,7 @@
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
@@ -63,12 +64,20 @@ static bool came_with_rows(Relation shard);
 static void require_owner_of_shard(Oid shard);
 static void note_truncated(Oid root);
 static bool is_truncated_too(Oid root);
+static bool is_followed(Oid partition);
+static void note_followed(Oid partition);
 
 /* The partitioned table that was truncated last, and by which statement and (sub)transaction. */
 static Oid	truncated = InvalidOid;
 static TimestampTz truncated_at = 0;
 static LocalTransactionId truncated_in = InvalidLocalTransactionId;
 static SubTransactionId truncated_within = InvalidSubTransactionId;
+
+/* The partitions whose rows have been queued, or their entries deleted, for one TRUNCATE, and which that is. */
+static List *followed = NIL;
+static LocalTransactionId followed_in = InvalidLocalTransactionId;
+static SubTransactionId followed_within = InvalidSubTransactionId;
+static CommandId followed_by = InvalidCommandId;
 
 /*
  * follow_partition_of_shard
@@ -117,7 +126,7 @@ came_with_rows(Relation shard)
  *		unless the whole shard is.
  *
  * Of a table that the command names, the server tells before it has locked it, or has checked whether the user
- * may truncate it.
+ * may truncate it.  And it tells once more if it has heard news meanwhile, or if the table is named twice.
  */
 void
 queue_truncated(Oid relid)
@@ -135,8 +144,40 @@ queue_truncated(Oid relid)
 		pg_class_aclcheck(relid, GetUserId(), ACL_TRUNCATE) != ACLCHECK_OK)
 		return;
 	LockRelationOid(relid, AccessExclusiveLock);
-	if (root_of_shard(relid) == root)
-		follow_partition_of_shard(relid, false);
+	if (root_of_shard(relid) != root || is_followed(relid))
+		return;
+	follow_partition_of_shard(relid, false);
+	note_followed(relid);
+}
+
+/*
+ * is_followed
+ *		Returns whether a partition is about to be truncated for which this has been done already.  Once rows are
+ *		written to it, there is another command.
+ */
+static bool
+is_followed(Oid partition)
+{
+	if (followed_in != current_lxid() || followed_within != GetCurrentSubTransactionId() ||
+		followed_by != GetCurrentCommandId(false))
+	{
+		list_free(followed);
+		followed = NIL;
+	}
+	return list_member_oid(followed, partition);
+}
+
+/* note_followed: notes that index tables have followed a partition that is about to be truncated */
+static void
+note_followed(Oid partition)
+{
+	MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
+
+	followed = lappend_oid(followed, partition);
+	MemoryContextSwitchTo(old);
+	followed_in = current_lxid();
+	followed_within = GetCurrentSubTransactionId();
+	followed_by = GetCurrentCommandId(false);
 }
 
 /*

@@ -80,7 +80,7 @@ sql($c, "INSERT INTO g SELECT 'a' || i % 97, i, d(i) FROM generate_series(1, 220
 # If there is news while TRUNCATE waits for its lock, the server looks up again what it truncates, and says so again.
 my ($waited_for) = shards_on($c, $w1, 'g_2');
 my $reader = session($w1);
-$reader->query("BEGIN; LOCK TABLE $waited_for IN ACCESS SHARE MODE");
+is($reader->query("SET citus.enable_manual_changes_to_shards = on; BEGIN; LOCK TABLE $waited_for IN ACCESS SHARE MODE"), '', 'a shard is locked');
 my $truncating = session($c)->start('TRUNCATE g_2');
 ok(becomes_true($w1, "SELECT count(*) > 0 FROM pg_locks WHERE relation = '$waited_for'::regclass AND NOT granted"), 'TRUNCATE waits');
 sql($w1, 'SET citus.enable_ddl_propagation = off; CREATE TABLE news (); DROP TABLE news');
