@@ -985,14 +985,9 @@ SQL
 			CREATE TEMP TABLE t (s m.span); CREATE INDEX ON t USING gist (s); INSERT INTO t SELECT m.span(i, i + 10) FROM generate_series(1, 600) i;
 			INSERT INTO m.r SELECT i + $_[0], '{}', m.span(i, i + 10) FROM generate_series(1, 600) i; $others; COMMIT");
 	};
-	if ($node->pg_version < 18)
-	{
-		like($range->(0), qr/ERROR:  cannot write index "r_s_s_idx" of an index table/, 'a range with a difference in SQL is refused');
-	}
-	else
-	{
-		is($range->(0), '', 'a range with a difference in SQL');
-	}
+	# Before 18 such an index is not written; from then on nothing of another is called.
+	my $without_path = $node->pg_version < 18 ? sub { my ($out, $index, $right, $name) = @_; like($out, qr/ERROR:  cannot write index "$index" of an index table/, "$name is refused") } : sub { my ($out, $index, $right, $name) = @_; is($out, $right, $name) };
+	$without_path->($range->(0), 'r_s_s_idx', '', 'a range with a difference in SQL');
 	is(mine("ALTER FUNCTION m.diff(int, int) SET search_path = pg_catalog"), '', '... which gets a search_path');
 	is($range->(1000), '', '... is called as it was meant');
 	is(super("CREATE FUNCTION m.hash(t text) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT length(lower(t)) LIMIT 1'; ALTER FUNCTION m.hash(text) OWNER TO bound;
@@ -1002,14 +997,7 @@ SQL
 		return sql('eve_bound', "BEGIN; SET search_path = e, pg_catalog; SET enable_seqscan = off; SET indextable.planner = off;
 			SELECT count(*) FROM m.l_k WHERE k = 'x'; INSERT INTO m.l VALUES ($_[0], '{\"k\": \"abc\"}'); $others; COMMIT");
 	};
-	if ($node->pg_version < 18)
-	{
-		like($hash->(1001), qr/ERROR:  cannot write index "l_k_k_idx1?" of an index table/, 'one in SQL is refused');
-	}
-	else
-	{
-		is($hash->(1001), '0', 'one in SQL');
-	}
+	$without_path->($hash->(1001), 'l_k_k_idx1?', '0', 'one in SQL');
 	is(mine("ALTER FUNCTION m.hash(text) SET search_path = pg_catalog"), '', '... which gets a search_path');
 	is($hash->(1002), '0', '... is called as it was meant');
 	is(mine(join '; ', map { "SELECT count(*) FROM indextable.verify('m.$_')" } qw(f d c l t r)), join("\n", (0) x 6), 'index tables are right');
