@@ -70,6 +70,7 @@ static void process_utility(PlannedStmt *pstmt, const char *queryString, bool re
 							ProcessUtilityContext context, ParamListInfo params,
 							QueryEnvironment *queryEnv, DestReceiver *dest, QueryCompletion *qc);
 static void forget_in_relations(void);
+static SysScanDesc begin_made_of(Relation depend, Oid class, Oid object);
 static void add_made_of(Oid class, Oid object, List **functions, List **relations);
 static void forget_expressions(Oid relid);
 
@@ -251,6 +252,17 @@ forget_in_relations(void)
 	hash_destroy(forgotten);
 }
 
+/* begin_made_of: begins to read the rows of pg_depend about what depends on an object */
+static SysScanDesc
+begin_made_of(Relation depend, Oid class, Oid object)
+{
+	ScanKeyData keys[2];
+
+	ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(class));
+	ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(object));
+	return systable_beginscan(depend, DependReferenceIndexId, true, NULL, lengthof(keys), keys);
+}
+
 /*
  * add_made_of
  *		Adds the relations that depend on a function or an operator, themselves or by way of others.
@@ -259,7 +271,6 @@ static void
 add_made_of(Oid class, Oid object, List **functions, List **relations)
 {
 	Relation	depend;
-	ScanKeyData keys[2];
 	SysScanDesc scan;
 	HeapTuple	tuple;
 
@@ -271,9 +282,7 @@ add_made_of(Oid class, Oid object, List **functions, List **relations)
 		*functions = lappend_oid(*functions, object);
 	}
 	depend = table_open(DependRelationId, AccessShareLock);
-	ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(class));
-	ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(object));
-	scan = systable_beginscan(depend, DependReferenceIndexId, true, NULL, lengthof(keys), keys);
+	scan = begin_made_of(depend, class, object);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
 		Form_pg_depend form = (Form_pg_depend) GETSTRUCT(tuple);
@@ -341,15 +350,11 @@ static bool
 is_kept(Oid function)
 {
 	Relation	depend = table_open(DependRelationId, AccessShareLock);
-	ScanKeyData keys[2];
 	SysScanDesc scan;
 	HeapTuple	tuple;
 	bool		result = false;
 
-	ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(ProcedureRelationId));
-	ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(function));
-	scan = systable_beginscan(depend, DependReferenceIndexId, true, NULL, lengthof(keys), keys);
+	scan = begin_made_of(depend, ProcedureRelationId, function);
 	while (!result && HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
 		Oid			class = ((Form_pg_depend) GETSTRUCT(tuple))->classid;
