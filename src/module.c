@@ -27,8 +27,8 @@
 #include "statistics/statistics.h"
 #include "indextable.h"
 #include "util/compiled.h"
-#include "util/late_bound.h"
 #include "util/naming.h"
+#include "util/role_caches.h"
 #include "util/settings.h"
 #include "util/temporary_last.h"
 #include "worker/worker.h"
@@ -61,7 +61,7 @@ _PG_init(void)
 {
 	define_gucs();
 	compiled_init();
-	late_bound_init();
+	role_caches_init();
 	temporary_last_init();
 	naming_init();
 	statistics_init();

@@ -38,7 +38,6 @@
 
 #include "../definition/definition.h"
 #include "../indextable.h"
-#include "../util/late_bound.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
 #include "apply.h"
@@ -64,7 +63,6 @@ typedef struct Load
 pg_noreturn static void report_altered(IndexDef *def);
 static IndexInfo *index_info(Relation index);
 static List *planned_anew(Relation index, AttrNumber attno);
-static void refuse_late_bound(Relation index);
 static Load *find_load(HTAB *loads, IndexDef *def, Relation rel, TupleTableSlot *entry);
 static void flush_load(Load *load, CommandId cid);
 
@@ -186,8 +184,6 @@ index_info(Relation index)
 	bool		kept = index->rd_indexprs != NIL || index->rd_indpred != NIL;
 	IndexInfo  *info = BuildIndexInfo(index);
 
-	if (!plans_sql_by_path)
-		refuse_late_bound(index);
 	if (kept)
 	{
 		info->ii_Expressions = planned_anew(index, Anum_pg_index_indexprs);
@@ -211,42 +207,6 @@ planned_anew(Relation index, AttrNumber attno)
 		result = (Node *) make_ands_implicit(canonicalize_qual((Expr *) result, false));
 	fix_opfuncids(result);
 	return (List *) result;
-}
-
-/*
- * refuse_late_bound
- *		Raises an error if writing an index calls a function in SQL of which this server keeps for all roles what
- *		its first call in a transaction has found that it calls.
- *
- * Such a function takes the difference of two bounds of ranges, or is that of an operator class for hash
- * indexes.  Other access methods copy what they call.
- */
-static void
-refuse_late_bound(Relation index)
-{
-	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
-	{
-		Oid			function = InvalidOid;
-
-		if (index->rd_rel->relam == HASH_AM_OID)
-			function = index_getprocid(index, i + 1, HASHSTANDARD_PROC);
-		else if (index->rd_rel->relam == GIST_AM_OID)
-		{
-			TypeCacheEntry *type = lookup_type_cache(TupleDescAttr(RelationGetDescr(index), i)->atttypid,
-													 TYPECACHE_RANGE_INFO);
-
-			if (type->rngelemtype != NULL)
-				function = type->rng_subdiff_finfo.fn_oid;
-		}
-		if (OidIsValid(function) && is_late_bound(function))
-			ereport(ERROR,
-					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("cannot write index \"%s\" of an index table", RelationGetRelationName(index)),
-					 errdetail("What the function %s calls depends on who has called it first.",
-							   format_procedure(function)),
-					 errhint("Run ALTER FUNCTION %s SET search_path = pg_catalog; or drop the index.",
-							 format_procedure_qualified(function))));
-	}
 }
 
 /*

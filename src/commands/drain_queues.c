@@ -21,7 +21,6 @@
 #include "../place/place.h"
 #include "../queue/queue.h"
 #include "../util/arguments.h"
-#include "../util/late_bound.h"
 #include "../util/lock.h"
 #include "../util/relation.h"
 #include "../util/settings.h"
@@ -122,7 +121,6 @@ drain_of_another(Turn *turn, Oid fact_table)
 		if (turn->queue != NULL)
 			time_limit_make_renewable();
 	}
-	forget_plans();
 	error_context_stack = &context;
 	error = run_with_lock_timeout(take_turn, turn, LOCK_TIMEOUT);
 	error_context_stack = context.previous;

@@ -28,7 +28,6 @@
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../util/as_owner.h"
-#include "../util/late_bound.h"
 #include "../util/lock.h"
 #include "../util/relation.h"
 #include "../util/wait_point.h"
@@ -528,8 +527,6 @@ build_as_owner(Relation fact, Oid root, bool writing, MemoryContext cxt)
 	FactDef    *factdef;
 
 	/* Functions whose results are constants are called now. */
-	if (InSecurityRestrictedOperation() && GetUserId() != fact->rd_rel->relowner)
-		forget_plans();
 	AS_OWNER(fact->rd_rel->relowner);
 	{
 		factdef = build_fact_def(fact, root, writing, cxt);

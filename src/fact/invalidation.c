@@ -30,6 +30,7 @@
 #include "../expression/expression.h"
 #include "../util/compat.h"
 #include "../util/relation.h"
+#include "../util/role_caches.h"
 #include "fact.h"
 
 /* The bit of an object in an ObjectSet. */
@@ -182,6 +183,8 @@ object_changed(Datum arg, int cache, uint32 hash)
 	uint32		place = OBJECT_PLACE(cache, hash);
 	Loading    *load;
 
+	if (role_caches_forgets())
+		return;
 	for (load = loads; load != NULL; load = load->outer)
 	{
 		if (hash == 0)

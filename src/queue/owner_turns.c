@@ -9,15 +9,12 @@
  * that takes longer than a turn, others have as much time.  So others wait for one attempt at most,
  * by each owner.  All of that is for others: a worker of one owner's tables does what there is to do.
  *
- * Plans are not kept from the work for one owner to that for the next: see forget_plans().
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "utils/timestamp.h"
 
-#include "../util/late_bound.h"
 #include "../util/relation.h"
 #include "queue.h"
 
@@ -35,8 +32,6 @@ static HTAB *turns = NULL;
 static uint64 search = 0;		/* number of the present search for tables */
 static int	nowners = 0;		/* that it has found */
 static uint64 round_number = 0;
-static Oid	worked_for = InvalidOid;	/* owner of the table that something
-										 * was done for last */
 
 static OwnerTurn *turn_of(Oid owner);
 
@@ -78,11 +73,6 @@ owner_may_try(Oid owner, TimestampTz *next_try)
 	TimestampTz now = GetCurrentTimestamp();
 	TimestampTz next = now;
 
-	if (OidIsValid(worked_for) && owner != worked_for)
-	{
-		forget_plans();
-		worked_for = InvalidOid;
-	}
 	if (nowners < 2)
 		return true;
 	if (now < turn->rests_until)
@@ -99,7 +89,6 @@ owner_took(Oid owner, int ms)
 {
 	OwnerTurn  *turn = turn_of(owner);
 
-	worked_for = owner;
 	if (turn->round != round_number)
 		turn->used = 0;
 	turn->round = round_number;

@@ -24,13 +24,16 @@
 #include "utils/memutils.h"
 
 #include "as_owner.h"
-#include "compiled.h"
 #include "fixed_settings.h"
-#include "late_bound.h"
 #include "memory.h"
+#include "role_caches.h"
 
 /* Of the server's tablespace.c, which no header declares. */
 extern PGDLLIMPORT char *default_tablespace;
+
+/* Contexts of what the server keeps, but for owners: those under the settings of the session, and callers. */
+#define UNFIXED		(UINT64CONST(1) << 32)
+#define CALLERS		(UINT64CONST(1) << 33)
 
 /* A switch that is under way. */
 typedef struct Switch
@@ -41,6 +44,7 @@ typedef struct Switch
 	int			level;			/* of nested transactions */
 	Oid			role;			/* the user that runs the statements */
 	int			role_sec;		/* the security context meanwhile */
+	uint64		context;		/* of what the server keeps: see role_caches.c */
 } Switch;
 
 /*
@@ -51,8 +55,8 @@ static Switch *switches = NULL;
 static int	nswitches = 0;
 static int	max_switches = 0;
 
-static Switch *enter(Oid role, int sec);
-static void forget_bound(bool aborting);
+static Switch *enter(Oid role, int sec, uint64 context);
+static uint64 context_now(void);
 
 /*
  * enter_owner
@@ -74,7 +78,8 @@ enter_owner(Oid owner, bool fixes_settings)
 	if (!OidIsValid(owner))
 		return outer;
 	GetUserIdAndSecContext(&user, &sec);
-	enter(owner, sec | SECURITY_RESTRICTED_OPERATION)->nestlevel = NewGUCNestLevel();
+	enter(owner, sec | SECURITY_RESTRICTED_OPERATION,
+		  fixes_settings ? owner : UNFIXED | owner)->nestlevel = NewGUCNestLevel();
 	if (strcmp(namespace_search_path, "pg_catalog, pg_temp") != 0)
 		set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION,
 						  GUC_ACTION_SAVE, true, 0, false);
@@ -97,16 +102,15 @@ enter_caller(void)
 	int			outer = nswitches;
 
 	if (outer > 0)
-		enter(switches[outer - 1].user, switches[outer - 1].sec);
+		enter(switches[outer - 1].user, switches[outer - 1].sec, CALLERS);
 	return outer;
 }
 
 static Switch *
-enter(Oid role, int sec)
+enter(Oid role, int sec, uint64 context)
 {
 	Switch	   *new;
 
-	forget_bound(false);
 	if (nswitches == max_switches)
 		switches = grow_array(switches, &max_switches, 8, sizeof(Switch), TopMemoryContext);
 	new = &switches[nswitches];
@@ -115,17 +119,18 @@ enter(Oid role, int sec)
 	new->level = GetCurrentTransactionNestLevel();
 	new->role = role;
 	new->role_sec = sec;
+	new->context = context;
 	nswitches++;
 	SetUserIdAndSecContext(role, sec);
+	role_caches_switched(context, false);
 	return new;
 }
 
-/* forget_bound: forgets what the server keeps of names that another role has looked up */
-static void
-forget_bound(bool aborting)
+/* context_now: returns the context of the innermost switch */
+static uint64
+context_now(void)
 {
-	compiled_forget();
-	late_bound_forget(aborting);
+	return nswitches > 0 ? switches[nswitches - 1].context : 0;
 }
 
 /*
@@ -194,7 +199,7 @@ leave_roles(int outer, bool after_error)
 	if (nestlevel > 0)
 		AtEOXact_GUC(false, nestlevel);
 	SetUserIdAndSecContext(left->user, left->sec);
-	forget_bound(after_error);
+	role_caches_switched(context_now(), after_error);
 }
 
 /*
@@ -205,10 +210,9 @@ leave_roles(int outer, bool after_error)
 void
 forget_roles(int level)
 {
-	if (nswitches > 0)
-		forget_bound(true);
 	while (nswitches > 0 && switches[nswitches - 1].level >= level)
 		nswitches--;
+	role_caches_switched(context_now(), true);
 }
 
 /*

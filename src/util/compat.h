@@ -272,6 +272,17 @@ check_hook_of(struct config_generic *option)
 #endif
 }
 
+/* bool_check_hook_of: the same of one that is a boolean */
+static inline GucBoolCheckHook *
+bool_check_hook_of(struct config_generic *option)
+{
+#if PG_VERSION_NUM < 190000
+	return &((struct config_bool *) option)->check_hook;
+#else
+	return &option->_bool.check_hook;
+#endif
+}
+
 /* guc_malloc_compat, guc_free_compat: allocate values of settings, and free them */
 #if PG_VERSION_NUM < 160000
 #define guc_malloc_compat(size)	malloc(size)
@@ -469,8 +480,10 @@ typedef struct ErrorSaveContext
 #define note_locked_table(plan, rti)	((void) 0)
 /* plans_sql_by_path: whether functions in SQL are planned anew for another search_path */
 #define plans_sql_by_path	false
+#define is_without_overlaps(constraint)	false
 #else
 #define plans_sql_by_path	true
+#define is_without_overlaps(constraint)	((constraint)->without_overlaps)
 /* note_locked_table: has a kept plan lock a table before it is executed, whatever is pruned */
 #define note_locked_table(plan, rti) \
 	((plan)->unprunableRelids = bms_add_member((plan)->unprunableRelids, (rti)))

@@ -1,17 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * compiled.c
- *	  Has functions in PL/pgSQL compiled anew whose types others have chosen.
+ *	  Learns what PL/pgSQL has made of functions, so that others do not get it.
  *
  * Such a function is compiled once in a session, for all roles.  The types and collations of its variables are
- * looked up then, by the search_path of the first call, and stay.  A role that may call it could have "DECLARE t
- * text" mean a domain of its own in that way, whose checks would be called as the owner of each table with a
- * field or a filter that calls the function, too.  So PL/pgSQL tells us of each function that it executes.  One
- * that has variables of types or collations that belong neither to its owner nor to superusers, and is executed
- * under another search_path than AS_OWNER() sets, is compiled anew after the next switch of roles, to an owner or
- * back.
+ * looked up then, by the search_path of the first call, and stay, as do the literals and constants in it.  So
+ * PL/pgSQL tells us of each function that it executes, and role_caches.c has it compiled anew elsewhere.
  *
- * Plans of what is in functions are made anew by the server under another search_path.
+ * Where this library is not preloaded, a function may have been compiled before.  One that has variables of types
+ * that belong neither to its owner nor to superusers is refused once then.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,13 +22,11 @@
 #include "miscadmin.h"
 #include "plpgsql.h"
 #include "utils/guc.h"
-#include "utils/memutils.h"
 #include "utils/syscache.h"
 
 #include "compat.h"
 #include "compiled.h"
-#include "late_bound.h"
-#include "memory.h"
+#include "role_caches.h"
 
 static void note_function(PLpgSQL_execstate *estate, PLpgSQL_function *function);
 static void function_begins(PLpgSQL_execstate *estate, PLpgSQL_function *function);
@@ -47,17 +42,8 @@ static void refuse_unknown(PLpgSQL_function *function);
 static PLpgSQL_plugin plugin = {.func_setup = note_function};
 static PLpgSQL_plugin *next = NULL; /* of another extension, or NULL */
 
-/*
- * The functions to be compiled anew.  What the server knows of a function stays where it is until the session
- * ends.
- */
-static PLpgSQL_function **noted = NULL;
-static int	nnoted = 0;
-static int	max_noted = 0;
-
-/* Functions may have been compiled before this library was loaded.  These were refused once. */
+/* Whether functions may have been compiled before this library was loaded. */
 static bool may_be_unknown = false;
-static List *refused = NIL;
 
 /* compiled_init: has PL/pgSQL tell of each function that it executes */
 void
@@ -78,47 +64,14 @@ compiled_init(void)
 		GetConfigOption("plpgsql.check_asserts", true, false) != NULL;
 }
 
-/*
- * compiled_forget
- *		Has the functions that were noted compiled anew when they are called next.
- *
- * It is called when a transaction is aborted, too.  That of a function which is being executed is not freed.
- */
-void
-compiled_forget(void)
-{
-	while (nnoted > 0)
-		compiled_xmin(noted[--nnoted]) = InvalidTransactionId;
-}
-
-/* note_function: notes a function that is to be executed, if its types may be those of others */
+/* note_function: notes a function that is to be executed */
 static void
 note_function(PLpgSQL_execstate *estate, PLpgSQL_function *function)
 {
-	bool		outside = !is_path_of_owner();
-
-	if (outside)
-		late_bound_called();
-
 	/* What DO executes is compiled for itself. */
-	if (OidIsValid(function->fn_oid) && has_types_of_others(function))
-	{
-		if (outside)
-		{
-			int			i = 0;
-
-			while (i < nnoted && noted[i] != function)
-				i++;
-			if (i == nnoted)
-			{
-				if (nnoted == max_noted)
-					noted = grow_array(noted, &max_noted, 8, sizeof(PLpgSQL_function *), TopMemoryContext);
-				noted[nnoted++] = function;
-			}
-		}
-		else if (may_be_unknown && InSecurityRestrictedOperation())
-			refuse_unknown(function);
-	}
+	if (OidIsValid(function->fn_oid) && role_caches_compiled(function, function->fn_oid) && may_be_unknown &&
+		InSecurityRestrictedOperation() && has_types_of_others(function))
+		refuse_unknown(function);
 	if (next != NULL && next->func_setup != NULL)
 	{
 		tell_next();
@@ -222,13 +175,6 @@ type_of(PLpgSQL_datum *datum)
 static void
 refuse_unknown(PLpgSQL_function *function)
 {
-	MemoryContext old;
-
-	if (list_member_ptr(refused, function))
-		return;
-	old = MemoryContextSwitchTo(TopMemoryContext);
-	refused = lappend(refused, function);
-	MemoryContextSwitchTo(old);
 	compiled_xmin(function) = InvalidTransactionId;
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

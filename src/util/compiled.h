@@ -9,6 +9,5 @@
 #define INDEXTABLE_COMPILED_H
 
 extern void compiled_init(void);
-extern void compiled_forget(void);
 
 #endif							/* INDEXTABLE_COMPILED_H */

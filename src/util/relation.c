@@ -31,7 +31,6 @@
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 
-#include "late_bound.h"
 #include "memory.h"
 #include "relation.h"
 #include "sql.h"
@@ -112,8 +111,7 @@ is_deleted_here(HeapTupleHeader header)
 
 /*
  * require_owner
- *		Raises an error if a table is not the current user's; of one that is, as a role or a superuser, but of
- *		another owner, code of that owner may be called next.  What has to wait for a lock asks before, because
+ *		Raises an error if a table is not the current user's.  What has to wait for a lock asks before, because
  *		others could not be made to wait, and again in each transaction that has got one: the table may be
  *		another's since.
  */
@@ -122,8 +120,6 @@ require_owner(Oid relid)
 {
 	if (!owns_relation(relid, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
-	if (GetSysCacheOid1(RELOID, Anum_pg_class_relowner, ObjectIdGetDatum(relid)) != GetUserId())
-		forget_plans();
 }
 
 /* may_read_some: returns whether the current user may read any column of a table */

@@ -30,6 +30,7 @@
 #include "../queue/queue.h"
 #include "../util/memory.h"
 #include "../util/relation.h"
+#include "../util/role_caches.h"
 #include "../util/settings.h"
 #include "../util/sql.h"
 #include "../util/subxact.h"
@@ -142,6 +143,8 @@ relation_news(Oid relid)
 static void
 object_news(int cache, uint32 hash)
 {
+	if (role_caches_forgets())
+		return;
 	news.any++;
 	news.code += hash != 0;
 }

@@ -1,0 +1,681 @@
+/*-------------------------------------------------------------------------
+ *
+ * role_caches.c
+ *	  Keeps what the server has compiled, planned and bound for one role from others.
+ *
+ * The server keeps what it has made of functions of users for all roles of a session.  It looks up names by the
+ * search_path of the moment, finds temporary objects of the session in it, reads literals and evaluates
+ * constants under the settings of the moment, and then uses the result under others.  Natively that is the
+ * matter of a session.  But where owners of tables are in charge, whose code runs under fixed settings and an
+ * own search_path, it may neither be what a writer has made, nor be left behind for the writer.
+ *
+ * So there are contexts: outside, and one for each owner.  A function of a user is followed from one to the other:
+ *
+ * - One in PL/pgSQL is compiled anew when it is called in another context than before, with all that has been
+ *   planned in it.
+ * - Checks of domains and casts are planned anew at the switch to another context if they are made of
+ *   functions that the server has asked for.  PL/pgSQL keeps casts, and the cache of types checks.
+ * - So are expressions of indexes and partition keys, which the server plans once for an entry of the relcache:
+ *   to plan a query that names the table is enough, also if it is refused then.
+ * - What a function in SQL has been bound to, where it supports a type or an index, is dropped if it is called in
+ *   another context.  A superuser may make an operator class of such functions, and anybody may make a type of
+ *   ranges with such a SUBTYPE_DIFF.  The server calls them by one FmgrInfo for the session, wherever it compares
+ *   arrays, records or ranges, finds partitions, or uses hash indexes, and before version 18 keeps what the first
+ *   call in a transaction has found.
+ * - From 18 on plans of functions in SQL are kept for all calls, and made anew for another search_path.  All plans
+ *   are made anew where another context asks for such a function under the same one.
+ *
+ * The server asks about each function before it makes it a part of an expression, or looks it up to call it
+ * (needs_fmgr_hook), and tells of each call of those about which it was told so (fmgr_hook).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/stratnum.h"
+#include "access/table.h"
+#include "access/transam.h"
+#include "access/xact.h"
+#include "catalog/dependency.h"
+#include "catalog/indexing.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_am_d.h"
+#include "catalog/pg_amop.h"
+#include "catalog/pg_amproc.h"
+#include "catalog/pg_cast.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
+#include "catalog/pg_depend.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_language_d.h"
+#include "catalog/pg_namespace.h"
+#include "catalog/pg_operator.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "commands/proclang.h"
+#include "common/hashfn.h"
+#include "executor/executor.h"
+#include "executor/functions.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "parser/analyze.h"
+#include "parser/parser.h"
+#include "plpgsql.h"
+#include "tcop/utility.h"
+#include "utils/builtins.h"
+#include "utils/catcache.h"
+#include "utils/fmgroids.h"
+#include "utils/guc_tables.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/plancache.h"
+#include "utils/regproc.h"
+#include "utils/rel.h"
+#include "utils/relcache.h"
+#include "utils/syscache.h"
+
+#include "compat.h"
+#include "memory.h"
+#include "role_caches.h"
+
+/* Any code of users runs outside of our work for owners: the number of that context. */
+#define OUTSIDE		0
+
+/* A function of a user that the server has asked for in this session. */
+typedef struct Function
+{
+	Oid			oid;			/* the key */
+	uint64		classified;		/* at which number of changes of the catalog
+								 * what follows was found */
+	bool		is_sql;			/* whether it is in SQL */
+	bool		is_plpgsql;		/* whether it is in PL/pgSQL, and no trigger
+								 * function or procedure */
+	bool		is_configured;	/* whether it has settings of its own */
+	bool		has_escapes;	/* whether there are backslashes in a body in
+								 * SQL that is a string */
+	bool		is_support;		/* whether it supports a type or an index */
+	bool		is_kept;		/* whether a cast, a check or another object
+								 * is made of it */
+	List	   *relations;		/* OIDs of indexes and partitioned tables with
+								 * expressions of it */
+	bool		is_noted;		/* whether it is in noted */
+	uint64		context;		/* where it was asked for, or called, last */
+	uint32		path;			/* hash of the search_path then; from version
+								 * 18 on */
+	struct PLpgSQL_function **compiled; /* what PL/pgSQL has made of it, for
+										 * some types of arguments each */
+	int			ncompiled;
+	int			max_compiled;
+} Function;
+
+/* What belongs to the FmgrInfo of a function whose calls we are told. */
+typedef struct Binding
+{
+	Function   *function;		/* NULL: it is none of users */
+	uint64		to;				/* the context in which it was bound, or a
+								 * time outside */
+	Datum		private_of_next;	/* of the next hook */
+} Binding;
+
+static needs_fmgr_hook_type next_needs = NULL;
+static fmgr_hook_type next_call = NULL;
+static post_parse_analyze_hook_type next_analyze = NULL;
+static ExecutorStart_hook_type next_start = NULL;
+static ProcessUtility_hook_type next_utility = NULL;
+
+static uint64 context = OUTSIDE;	/* who is in charge: see as_owner.c */
+static uint64 nswitches = 0;	/* of contexts */
+static HTAB *functions = NULL;	/* of Function, for good */
+static uint64 nchanges = 1;		/* of what functions are classified by */
+static bool knows_kept_sql = false; /* whether something is made of one in SQL */
+static bool is_forgetting = false;	/* whether callbacks are called by us */
+static bool was_escaped = false;	/* whether standard_conforming_strings has
+									 * been off */
+
+/*
+ * The functions asked for since the last switch that something is made of.  After an abort, which could not forget
+ * expressions of relations, the next statement does.
+ */
+static Function **noted = NULL;
+static int	nnoted = 0;
+static int	max_noted = 0;
+static bool notes_kept = false; /* whether a cast or a check is made of one of
+								 * them, or of one in SQL that was bound */
+static bool was_aborted = false;
+
+static bool needs_call_hook(Oid oid);
+static Function *user_function(Oid oid);
+static void classify(Function *function);
+static void add_made_of(Oid class, Oid object, List **seen, Function *function);
+static bool is_equality(Oid operator);
+static void note(Function *function);
+static void note_sql(Function *function);
+static uint32 hash_path(void);
+static bool is_path_of_owner(void);
+static void at_call(FmgrHookEventType event, FmgrInfo *called, Datum *private);
+static void begin_call(Function *function, Binding *binding, FmgrInfo *called);
+static void note_body(ParseState *pstate, Query *query, JumbleState_compat *jstate);
+static void forget_checks_and_casts(void);
+static void forget_in_relations(void);
+static void forget_expressions(Oid relid);
+static void note_change(Datum unused, int cache, uint32 hash);
+static void executor_start(QueryDesc *query, int eflags);
+static void process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
+							ProcessUtilityContext utility, ParamListInfo params,
+							QueryEnvironment *queryEnv, DestReceiver *dest, QueryCompletion *qc);
+static bool note_escapes(bool *on, void **extra, GucSource source);
+
+/*
+ * role_caches_init
+ *		Has the server ask about functions, and tell of calls.  What this session has planned before is forgotten;
+ *		what it has compiled is not known, in a server that has not preloaded this library.
+ */
+void
+role_caches_init(void)
+{
+	static const int caches[] = {PROCOID, OPEROID, CASTSOURCETARGET, CONSTROID, INDEXRELID, PARTRELID, AMPROCNUM,
+	AMOPOPID, RANGETYPE};
+	GucBoolCheckHook *check;
+
+	next_needs = needs_fmgr_hook;
+	needs_fmgr_hook = needs_call_hook;
+	next_call = fmgr_hook;
+	fmgr_hook = at_call;
+	next_analyze = post_parse_analyze_hook;
+	post_parse_analyze_hook = note_body;
+	next_start = ExecutorStart_hook ? ExecutorStart_hook : standard_ExecutorStart;
+	ExecutorStart_hook = executor_start;
+	next_utility = ProcessUtility_hook ? ProcessUtility_hook : standard_ProcessUtility;
+	ProcessUtility_hook = process_utility;
+	for (int i = 0; i < (int) lengthof(caches); i++)
+		CacheRegisterSyscacheCallback(caches[i], note_change, (Datum) 0);
+	functions = new_hash("functions of users", 64, sizeof(Oid), sizeof(Function), TopMemoryContext);
+	was_escaped = !standard_conforming_strings;
+	check = bool_check_hook_of(find_option_compat("standard_conforming_strings"));
+	if (*check == NULL)
+		*check = note_escapes;	/* from version 19 on the server checks it */
+	if (!process_shared_preload_libraries_in_progress)
+		ResetPlanCache();
+	if (IsTransactionState())
+		InvalidateSystemCaches();
+}
+
+/*
+ * role_caches_switched
+ *		Goes on in another context, given by a number, and forgets what must not be used there.  In a transaction
+ *		that is aborted it cannot be looked at relations.
+ */
+void
+role_caches_switched(uint64 to, bool aborting)
+{
+	if (to == context)
+		return;
+	nswitches++;
+	context = to;
+	if (notes_kept)
+		forget_checks_and_casts();
+	if (nnoted > 0 && aborting)
+		was_aborted = true;
+	else if (nnoted > 0)
+		forget_in_relations();
+}
+
+/* role_caches_forgets: returns whether callbacks are called though the catalog has not changed */
+bool
+role_caches_forgets(void)
+{
+	return is_forgetting;
+}
+
+/*
+ * role_caches_compiled
+ *		Learns what PL/pgSQL has made of a function, when it is executed; returns whether that is new.
+ */
+bool
+role_caches_compiled(struct PLpgSQL_function *compiled, Oid oid)
+{
+	Function   *function = user_function(oid);
+	int			i = 0;
+
+	if (function == NULL || !function->is_plpgsql)
+		return false;
+	while (i < function->ncompiled && function->compiled[i] != compiled)
+		i++;
+	if (i < function->ncompiled)
+		return false;
+	if (i == function->max_compiled)
+		function->compiled = grow_array(function->compiled, &function->max_compiled, 2,
+										sizeof(*function->compiled), TopMemoryContext);
+	function->compiled[function->ncompiled++] = compiled;
+	return true;
+}
+
+/*
+ * needs_call_hook
+ *		Notes a function that is to be called, or to become a part of an expression, and returns whether the server
+ *		has to tell of its calls; a needs_fmgr_hook.  A function in SQL cannot become a part of an expression then.
+ */
+static bool
+needs_call_hook(Oid oid)
+{
+	Function   *function = user_function(oid);
+	bool		result = false;
+
+	if (function != NULL)
+	{
+		note(function);
+		result = function->is_plpgsql || (function->is_sql && function->is_support);
+	}
+	return result || (next_needs != NULL && next_needs(oid));
+}
+
+/* user_function: returns what is known of a function; NULL if it is none of users */
+static Function *
+user_function(Oid oid)
+{
+	Function   *function;
+	bool		found;
+
+	if (oid < FirstNormalObjectId)
+		return NULL;
+	function = hash_search(functions, &oid, HASH_ENTER, &found);
+	if (!found)
+	{
+		memset(function, 0, sizeof(Function));
+		function->oid = oid;
+		function->context = context;
+	}
+	if (function->classified != nchanges)
+		classify(function);
+	return function;
+}
+
+/* classify: finds out what a function is, and what is made of it */
+static void
+classify(Function *function)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function->oid));
+	Form_pg_proc form;
+	List	   *seen = NIL;
+
+	if (!HeapTupleIsValid(tuple))
+		return;
+	form = (Form_pg_proc) GETSTRUCT(tuple);
+	function->is_sql = form->prolang == SQLlanguageId;
+	function->is_plpgsql = form->prokind == PROKIND_FUNCTION && form->prorettype != TRIGGEROID &&
+		form->prorettype != EVENT_TRIGGEROID && form->prolang == get_language_oid("plpgsql", true);
+	function->is_configured = !heap_attisnull(tuple, Anum_pg_proc_proconfig, NULL);
+	function->has_escapes = false;
+	if (function->is_sql && plans_sql_by_path && heap_attisnull(tuple, Anum_pg_proc_prosqlbody, NULL))
+	{
+		bool		isnull;
+		Datum		body = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosrc, &isnull);
+
+		function->has_escapes = strchr(TextDatumGetCString(body), '\\') != NULL;
+	}
+	ReleaseSysCache(tuple);
+	function->is_support = false;
+	function->is_kept = false;
+	list_free(function->relations);
+	function->relations = NIL;
+	function->classified = nchanges;	/* before the catalog is read, which
+										 * may find that it has changed */
+	add_made_of(ProcedureRelationId, function->oid, &seen, function);
+	list_free(seen);
+	knows_kept_sql |= function->is_sql && function->is_kept;
+}
+
+/*
+ * add_made_of
+ *		Notes for a function what depends on it, and on other functions and operators that are made of it.
+ */
+static void
+add_made_of(Oid class, Oid object, List **seen, Function *function)
+{
+	Relation	depend;
+	ScanKeyData keys[2];
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	check_stack_depth();
+	if (list_member_oid(*seen, object))
+		return;
+	*seen = lappend_oid(*seen, object);
+	depend = table_open(DependRelationId, AccessShareLock);
+	ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(class));
+	ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(object));
+	scan = systable_beginscan(depend, DependReferenceIndexId, true, NULL, lengthof(keys), keys);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_depend form = (Form_pg_depend) GETSTRUCT(tuple);
+
+		switch (form->classid)
+		{
+			case RelationRelationId:
+				{
+					MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
+
+					function->relations = list_append_unique_oid(function->relations, form->objid);
+					MemoryContextSwitchTo(old);
+					break;
+				}
+			case CastRelationId:
+			case ConstraintRelationId:
+				function->is_kept = true;
+				break;
+			case AccessMethodProcedureRelationId:
+			case TypeRelationId:
+				function->is_support = true;
+				break;
+			case OperatorRelationId:
+				function->is_support |= class == ProcedureRelationId && is_equality(form->objid);
+				/* FALLTHROUGH */
+			case ProcedureRelationId:
+				function->is_kept = true;
+				add_made_of(form->classid, form->objid, seen, function);
+				break;
+		}
+	}
+	systable_endscan(scan);
+	table_close(depend, AccessShareLock);
+}
+
+/* is_equality: returns whether an operator is that by which an operator class finds equal values */
+static bool
+is_equality(Oid operator)
+{
+	CatCList   *members = SearchSysCacheList1(AMOPOPID, ObjectIdGetDatum(operator));
+	bool		result = false;
+
+	for (int i = 0; i < members->n_members; i++)
+	{
+		Form_pg_amop form = (Form_pg_amop) GETSTRUCT(&members->members[i]->tuple);
+
+		result |= form->amopstrategy ==
+			(form->amopmethod == HASH_AM_OID ? HTEqualStrategyNumber : BTEqualStrategyNumber);
+	}
+	ReleaseSysCacheList(members);
+	return result;
+}
+
+/*
+ * note
+ *		Notes that a function has been asked for in this context, if something is made of it.
+ *
+ * An owner's own search_path gives expressions of relations no other meaning.
+ */
+static void
+note(Function *function)
+{
+	notes_kept |= function->is_kept;
+	if ((function->is_kept || (function->relations != NIL && (context == OUTSIDE || !is_path_of_owner()))) &&
+		!function->is_noted)
+	{
+		if (nnoted == max_noted)
+			noted = grow_array(noted, &max_noted, 8, sizeof(Function *), TopMemoryContext);
+		function->is_noted = true;
+		noted[nnoted++] = function;
+	}
+	if (function->is_sql && plans_sql_by_path)
+		note_sql(function);
+}
+
+/*
+ * note_sql
+ *		Has plans made anew if another context has asked for a function in SQL under the same search_path.
+ *
+ * The text of a function is parsed once, however.  What backslashes mean in it depends on a setting.
+ */
+static void
+note_sql(Function *function)
+{
+	uint32		path = hash_path();
+
+	if (function->context != context)
+	{
+		if (function->path == path)
+			ResetPlanCache();
+		if (function->has_escapes && was_escaped && !function->is_configured)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("cannot call function %s, which may have been read under \"standard_conforming_strings\" = off",
+							format_procedure(function->oid)),
+					 errdetail("There are backslashes in it, which mean something else then, and this session has had the setting off."),
+					 errhint("Run ALTER FUNCTION %s SET standard_conforming_strings = on;", format_procedure_qualified(function->oid))));
+	}
+	function->context = context;
+	function->path = path;
+}
+
+/* hash_path: returns a hash of the schemas in which names are looked up */
+static uint32
+hash_path(void)
+{
+	Oid			path[32];
+	int			n = fetch_search_path_array(path, lengthof(path));
+
+	return hash_bytes((unsigned char *) path, Min(n, (int) lengthof(path)) * sizeof(Oid));
+}
+
+/* is_path_of_owner: returns whether names are looked up as in AS_OWNER() */
+static bool
+is_path_of_owner(void)
+{
+	Oid			path[2];
+
+	return strcmp(namespace_search_path, "pg_catalog, pg_temp") == 0 &&
+		fetch_search_path_array(path, lengthof(path)) == 1 && path[0] == PG_CATALOG_NAMESPACE;
+}
+
+/* at_call: a fmgr_hook */
+static void
+at_call(FmgrHookEventType event, FmgrInfo *called, Datum *private)
+{
+	Binding    *binding = (Binding *) DatumGetPointer(*private);
+
+	if (event == FHET_START)
+	{
+		if (binding == NULL)
+		{
+			Function   *function = user_function(called->fn_oid);
+
+			binding = MemoryContextAllocZero(called->fn_mcxt, sizeof(Binding));
+			binding->function = function;
+			*private = PointerGetDatum(binding);
+		}
+		/* The server does not ask about functions with settings of their own. */
+		if (binding->function != NULL && binding->function->is_configured)
+			note(binding->function);
+		if (binding->function != NULL)
+			begin_call(binding->function, binding, called);
+	}
+	if (next_call != NULL)
+		next_call(event, called, binding != NULL ? &binding->private_of_next : private);
+}
+
+/*
+ * begin_call
+ *		Has a function compiled, planned or bound anew if it was in another context.
+ *
+ * It may be under way in the same FmgrInfo, so that what it has there stays until the transaction ends.
+ */
+static void
+begin_call(Function *function, Binding *binding, FmgrInfo *called)
+{
+	if (called->fn_addr == fmgr_sql && !plans_sql_by_path)
+	{
+		/*
+		 * Another time outside is another context: others may be in charge of
+		 * it.
+		 */
+		uint64		now = context == OUTSIDE ? PG_UINT64_MAX - nswitches : context;
+
+		if (called->fn_extra != NULL && binding->to != now && !called->fn_retset)
+		{
+			MemoryContextSetParent(GetMemoryChunkContext(called->fn_extra), TopTransactionContext);
+			called->fn_extra = NULL;
+		}
+		binding->to = now;
+	}
+	else if (function->context != context && (function->is_sql || function->is_plpgsql))
+	{
+		if (plans_sql_by_path && (function->is_sql || function->is_configured))
+			ResetPlanCache();
+		for (int i = 0; i < function->ncompiled; i++)
+			compiled_xmin(function->compiled[i]) = InvalidTransactionId;
+		function->context = context;
+	}
+}
+
+/*
+ * note_body
+ *		Notes that the body of a function in SQL is bound; a post_parse_analyze_hook.
+ *
+ * The server keeps the functions of checks and casts in some places for longer than a statement, as PL/Python does
+ * for a function that returns a domain, and binds them when they are first called in a transaction without asking
+ * about them again.  The parser has a hook for columns after its own look at them in such a body, and none before;
+ * in no other text.
+ */
+static void
+note_body(ParseState *pstate, Query *query, JumbleState_compat *jstate)
+{
+	if (pstate->p_post_columnref_hook != NULL && pstate->p_pre_columnref_hook == NULL)
+		notes_kept |= knows_kept_sql && !plans_sql_by_path;
+	if (next_analyze != NULL)
+		next_analyze(pstate, query, jstate);
+}
+
+/*
+ * forget_checks_and_casts
+ *		Has checks of domains and casts planned anew, and with them plans that name domains or the functions noted.
+ */
+static void
+forget_checks_and_casts(void)
+{
+	is_forgetting = true;
+	for (int i = 0; i < nnoted; i++)
+		if (noted[i]->is_kept)
+			CallSyscacheCallbacks(PROCOID, GetSysCacheHashValue1(PROCOID, ObjectIdGetDatum(noted[i]->oid)));
+	CallSyscacheCallbacks(TYPEOID, 0);
+	CallSyscacheCallbacks(CONSTROID, 0);
+	is_forgetting = false;
+	notes_kept = false;
+}
+
+/*
+ * forget_in_relations
+ *		Has the expressions of indexes and partition keys planned anew that are made of the functions noted, and
+ *		forgets these.
+ */
+static void
+forget_in_relations(void)
+{
+	List	   *relations = NIL;
+
+	for (int i = 0; i < nnoted; i++)
+	{
+		relations = list_concat_unique_oid(relations, noted[i]->relations);
+		noted[i]->is_noted = false;
+	}
+	nnoted = 0;
+	was_aborted = false;
+	foreach_oid(relid, relations)
+		forget_expressions(relid);
+	list_free(relations);
+}
+
+/*
+ * forget_expressions
+ *		Has the expressions of an index planned anew, and those of a partition key with the conditions of all
+ *		partitions.
+ *
+ * The server keeps them for as long as the relation is open.  Statements that are under way may use the key, so
+ * it stays until the transaction ends.
+ */
+static void
+forget_expressions(Oid relid)
+{
+	char		kind = get_rel_relkind(relid);
+	List	   *parts;
+
+	if (kind == RELKIND_PARTITIONED_TABLE)
+		parts = find_all_inheritors(relid, NoLock, NULL);
+	else if (kind == RELKIND_INDEX || kind == RELKIND_PARTITIONED_INDEX)
+		parts = list_make1_oid(relid);
+	else
+		return;
+	foreach_oid(part, parts)
+	{
+		Relation	rel = RelationIdGetRelation(part);
+		bool		is_open;
+
+		if (rel == NULL)
+			continue;
+		rel->rd_indexprs = NIL;
+		rel->rd_indpred = NIL;
+		if (rel->rd_partkeycxt != NULL)
+			MemoryContextSetParent(rel->rd_partkeycxt, TopTransactionContext);
+		rel->rd_partkey = NULL;
+		rel->rd_partkeycxt = NULL;
+		if (rel->rd_partcheckcxt != NULL)
+			MemoryContextSetParent(rel->rd_partcheckcxt, TopTransactionContext);
+		rel->rd_partcheck = NIL;
+		rel->rd_partcheckvalid = false;
+		rel->rd_partcheckcxt = NULL;
+		is_open = rel->rd_refcnt > 1;
+		RelationClose(rel);
+		if (!is_open)
+			RelationCacheInvalidateEntry(part);
+	}
+	list_free(parts);
+}
+
+/* note_change: has functions classified anew; called when the catalog has changed */
+static void
+note_change(Datum unused, int cache, uint32 hash)
+{
+	if (!is_forgetting)
+		nchanges++;
+}
+
+/* executor_start, process_utility: forget what an abort could not */
+static void
+executor_start(QueryDesc *query, int eflags)
+{
+	if (was_aborted)
+		forget_in_relations();
+	next_start(query, eflags);
+}
+
+static void
+process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
+				ProcessUtilityContext utility, ParamListInfo params,
+				QueryEnvironment *queryEnv, DestReceiver *dest, QueryCompletion *qc)
+{
+	if (was_aborted && IsTransactionState())
+		forget_in_relations();
+	next_utility(pstmt, queryString, readOnlyTree, utility, params, queryEnv, dest, qc);
+}
+
+/*
+ * note_escapes
+ *		Notes that literals are read with escapes, which owners cannot have; the check_hook of
+ *		standard_conforming_strings.
+ */
+static bool
+note_escapes(bool *on, void **extra, GucSource source)
+{
+	if (*on)
+		return true;
+	if (context != OUTSIDE)
+	{
+		GUC_check_errdetail("The code of fields, filters and indexes of index tables is read with standard_conforming_strings = on.");
+		return false;
+	}
+	was_escaped = true;
+	return true;
+}

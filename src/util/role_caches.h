@@ -1,0 +1,18 @@
+/*-------------------------------------------------------------------------
+ *
+ * role_caches.h
+ *	  Keeps what the server has compiled, planned and bound for one role from others.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef INDEXTABLE_ROLE_CACHES_H
+#define INDEXTABLE_ROLE_CACHES_H
+
+struct PLpgSQL_function;
+
+extern void role_caches_init(void);
+extern void role_caches_switched(uint64 to, bool aborting);
+extern bool role_caches_forgets(void);
+extern bool role_caches_compiled(struct PLpgSQL_function *function, Oid oid);
+
+#endif							/* INDEXTABLE_ROLE_CACHES_H */
