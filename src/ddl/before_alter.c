@@ -274,8 +274,9 @@ refuse_on_index_table(Oid relid, AlterTableCmd *cmd, bool adds_key)
 			 * Unique indexes are, and with them the constraints that have
 			 * one.
 			 */
-			if (castNode(Constraint, cmd->def)->contype != CONSTR_PRIMARY &&
-				castNode(Constraint, cmd->def)->contype != CONSTR_UNIQUE)
+			if ((castNode(Constraint, cmd->def)->contype != CONSTR_PRIMARY &&
+				 castNode(Constraint, cmd->def)->contype != CONSTR_UNIQUE) ||
+				is_without_overlaps(castNode(Constraint, cmd->def)))
 			{
 				action = "ADD CONSTRAINT";
 				why = "Constraints are not checked when entries are written.";
