@@ -30,6 +30,7 @@
 #include "../indextable.h"
 #include "../place/place.h"
 #include "../util/as_owner.h"
+#include "../util/fixed_settings.h"
 #include "../util/relation.h"
 #include "../util/sql.h"
 #include "lookup.h"
@@ -396,7 +397,7 @@ lookup_reads_whole_rows(Lookup *lookup)
  *		Returns a row as to_jsonb() does, in memory that is kept until the next row.
  *
  * A type of a user may have a cast to JSON, which is code of that user: it runs as the owner, under
- * the settings of the session, as to_jsonb() shows times in its time zone.
+ * the session's settings of values, as to_jsonb() shows times in its time zone.
  */
 static Datum
 row_as_document(Lookup *lookup, TupleTableSlot *row)
@@ -425,6 +426,8 @@ row_as_document(Lookup *lookup, TupleTableSlot *row)
 	}
 	AS_OWNER_WITH(owner, false);
 	{
+		if (OidIsValid(owner))
+			fix_code_gucs();
 		result = FunctionCall1(&lookup->to_jsonb,
 							   HeapTupleGetDatum(heap_form_tuple(desc, row->tts_values, row->tts_isnull)));
 	}

@@ -34,6 +34,7 @@
 
 #include <ctype.h>
 
+#include "access/gin.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
@@ -235,6 +236,30 @@ fixed_settings_end(const SessionSettings *saved)
 		forget_abbreviations();
 }
 
+#define FIX(name, value, is_fixed) \
+	if (!(is_fixed)) \
+		(void) set_config_option(name, value, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false)
+
+/*
+ * fix_code_gucs
+ *		Fixes the settings by which functions of users are read, and do something else.
+ *
+ * The caller has begun a GUC nest level, whose end restores them.
+ */
+void
+fix_code_gucs(void)
+{
+	FIX("transform_null_equals", "off", !Transform_null_equals);
+	FIX("backslash_quote", "safe_encoding", backslash_quote == BACKSLASH_QUOTE_SAFE_ENCODING);
+	FIX("standard_conforming_strings", "on", standard_conforming_strings);
+	FIX("row_security", "on", row_security);
+	FIX("plpgsql.check_asserts", "on", is_setting("plpgsql.check_asserts", "on"));
+	FIX("plpgsql.extra_errors", "none", is_setting("plpgsql.extra_errors", "none"));
+	FIX("plperl.use_strict", "off", is_setting("plperl.use_strict", "off"));
+	FIX("restrict_nonsystem_relation_kind", "", is_setting("restrict_nonsystem_relation_kind", ""));
+	FIX("gin_fuzzy_search_limit", "0", GinFuzzySearchLimit == 0);
+}
+
 /*
  * fix_gucs
  *		Fixes the settings themselves, for functions of users, too.
@@ -244,10 +269,7 @@ fixed_settings_end(const SessionSettings *saved)
 void
 fix_gucs(void)
 {
-#define FIX(name, value, is_fixed) \
-	if (!(is_fixed)) \
-		(void) set_config_option(name, value, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false)
-
+	fix_code_gucs();
 	FIX("DateStyle", "ISO, YMD", DateStyle == USE_ISO_DATES && DateOrder == DATEORDER_YMD);
 	FIX("IntervalStyle", "postgres", IntervalStyle == INTSTYLE_POSTGRES);
 	FIX("TimeZone", "UTC", session_timezone == utc());
@@ -262,19 +284,12 @@ fix_gucs(void)
 	FIX("lc_numeric", "C", strcmp(locale_numeric, "C") == 0);
 	FIX("lc_time", "C", strcmp(locale_time, "C") == 0);
 	FIX("quote_all_identifiers", "off", !quote_all_identifiers);
-	FIX("transform_null_equals", "off", !Transform_null_equals);
-	FIX("backslash_quote", "safe_encoding", backslash_quote == BACKSLASH_QUOTE_SAFE_ENCODING);
-	FIX("standard_conforming_strings", "on", standard_conforming_strings);
-	FIX("row_security", "on", row_security);
-	FIX("plpgsql.check_asserts", "on", is_setting("plpgsql.check_asserts", "on"));
-	FIX("plpgsql.extra_errors", "none", is_setting("plpgsql.extra_errors", "none"));
-	FIX("plperl.use_strict", "off", is_setting("plperl.use_strict", "off"));
-#undef FIX
 }
+#undef FIX
 
 /*
  * is_setting
- *		Returns whether a setting of a library, which may not be loaded, has a value that is
+ *		Returns whether a setting that may not be there, or is of a library, has a value that is
  *		its default.
  */
 static bool

@@ -39,6 +39,7 @@ extern bool are_settings_fixed(int settings);
 extern void fixed_settings_begin(SessionSettings *saved);
 extern void fixed_settings_end(const SessionSettings *saved);
 extern void fix_gucs(void);
+extern void fix_code_gucs(void);
 extern int	find_settings_read(struct Node *expr, bool *others);
 extern char *value_text(Oid type, Datum value);
 extern bool is_datetime(Oid type);

@@ -8,7 +8,7 @@ CREATE TEMP TABLE harmless (name text, why text);
 INSERT INTO harmless SELECT unnest(names), why FROM (VALUES
 	('{enable_%,%_cost,cpu_%,geqo,geqo_%,jit,jit_%,cursor_tuple_fraction,from_collapse_limit,join_collapse_limit,constraint_exclusion,
 	   default_statistics_target,effective_cache_size,min_parallel_%,max_parallel_%,parallel_%,plan_cache_mode,recursive_worktable_factor,
-	   force_parallel_mode,debug_parallel_query,min_eager_agg_group_size,gin_fuzzy_search_limit,synchronize_seqscans}'::text[],
+	   force_parallel_mode,debug_parallel_query,min_eager_agg_group_size,synchronize_seqscans}'::text[],
 	 'chooses a plan, by which rows come in another order, or that of a table; an immutable function depends on neither'),
 	('{work_mem,hash_mem_multiplier,maintenance_work_mem,logical_decoding_work_mem,temp_buffers,effective_io_concurrency,maintenance_io_concurrency,
 	   io_combine_limit,backend_flush_after,gin_pending_list_limit,file_copy_method,wal_skip_threshold}', 'says how much memory is used, or how files are read and written'),
@@ -20,7 +20,7 @@ INSERT INTO harmless SELECT unnest(names), why FROM (VALUES
 	   scram_iterations,createrole_self_grant,icu_validation_level}', 'is about what is created'),
 	('{default_transaction_%,transaction_deferrable,transaction_isolation,transaction_read_only,synchronous_commit,commit_siblings}', 'is about transactions'),
 	('{vacuum_%}', 'is about VACUUM'), ('{debug_logical_replication_streaming}', 'is about logical decoding'),
-	('{stats_fetch_consistency,restrict_nonsystem_relation_kind}', 'is about reading views, or the server''s statistics, which an immutable function does not'),
+	('{stats_fetch_consistency}', 'is about the server''s statistics, which an immutable function does not read'),
 	('{local_preload_libraries}', 'is read when a session begins'),
 	('{indextable.%}', 'is ours: see "Security" in docs/guarantees.md')) v (names, why);
 -- What is fixed, with another value than that, and what functions see instead.
@@ -33,7 +33,7 @@ INSERT INTO fixed VALUES
 	('lc_time', 'POSIX', 'C'), ('quote_all_identifiers', 'on', 'off'), ('transform_null_equals', 'on', 'off'),
 	('standard_conforming_strings', 'off', 'on'), ('backslash_quote', 'on', 'safe_encoding'), ('row_security', 'off', 'on'),
 	('search_path', 'settings', 'pg_catalog, pg_temp'), ('plpgsql.check_asserts', 'off', 'on'), ('plpgsql.extra_errors', 'all', 'none'),
-	('plperl.use_strict', 'on', 'off');
+	('plperl.use_strict', 'on', 'off'), ('gin_fuzzy_search_limit', '1', '0'), ('restrict_nonsystem_relation_kind', 'view', '');
 LOAD 'plpgsql';
 SET plperl.use_strict = off; -- of a library that is not loaded
 SELECT name AS new_setting, setting, short_desc FROM pg_settings s
