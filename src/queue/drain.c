@@ -242,7 +242,14 @@ lock_queue(Oid fact_table, Relation *fact, FactDef **def)
 		queue = OidIsValid((*def)->queue.spare) ? Min((*def)->queue.current, (*def)->queue.spare) :
 			(*def)->queue.current;
 		spare = OidIsValid((*def)->queue.spare) ? Max((*def)->queue.current, (*def)->queue.spare) : InvalidOid;
-		if ((!OidIsValid(queue) && !(*def)->queue.lost) || (*def)->nsync == (*def)->ndefs)
+		if (!OidIsValid(queue) && !(*def)->queue.lost)
+			break;
+
+		/*
+		 * A queue in parts stays as long as there are index tables: what is
+		 * left in it is taken, and not applied.
+		 */
+		if ((*def)->nsync == (*def)->ndefs && !place_has_parts(fact_table))
 			break;
 		if (!OidIsValid(queue))
 			 /* there is nothing to lock */ ;

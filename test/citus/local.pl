@@ -313,7 +313,10 @@ converged($c, 'without it all goes on');
 
 # ---- the end
 
-sql($c, "SELECT indextable.drop('f_k')", 'UPDATE f SET doc = d(pk + 2)');
+everywhere(\@nodes, 'SELECT indextable.stop_workers()');
+sql($c, 'UPDATE f SET doc = d(pk + 2)', "SELECT indextable.drop('f_k')");
+everywhere(\@nodes, 'SELECT indextable.start_workers()');
+ok(becomes_true($c, 'SELECT coalesce(sum(backlog), 0) = 0 FROM indextable.queues'), 'what was queued for the asynchronous one does not stay');
 converged($c, 'without the asynchronous one');
 sql($c, 'DROP TABLE f', 'DROP TABLE g');
 is(join(' ', everywhere(\@nodes, q{SELECT (SELECT count(*) FROM indextable_internal.definition) + (SELECT count(*) FROM indextable_internal.fact) + (SELECT count(*) FROM indextable_internal.completeness)})), '0 0 0 0', 'nothing is left on any node');
