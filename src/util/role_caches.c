@@ -92,8 +92,7 @@ typedef struct Function
 	uint64		classified;		/* at which number of changes of the catalog
 								 * what follows was found */
 	bool		is_sql;			/* whether it is in SQL */
-	bool		is_plpgsql;		/* whether it is in PL/pgSQL, and no trigger
-								 * function or procedure */
+	bool		is_plpgsql;		/* whether it is in PL/pgSQL */
 	bool		is_configured;	/* whether it has settings of its own */
 	bool		has_escapes;	/* whether there are backslashes in a body in
 								 * SQL that is a string */
@@ -107,7 +106,8 @@ typedef struct Function
 	uint32		path;			/* hash of the search_path then; from version
 								 * 18 on */
 	struct PLpgSQL_function **compiled; /* what PL/pgSQL has made of it, for
-										 * some types of arguments each */
+										 * some types of arguments or a
+										 * trigger each */
 	int			ncompiled;
 	int			max_compiled;
 } Function;
@@ -118,6 +118,7 @@ typedef struct Binding
 	Function   *function;		/* NULL: it is none of users */
 	uint64		to;				/* the context in which it was bound, or a
 								 * time outside */
+	int			nactive;		/* number of calls that are under way */
 	Datum		private_of_next;	/* of the next hook */
 } Binding;
 
@@ -130,6 +131,7 @@ static ProcessUtility_hook_type next_utility = NULL;
 static uint64 context = OUTSIDE;	/* who is in charge: see as_owner.c */
 static uint64 nswitches = 0;	/* of contexts */
 static HTAB *functions = NULL;	/* of Function, for good */
+static HTAB *compiled_ones = NULL;	/* all that is in compiled of one of these */
 static uint64 nchanges = 1;		/* of what functions are classified by */
 static bool knows_kept_sql = false; /* whether something is made of one in SQL */
 static bool is_forgetting = false;	/* whether callbacks are called by us */
@@ -238,16 +240,18 @@ role_caches_forgets(void)
 bool
 role_caches_compiled(struct PLpgSQL_function *compiled, Oid oid)
 {
-	Function   *function = user_function(oid);
-	int			i = 0;
+	Function   *function;
+	bool		found;
 
+	if (compiled_ones == NULL)
+		compiled_ones = new_hash("functions in PL/pgSQL", 64, sizeof(void *), sizeof(void *), TopMemoryContext);
+	if (hash_search(compiled_ones, &compiled, HASH_FIND, NULL) != NULL)
+		return false;
+	function = user_function(oid);
 	if (function == NULL || !function->is_plpgsql)
 		return false;
-	while (i < function->ncompiled && function->compiled[i] != compiled)
-		i++;
-	if (i < function->ncompiled)
-		return false;
-	if (i == function->max_compiled)
+	(void) hash_search(compiled_ones, &compiled, HASH_ENTER, &found);
+	if (function->ncompiled == function->max_compiled)
 		function->compiled = grow_array(function->compiled, &function->max_compiled, 2,
 										sizeof(*function->compiled), TopMemoryContext);
 	function->compiled[function->ncompiled++] = compiled;
@@ -306,8 +310,7 @@ classify(Function *function)
 		return;
 	form = (Form_pg_proc) GETSTRUCT(tuple);
 	function->is_sql = form->prolang == SQLlanguageId;
-	function->is_plpgsql = form->prokind == PROKIND_FUNCTION && form->prorettype != TRIGGEROID &&
-		form->prorettype != EVENT_TRIGGEROID && form->prolang == get_language_oid("plpgsql", true);
+	function->is_plpgsql = form->prolang == get_language_oid("plpgsql", true);
 	function->is_configured = !heap_attisnull(tuple, Anum_pg_proc_proconfig, NULL);
 	function->has_escapes = false;
 	if (function->is_sql && plans_sql_by_path && heap_attisnull(tuple, Anum_pg_proc_prosqlbody, NULL))
@@ -492,7 +495,10 @@ at_call(FmgrHookEventType event, FmgrInfo *called, Datum *private)
 			note(binding->function);
 		if (binding->function != NULL)
 			begin_call(binding->function, binding, called);
+		binding->nactive++;
 	}
+	else if (binding != NULL)
+		binding->nactive--;
 	if (next_call != NULL)
 		next_call(event, called, binding != NULL ? &binding->private_of_next : private);
 }
@@ -501,12 +507,12 @@ at_call(FmgrHookEventType event, FmgrInfo *called, Datum *private)
  * begin_call
  *		Has a function compiled, planned or bound anew if it was in another context.
  *
- * It may be under way in the same FmgrInfo, so that what it has there stays until the transaction ends.
+ * Where it is under way in the same FmgrInfo, what it has there stays until the transaction ends.
  */
 static void
 begin_call(Function *function, Binding *binding, FmgrInfo *called)
 {
-	if (called->fn_addr == fmgr_sql && !plans_sql_by_path)
+	if (!plans_sql_by_path && called->fn_addr == fmgr_sql && !called->fn_retset && function->is_support)
 	{
 		/*
 		 * Another time outside is another context: others may be in charge of
@@ -514,10 +520,15 @@ begin_call(Function *function, Binding *binding, FmgrInfo *called)
 		 */
 		uint64		now = context == OUTSIDE ? PG_UINT64_MAX - nswitches : context;
 
-		if (called->fn_extra != NULL && binding->to != now && !called->fn_retset)
+		if (called->fn_extra != NULL && binding->to != now)
 		{
-			MemoryContextSetParent(GetMemoryChunkContext(called->fn_extra), TopTransactionContext);
+			MemoryContext bound = GetMemoryChunkContext(called->fn_extra);
+
 			called->fn_extra = NULL;
+			if (binding->nactive > 0)
+				MemoryContextSetParent(bound, TopTransactionContext);
+			else
+				MemoryContextDelete(bound);
 		}
 		binding->to = now;
 	}

@@ -1083,6 +1083,38 @@ SQL
 	is(mine(join '; ', map { "SELECT count(*) FROM indextable.verify('m.$_')" } qw(f g)), "0\n0", 'index tables are right');
 };
 
+# Code of an owner may call functions of a superuser, or have triggers fire, in the session of a superuser, who then uses them.
+subtest 'functions of a superuser that the code of an owner has called before' => sub {
+	tenant('before');
+	is(super(<<'SQL'), '', 'a trigger, a procedure and a function of a superuser');
+CREATE SCHEMA lib;
+GRANT USAGE ON SCHEMA lib TO PUBLIC;
+CREATE TABLE lib.audit (t text);
+GRANT INSERT ON lib.audit TO PUBLIC;
+CREATE FUNCTION lib.fires() RETURNS trigger LANGUAGE plpgsql AS $$ DECLARE t text; BEGIN t := NEW.t; NEW.t := t; RETURN NEW; END $$;
+CREATE TRIGGER fires BEFORE INSERT ON lib.audit FOR EACH ROW EXECUTE FUNCTION lib.fires();
+CREATE PROCEDURE lib.calls() LANGUAGE plpgsql AS $$ DECLARE t text; BEGIN t := 'x'; END $$;
+CREATE FUNCTION lib.low(d jsonb) RETURNS bool LANGUAGE plpgsql AS $$ DECLARE t text; BEGIN t := d ->> 'k'; RETURN lower(t) = t; END $$;
+SQL
+	is(mine(<<'SQL'), '', 'a field that uses them, with a domain of the same name as a type of the server');
+CREATE DOMAIN m.text AS pg_catalog.text CHECK (m.code(coalesce(VALUE, ''), 'domain') IS NOT NULL);
+CREATE FUNCTION m.lower(t pg_catalog.text) RETURNS pg_catalog.text IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN PERFORM m.spy('lower'); RETURN pg_catalog.lower(t); END $$;
+CREATE FUNCTION m.act() RETURNS void LANGUAGE plpgsql SET search_path = m, pg_catalog AS $$ BEGIN INSERT INTO lib.audit VALUES ('x'); CALL lib.calls(); PERFORM lib.low('{"k": "x"}'); END $$;
+CREATE FUNCTION m.acts(t pg_catalog.text) RETURNS pg_catalog.text IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN PERFORM m.act(); RETURN t; END $$;
+CREATE TABLE m.f (id int PRIMARY KEY, doc jsonb);
+CREATE TABLE m.g (id int PRIMARY KEY, doc jsonb);
+SET indextable.advice = off;
+SELECT indextable.create('m.f_k', 'm.f', '{(m.acts(doc ->> ''k'')) AS k}') \gset
+SELECT indextable.create('m.g_k', 'm.g', '{(m.acts(doc ->> ''k'')) AS k}', maintenance => 'async') \gset
+SQL
+	my $uses = "INSERT INTO lib.audit VALUES ('y'); CALL lib.calls(); SELECT lib.low('{\"k\": \"y\"}')";
+	is(super(qq(SELECT indextable.stop_workers() \\gset\nINSERT INTO m.g VALUES (1, '{"k": "a"}');\n\\c\nSELECT indextable.drain() \\gset\n$uses)), 't', 'a superuser drains, and uses them');
+	is(super(qq(INSERT INTO m.f VALUES (1, '{"k": "a"}'); $uses)), 't', '... or writes the table');
+	is(super(qq(BEGIN; INSERT INTO m.f VALUES (2, '{"k": "a"}'); $uses; COMMIT)), 't', '... in a transaction');
+	isnt(super('SELECT count(*) FROM m.log'), 0, 'the code was called');
+	got_nothing('by what is kept');
+};
+
 # The server keeps the expressions of indexes and partition keys for all roles, as they were planned when a query first named the table.
 subtest 'tables whose expressions another role has bound' => sub {
 	tenant('tables_bound');
