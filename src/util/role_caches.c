@@ -34,6 +34,7 @@
 
 #include "access/genam.h"
 #include "access/htup_details.h"
+#include "access/parallel.h"
 #include "access/stratnum.h"
 #include "access/table.h"
 #include "access/transam.h"
@@ -97,8 +98,7 @@ typedef struct Function
 	bool		has_escapes;	/* whether there are backslashes in a body in
 								 * SQL that is a string */
 	bool		is_support;		/* whether it supports a type or an index */
-	bool		is_kept;		/* whether a cast, a check or another object
-								 * is made of it */
+	bool		is_kept;		/* whether a cast or a check is made of it */
 	List	   *relations;		/* OIDs of indexes and partitioned tables with
 								 * expressions of it */
 	bool		is_noted;		/* whether it is in noted */
@@ -152,7 +152,7 @@ static bool was_aborted = false;
 static bool needs_call_hook(Oid oid);
 static Function *user_function(Oid oid);
 static void classify(Function *function);
-static void add_made_of(Oid class, Oid object, List **seen, Function *function);
+static void add_made_of(Oid class, Oid object, Function *function);
 static bool is_equality(Oid operator);
 static void note(Function *function);
 static void note_sql(Function *function);
@@ -298,13 +298,19 @@ user_function(Oid oid)
 	return function;
 }
 
-/* classify: finds out what a function is, and what is made of it */
+/*
+ * classify
+ *		Finds out what a function is, and what is made of it.
+ *
+ * What is made of another function that is made of this one need not be known: the server asks about the other
+ * one, too, when it plans that.
+ */
 static void
 classify(Function *function)
 {
 	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function->oid));
 	Form_pg_proc form;
-	List	   *seen = NIL;
+	uint64		began = nchanges;
 
 	if (!HeapTupleIsValid(tuple))
 		return;
@@ -325,47 +331,35 @@ classify(Function *function)
 	function->is_kept = false;
 	list_free(function->relations);
 	function->relations = NIL;
-	function->classified = nchanges;	/* before the catalog is read, which
-										 * may find that it has changed */
-	add_made_of(ProcedureRelationId, function->oid, &seen, function);
-	list_free(seen);
+	add_made_of(ProcedureRelationId, function->oid, function);
 	knows_kept_sql |= function->is_sql && function->is_kept;
+	function->classified = began;	/* after all that may raise an error */
 }
 
-/*
- * add_made_of
- *		Notes for a function what depends on it, and on other functions and operators that are made of it.
- */
+/* add_made_of: notes for a function what depends on it, or on an operator that is made of it */
 static void
-add_made_of(Oid class, Oid object, List **seen, Function *function)
+add_made_of(Oid class, Oid object, Function *function)
 {
-	Relation	depend;
+	Relation	depend = table_open(DependRelationId, AccessShareLock);
 	ScanKeyData keys[2];
 	SysScanDesc scan;
 	HeapTuple	tuple;
 
-	check_stack_depth();
-	if (list_member_oid(*seen, object))
-		return;
-	*seen = lappend_oid(*seen, object);
-	depend = table_open(DependRelationId, AccessShareLock);
 	ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(class));
 	ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(object));
 	scan = systable_beginscan(depend, DependReferenceIndexId, true, NULL, lengthof(keys), keys);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
 		Form_pg_depend form = (Form_pg_depend) GETSTRUCT(tuple);
+		MemoryContext old;
 
 		switch (form->classid)
 		{
 			case RelationRelationId:
-				{
-					MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
-
-					function->relations = list_append_unique_oid(function->relations, form->objid);
-					MemoryContextSwitchTo(old);
-					break;
-				}
+				old = MemoryContextSwitchTo(TopMemoryContext);
+				function->relations = lappend_oid(function->relations, form->objid);
+				MemoryContextSwitchTo(old);
+				break;
 			case CastRelationId:
 			case ConstraintRelationId:
 				function->is_kept = true;
@@ -375,11 +369,10 @@ add_made_of(Oid class, Oid object, List **seen, Function *function)
 				function->is_support = true;
 				break;
 			case OperatorRelationId:
-				function->is_support |= class == ProcedureRelationId && is_equality(form->objid);
-				/* FALLTHROUGH */
-			case ProcedureRelationId:
-				function->is_kept = true;
-				add_made_of(form->classid, form->objid, seen, function);
+				if (class != ProcedureRelationId)
+					break;
+				function->is_support |= is_equality(form->objid);
+				add_made_of(OperatorRelationId, form->objid, function);
 				break;
 		}
 	}
@@ -682,7 +675,7 @@ note_escapes(bool *on, void **extra, GucSource source)
 {
 	if (*on)
 		return true;
-	if (context != OUTSIDE)
+	if (context != OUTSIDE || (IsParallelWorker() && InSecurityRestrictedOperation()))
 	{
 		GUC_check_errdetail("The code of fields, filters and indexes of index tables is read with standard_conforming_strings = on.");
 		return false;

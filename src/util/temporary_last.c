@@ -8,12 +8,13 @@
  * caller's business as long as the caller calls it.  Where a field or a filter does, it runs as the owner of
  * the table, and so would the functions in that view; nor would a worker find the view.  So pg_temp is the
  * last of the path then, as in AS_OWNER(), in whatever way it is set.  A function that runs RESET asks for the
- * path of the caller.
+ * path of the caller.  A parallel worker has not entered a role, but works for one who is restricted.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "access/parallel.h"
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
 #include "utils/guc_tables.h"
@@ -48,7 +49,7 @@ temporary_last_init(void)
 static bool
 check_path(char **path, void **extra, GucSource source)
 {
-	if (roles_entered() > 0 && InSecurityRestrictedOperation() && !names_temporary(*path))
+	if ((roles_entered() > 0 || IsParallelWorker()) && InSecurityRestrictedOperation() && !names_temporary(*path))
 	{
 		size_t		size = strlen(*path) + strlen(", " TEMPORARY) + 1;
 		char	   *longer = guc_malloc_compat(size);
