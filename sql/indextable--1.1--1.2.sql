@@ -1044,24 +1044,6 @@ BEGIN
 END
 $$;
 
--- Nobody else may use this schema: who can name a table can lock it, and make objects that depend on it.
-CREATE SCHEMA indextable_queues;
-COMMENT ON SCHEMA indextable_queues IS 'Queue tables of the extension indextable: changes that asynchronous index tables lack';
-DO $$
-DECLARE
-    name text;
-BEGIN
-    -- Those of distributed tables, whose rows have numbers, stay where Citus has put their shards.
-    FOR name IN
-        SELECT c.relname FROM pg_class c
-        WHERE c.relnamespace = 'indextable_internal'::regnamespace AND c.relkind = 'r' AND c.relname LIKE 'queue\_%'
-          AND NOT EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = 'number')
-    LOOP
-        EXECUTE format('ALTER TABLE indextable_internal.%I SET SCHEMA indextable_queues', name);
-    END LOOP;
-END
-$$;
-
 -- Nothing waits for a lock on somebody else's table.
 CREATE OR REPLACE VIEW indextable.distribution AS
 SELECT x.root AS "table",

@@ -1,6 +1,6 @@
 -- Install script of indextable 1.2: the catalog, the functions users call, the
 -- functions triggers call, and the views of what there is.  What users call is in
--- the schema indextable, queue tables are in indextable_queues, everything else in indextable_internal.
+-- the schema indextable, everything else in indextable_internal.
 
 \echo Use "CREATE EXTENSION indextable" to load this file. \quit
 
@@ -13,10 +13,6 @@ COMMENT ON SCHEMA indextable IS 'Index tables over JSONB documents: what users c
 CREATE SCHEMA indextable_internal;
 COMMENT ON SCHEMA indextable_internal IS 'What the extension indextable keeps, and what its triggers call: nothing that users would have to do with';
 GRANT USAGE ON SCHEMA indextable_internal TO PUBLIC;
-
--- Nobody else may use this one: who can name a table can lock it, and make objects that depend on it.
-CREATE SCHEMA indextable_queues;
-COMMENT ON SCHEMA indextable_queues IS 'Queue tables of the extension indextable: changes that asynchronous index tables lack';
 
 CREATE FUNCTION indextable_internal.schema_is_new() RETURNS boolean
 LANGUAGE C AS 'MODULE_PATHNAME', 'indextable_schema_is_new';
