@@ -138,11 +138,16 @@ extern int no_such_variable
 #define nullability(desc, i)	TupleDescCompactAttr(desc, i)->attnullability
 #endif
 
-/* compiled_xmin: tells PL/pgSQL whether a function was replaced since it was compiled */
+/*
+ * compiled_xmin: tells PL/pgSQL whether a function was replaced since it was compiled;
+ * compiled_use_count: whether what it has made of it may be freed
+ */
 #if PG_VERSION_NUM < 180000
 #define compiled_xmin(function)	((function)->fn_xmin)
+#define compiled_use_count(function)	((function)->use_count)
 #else
 #define compiled_xmin(function)	((function)->cfunc.fn_xmin)
+#define compiled_use_count(function)	((function)->cfunc.use_count)
 #endif
 
 /* nulling_relids: returns what may make a column NULL above a scan; since 18 grouping sets, too */
@@ -630,10 +635,14 @@ typedef struct JsonbInState
 				list_difference_oid(GetAllTablesPublications(), GetRelationExcludedPublications(relid)))
 #endif
 
-/* Since 19 the setting standard_conforming_strings cannot be off. */
+/*
+ * Since 19 the setting standard_conforming_strings cannot be off.  18 keeps the text of functions in SQL as it was
+ * read; before, each that calls them reads it.
+ */
 #if PG_VERSION_NUM >= 190000
 #define standard_conforming_strings	true
 #endif
+#define keeps_sql_as_read	(PG_VERSION_NUM / 10000 == 18)
 
 /* ---- changed more than once, or in the middle of a version ---- */
 

@@ -11,19 +11,19 @@
  *
  * So there are contexts: outside, and one for each owner.  A function of a user is followed from one to the other:
  *
- * - One in PL/pgSQL is compiled anew when it is called in another context than before, with all that has been
- *   planned in it.
- * - Checks of domains and casts are planned anew at the switch to another context if they are made of
- *   functions that the server has asked for.  PL/pgSQL keeps casts, and the cache of types checks.
- * - So are expressions of indexes and partition keys, which the server plans once for an entry of the relcache:
- *   to plan a query that names the table is enough, also if it is refused then.
+ * - One in PL/pgSQL is compiled once for each context, with all that is planned in it.
+ * - Checks of domains are planned anew at each switch to another context, and casts if they are made of functions
+ *   that the server has asked for.  PL/pgSQL keeps casts, and the cache of types checks.
+ * - Expressions of indexes and partition keys are, if they are made of such functions.  The server plans them once
+ *   for an entry of the relcache: to plan a query that names the table is enough, also if it is refused then.
  * - What a function in SQL has been bound to, where it supports a type or an index, is dropped if it is called in
  *   another context.  A superuser may make an operator class of such functions, and anybody may make a type of
  *   ranges with such a SUBTYPE_DIFF.  The server calls them by one FmgrInfo for the session, wherever it compares
  *   arrays, records or ranges, finds partitions, or uses hash indexes, and before version 18 keeps what the first
  *   call in a transaction has found.
- * - From 18 on plans of functions in SQL are kept for all calls, and made anew for another search_path.  All plans
- *   are made anew where another context asks for such a function under the same one.
+ * - From 18 on plans of functions in SQL are kept for all who call them.  Once two contexts have asked for the same
+ *   function all plans are made anew at each switch.  18 keeps the text as it was read, too, so that it is always
+ *   read in the same way.
  *
  * The server asks about each function before it makes it a part of an expression, or looks it up to call it
  * (needs_fmgr_hook), and tells of each call of those about which it was told so (fmgr_hook).
@@ -56,11 +56,11 @@
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "commands/proclang.h"
-#include "common/hashfn.h"
 #include "executor/executor.h"
 #include "executor/functions.h"
 #include "fmgr.h"
 #include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
 #include "parser/analyze.h"
 #include "parser/parser.h"
 #include "plpgsql.h"
@@ -74,7 +74,6 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/plancache.h"
-#include "utils/regproc.h"
 #include "utils/rel.h"
 #include "utils/relcache.h"
 #include "utils/syscache.h"
@@ -82,6 +81,12 @@
 #include "compat.h"
 #include "memory.h"
 #include "role_caches.h"
+
+/* The largest number of contexts, or collations, for which what PL/pgSQL has made of a function is kept. */
+#define MAX_COPIES	4
+
+/* From this number of expressions on that open relations have left behind they are freed. */
+#define MAX_LEFT_BEHIND	64
 
 /* Any code of users runs outside of our work for owners: the number of that context. */
 #define OUTSIDE		0
@@ -94,23 +99,36 @@ typedef struct Function
 								 * what follows was found */
 	bool		is_sql;			/* whether it is in SQL */
 	bool		is_plpgsql;		/* whether it is in PL/pgSQL */
-	bool		is_configured;	/* whether it has settings of its own */
+	bool		is_unasked;		/* whether it has settings of its own, or is
+								 * SECURITY DEFINER: the server does not ask
+								 * about it, but tells of its calls */
 	bool		has_escapes;	/* whether there are backslashes in a body in
-								 * SQL that is a string */
+								 * SQL that is a string, which is kept as it
+								 * was read */
+	bool		has_one_kind;	/* whether PL/pgSQL compiles it once for a
+								 * collation */
 	bool		is_support;		/* whether it supports a type or an index */
 	bool		is_kept;		/* whether a cast or a check is made of it */
-	List	   *relations;		/* OIDs of indexes and partitioned tables with
-								 * expressions of it */
+	List	   *indexes;		/* OIDs of those with expressions of it */
+	List	   *keyed;			/* OIDs of tables that are partitioned by such
+								 * expressions */
 	bool		is_noted;		/* whether it is in noted */
+	bool		is_planned;		/* whether expressions of it may have been
+								 * planned since the last switch */
 	uint64		context;		/* where it was asked for, or called, last */
-	uint32		path;			/* hash of the search_path then; from version
-								 * 18 on */
-	struct PLpgSQL_function **compiled; /* what PL/pgSQL has made of it, for
-										 * some types of arguments or a
-										 * trigger each */
-	int			ncompiled;
-	int			max_compiled;
+	struct Copy *copies[MAX_COPIES];
+	int			ncopies;
 } Function;
+
+/* What PL/pgSQL has made of a function in a context. */
+typedef struct Copy
+{
+	PLpgSQL_function *compiled; /* the key */
+	Function   *function;		/* NULL: it is not followed any more, nor
+								 * pinned */
+	uint64		context;
+	TransactionId xmin;			/* of the row of pg_proc that was compiled */
+} Copy;
 
 /* What belongs to the FmgrInfo of a function whose calls we are told. */
 typedef struct Binding
@@ -119,6 +137,8 @@ typedef struct Binding
 	uint64		to;				/* the context in which it was bound, or a
 								 * time outside */
 	int			nactive;		/* number of calls that are under way */
+	int			nestlevel;		/* of settings, to be ended with the outermost
+								 * call; 0: none */
 	Datum		private_of_next;	/* of the next hook */
 } Binding;
 
@@ -131,12 +151,13 @@ static ProcessUtility_hook_type next_utility = NULL;
 static uint64 context = OUTSIDE;	/* who is in charge: see as_owner.c */
 static uint64 nswitches = 0;	/* of contexts */
 static HTAB *functions = NULL;	/* of Function, for good */
-static HTAB *compiled_ones = NULL;	/* all that is in compiled of one of these */
+static HTAB *copies = NULL;		/* of Copy, for good */
 static uint64 nchanges = 1;		/* of what functions are classified by */
 static bool knows_kept_sql = false; /* whether something is made of one in SQL */
 static bool is_forgetting = false;	/* whether callbacks are called by us */
-static bool was_escaped = false;	/* whether standard_conforming_strings has
-									 * been off */
+static bool shares_plans = false;	/* whether two contexts have asked for the
+									 * same function in SQL; from version 18
+									 * on */
 
 /*
  * The functions asked for since the last switch that something is made of.  After an abort, which could not forget
@@ -149,6 +170,11 @@ static bool notes_kept = false; /* whether a cast or a check is made of one of
 								 * them, or of one in SQL that was bound */
 static bool was_aborted = false;
 
+/* Relations that were open when their expressions were forgotten, and what these have left behind. */
+static List *left_behind_in = NIL;
+static int	nleft_behind = 0;
+static MemoryContext left_behind = NULL;
+
 static bool needs_call_hook(Oid oid);
 static Function *user_function(Oid oid);
 static void classify(Function *function);
@@ -156,20 +182,26 @@ static void add_made_of(Oid class, Oid object, Function *function);
 static bool is_equality(Oid operator);
 static void note(Function *function);
 static void note_sql(Function *function);
-static uint32 hash_path(void);
 static bool is_path_of_owner(void);
 static void at_call(FmgrHookEventType event, FmgrInfo *called, Datum *private);
 static void begin_call(Function *function, Binding *binding, FmgrInfo *called);
+static void begin_bound(Binding *binding, FmgrInfo *called);
+static void begin_compiled(Function *function, FmgrInfo *called);
+static void forget_copies(Function *function);
+static void read_without_escapes(Binding *binding);
 static void note_body(ParseState *pstate, Query *query, JumbleState_compat *jstate);
-static void forget_checks_and_casts(void);
+static void forget_checks(void);
+static void forget_casts(void);
 static void forget_in_relations(void);
 static void forget_expressions(Oid relid);
+static void leave_expressions(Relation rel);
+static void free_left_behind(void);
 static void note_change(Datum unused, int cache, uint32 hash);
 static void executor_start(QueryDesc *query, int eflags);
 static void process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 							ProcessUtilityContext utility, ParamListInfo params,
 							QueryEnvironment *queryEnv, DestReceiver *dest, QueryCompletion *qc);
-static bool note_escapes(bool *on, void **extra, GucSource source);
+static bool check_escapes(bool *on, void **extra, GucSource source);
 
 /*
  * role_caches_init
@@ -196,10 +228,11 @@ role_caches_init(void)
 	for (int i = 0; i < (int) lengthof(caches); i++)
 		CacheRegisterSyscacheCallback(caches[i], note_change, (Datum) 0);
 	functions = new_hash("functions of users", 64, sizeof(Oid), sizeof(Function), TopMemoryContext);
-	was_escaped = !standard_conforming_strings;
+	copies = new_hash("functions in PL/pgSQL", 64, sizeof(void *), sizeof(Copy), TopMemoryContext);
+	left_behind = AllocSetContextCreate(TopMemoryContext, "expressions of relations", ALLOCSET_SMALL_SIZES);
 	check = bool_check_hook_of(find_option_compat("standard_conforming_strings"));
 	if (*check == NULL)
-		*check = note_escapes;	/* from version 19 on the server checks it */
+		*check = check_escapes; /* from version 19 on the server checks it */
 	if (!process_shared_preload_libraries_in_progress)
 		ResetPlanCache();
 	if (IsTransactionState())
@@ -218,8 +251,11 @@ role_caches_switched(uint64 to, bool aborting)
 		return;
 	nswitches++;
 	context = to;
+	if (shares_plans)
+		ResetPlanCache();
+	forget_checks();
 	if (notes_kept)
-		forget_checks_and_casts();
+		forget_casts();
 	if (nnoted > 0 && aborting)
 		was_aborted = true;
 	else if (nnoted > 0)
@@ -236,26 +272,31 @@ role_caches_forgets(void)
 /*
  * role_caches_compiled
  *		Learns what PL/pgSQL has made of a function, when it is executed; returns whether that is new.
+ *
+ * It is pinned, so that it is there when the function is called in this context again, whatever PL/pgSQL has made
+ * of it in others.
  */
 bool
 role_caches_compiled(struct PLpgSQL_function *compiled, Oid oid)
 {
+	Copy	   *copy = hash_search(copies, &compiled, HASH_FIND, NULL);
 	Function   *function;
 	bool		found;
 
-	if (compiled_ones == NULL)
-		compiled_ones = new_hash("functions in PL/pgSQL", 64, sizeof(void *), sizeof(void *), TopMemoryContext);
-	if (hash_search(compiled_ones, &compiled, HASH_FIND, NULL) != NULL)
+	if (copy != NULL && copy->function != NULL)
 		return false;
 	function = user_function(oid);
 	if (function == NULL || !function->is_plpgsql)
 		return false;
-	(void) hash_search(compiled_ones, &compiled, HASH_ENTER, &found);
-	if (function->ncompiled == function->max_compiled)
-		function->compiled = grow_array(function->compiled, &function->max_compiled, 2,
-										sizeof(*function->compiled), TopMemoryContext);
-	function->compiled[function->ncompiled++] = compiled;
-	return true;
+	if (function->ncopies == MAX_COPIES)
+		forget_copies(function);
+	copy = hash_search(copies, &compiled, HASH_ENTER, &found);
+	copy->function = function;
+	copy->context = context;
+	copy->xmin = compiled_xmin(compiled);
+	compiled_use_count(compiled)++;
+	function->copies[function->ncopies++] = copy;
+	return !found;
 }
 
 /*
@@ -272,7 +313,7 @@ needs_call_hook(Oid oid)
 	if (function != NULL)
 	{
 		note(function);
-		result = function->is_plpgsql || (function->is_sql && function->is_support);
+		result = function->is_plpgsql || (function->is_sql && (function->is_support || function->has_escapes));
 	}
 	return result || (next_needs != NULL && next_needs(oid));
 }
@@ -317,9 +358,12 @@ classify(Function *function)
 	form = (Form_pg_proc) GETSTRUCT(tuple);
 	function->is_sql = form->prolang == SQLlanguageId;
 	function->is_plpgsql = form->prolang == get_language_oid("plpgsql", true);
-	function->is_configured = !heap_attisnull(tuple, Anum_pg_proc_proconfig, NULL);
+	function->is_unasked = form->prosecdef || !heap_attisnull(tuple, Anum_pg_proc_proconfig, NULL);
+	function->has_one_kind = form->prorettype != TRIGGEROID && form->prorettype != EVENT_TRIGGEROID;
+	for (int i = 0; i < form->proargtypes.dim1; i++)
+		function->has_one_kind &= !IsPolymorphicType(form->proargtypes.values[i]);
 	function->has_escapes = false;
-	if (function->is_sql && plans_sql_by_path && heap_attisnull(tuple, Anum_pg_proc_prosqlbody, NULL))
+	if (function->is_sql && keeps_sql_as_read && heap_attisnull(tuple, Anum_pg_proc_prosqlbody, NULL))
 	{
 		bool		isnull;
 		Datum		body = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosrc, &isnull);
@@ -329,8 +373,10 @@ classify(Function *function)
 	ReleaseSysCache(tuple);
 	function->is_support = false;
 	function->is_kept = false;
-	list_free(function->relations);
-	function->relations = NIL;
+	list_free(function->indexes);
+	list_free(function->keyed);
+	function->indexes = NIL;
+	function->keyed = NIL;
 	add_made_of(ProcedureRelationId, function->oid, function);
 	knows_kept_sql |= function->is_sql && function->is_kept;
 	function->classified = began;	/* after all that may raise an error */
@@ -352,15 +398,23 @@ add_made_of(Oid class, Oid object, Function *function)
 	{
 		Form_pg_depend form = (Form_pg_depend) GETSTRUCT(tuple);
 		MemoryContext old;
+		char		kind;
 
 		switch (form->classid)
 		{
 			case RelationRelationId:
+				kind = get_rel_relkind(form->objid);
 				old = MemoryContextSwitchTo(TopMemoryContext);
-				function->relations = lappend_oid(function->relations, form->objid);
+				if (kind == RELKIND_PARTITIONED_TABLE)
+					function->keyed = lappend_oid(function->keyed, form->objid);
+				else if (kind == RELKIND_INDEX || kind == RELKIND_PARTITIONED_INDEX)
+					function->indexes = lappend_oid(function->indexes, form->objid);
 				MemoryContextSwitchTo(old);
 				break;
 			case CastRelationId:
+				function->is_kept = true;
+				function->is_support = true;	/* foreign keys keep it bound */
+				break;
 			case ConstraintRelationId:
 				function->is_kept = true;
 				break;
@@ -407,9 +461,10 @@ is_equality(Oid operator)
 static void
 note(Function *function)
 {
+	function->is_planned |= (function->indexes != NIL || function->keyed != NIL) &&
+		(context == OUTSIDE || !is_path_of_owner());
 	notes_kept |= function->is_kept;
-	if ((function->is_kept || (function->relations != NIL && (context == OUTSIDE || !is_path_of_owner()))) &&
-		!function->is_noted)
+	if ((function->is_kept || function->is_planned) && !function->is_noted)
 	{
 		if (nnoted == max_noted)
 			noted = grow_array(noted, &max_noted, 8, sizeof(Function *), TopMemoryContext);
@@ -422,39 +477,20 @@ note(Function *function)
 
 /*
  * note_sql
- *		Has plans made anew if another context has asked for a function in SQL under the same search_path.
+ *		Has all plans made anew at each switch once another context has asked for a function in SQL.
  *
- * The text of a function is parsed once, however.  What backslashes mean in it depends on a setting.
+ * The server asks when a function is bound, which may be long before it is called, and keeps plans of it for all
+ * who have bound it.  So where it was asked for last does not tell where it was planned.
  */
 static void
 note_sql(Function *function)
 {
-	uint32		path = hash_path();
-
-	if (function->context != context)
-	{
-		if (function->path == path)
-			ResetPlanCache();
-		if (function->has_escapes && was_escaped && !function->is_configured)
-			ereport(ERROR,
-					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("cannot call function %s, which may have been read under \"standard_conforming_strings\" = off",
-							format_procedure(function->oid)),
-					 errdetail("There are backslashes in it, which mean something else then, and this session has had the setting off."),
-					 errhint("Run ALTER FUNCTION %s SET standard_conforming_strings = on;", format_procedure_qualified(function->oid))));
-	}
+	if (function->context == context)
+		return;
+	if (!shares_plans)
+		ResetPlanCache();
+	shares_plans = true;
 	function->context = context;
-	function->path = path;
-}
-
-/* hash_path: returns a hash of the schemas in which names are looked up */
-static uint32
-hash_path(void)
-{
-	Oid			path[32];
-	int			n = fetch_search_path_array(path, lengthof(path));
-
-	return hash_bytes((unsigned char *) path, Min(n, (int) lengthof(path)) * sizeof(Oid));
 }
 
 /* is_path_of_owner: returns whether names are looked up as in AS_OWNER() */
@@ -483,15 +519,20 @@ at_call(FmgrHookEventType event, FmgrInfo *called, Datum *private)
 			binding->function = function;
 			*private = PointerGetDatum(binding);
 		}
-		/* The server does not ask about functions with settings of their own. */
-		if (binding->function != NULL && binding->function->is_configured)
-			note(binding->function);
 		if (binding->function != NULL)
 			begin_call(binding->function, binding, called);
 		binding->nactive++;
 	}
-	else if (binding != NULL)
-		binding->nactive--;
+	else if (binding != NULL && --binding->nactive == 0 && binding->nestlevel > 0)
+	{
+		/*
+		 * The abort of a transaction or subtransaction ends it after an
+		 * error.
+		 */
+		if (event == FHET_END)
+			AtEOXact_GUC(true, binding->nestlevel);
+		binding->nestlevel = 0;
+	}
 	if (next_call != NULL)
 		next_call(event, called, binding != NULL ? &binding->private_of_next : private);
 }
@@ -499,40 +540,108 @@ at_call(FmgrHookEventType event, FmgrInfo *called, Datum *private)
 /*
  * begin_call
  *		Has a function compiled, planned or bound anew if it was in another context.
- *
- * Where it is under way in the same FmgrInfo, what it has there stays until the transaction ends.
  */
 static void
 begin_call(Function *function, Binding *binding, FmgrInfo *called)
 {
+	if (function->is_unasked || function->is_sql)
+		note(function);
 	if (!plans_sql_by_path && called->fn_addr == fmgr_sql && !called->fn_retset && function->is_support)
-	{
-		/*
-		 * Another time outside is another context: others may be in charge of
-		 * it.
-		 */
-		uint64		now = context == OUTSIDE ? PG_UINT64_MAX - nswitches : context;
+		begin_bound(binding, called);
+	if (function->is_plpgsql)
+		begin_compiled(function, called);
+	if (function->has_escapes && !standard_conforming_strings)
+		read_without_escapes(binding);
+}
 
-		if (called->fn_extra != NULL && binding->to != now)
-		{
-			MemoryContext bound = GetMemoryChunkContext(called->fn_extra);
+/*
+ * begin_bound
+ *		Drops what a function in SQL has been bound to in another context.
+ *
+ * Where it is under way in the same FmgrInfo, what it has there stays until the transaction ends.
+ */
+static void
+begin_bound(Binding *binding, FmgrInfo *called)
+{
+	/* Another time outside is another context: others may be in charge of it. */
+	uint64		now = context == OUTSIDE ? PG_UINT64_MAX - nswitches : context;
 
-			called->fn_extra = NULL;
-			if (binding->nactive > 0)
-				MemoryContextSetParent(bound, TopTransactionContext);
-			else
-				MemoryContextDelete(bound);
-		}
-		binding->to = now;
-	}
-	else if (function->context != context && (function->is_sql || function->is_plpgsql))
+	if (called->fn_extra != NULL && binding->to != now)
 	{
-		if (plans_sql_by_path && (function->is_sql || function->is_configured))
-			ResetPlanCache();
-		for (int i = 0; i < function->ncompiled; i++)
-			compiled_xmin(function->compiled[i]) = InvalidTransactionId;
-		function->context = context;
+		MemoryContext bound = GetMemoryChunkContext(called->fn_extra);
+
+		called->fn_extra = NULL;
+		if (binding->nactive > 0)
+			MemoryContextSetParent(bound, TopTransactionContext);
+		else
+			MemoryContextDelete(bound);
 	}
+	binding->to = now;
+}
+
+/*
+ * begin_compiled
+ *		Has PL/pgSQL find of a function only what it has made of it in this context.
+ *
+ * PL/pgSQL has one for all contexts in its table, and takes one that is bound, or that it finds there, only if it
+ * is of the row of pg_proc, by its xmin.  It forgets others, and compiles the function.
+ */
+static void
+begin_compiled(Function *function, FmgrInfo *called)
+{
+	PLpgSQL_function *own = NULL;
+	bool		is_own_bound = false;
+	bool		has_others = false;
+
+	for (int i = 0; i < function->ncopies; i++)
+	{
+		Copy	   *copy = function->copies[i];
+		bool		is_own = copy->context == context;
+
+		has_others |= !is_own;
+		is_own_bound |= is_own && called->fn_extra == copy->compiled;
+		compiled_xmin(copy->compiled) = is_own ? copy->xmin : InvalidTransactionId;
+		if (is_own && function->has_one_kind && called->fn_expr != NULL &&
+			copy->compiled->fn_input_collation == exprInputCollation(called->fn_expr))
+			own = copy->compiled;
+	}
+	if (is_own_bound)
+		return;
+	if (has_others && (called->fn_expr == NULL || !function->has_one_kind))
+		forget_copies(function);	/* which of them it is cannot be known */
+	called->fn_extra = has_others ? own : NULL;
+}
+
+/* forget_copies: has PL/pgSQL compile a function anew, and free what it had made of it */
+static void
+forget_copies(Function *function)
+{
+	for (int i = 0; i < function->ncopies; i++)
+	{
+		Copy	   *copy = function->copies[i];
+
+		compiled_xmin(copy->compiled) = InvalidTransactionId;
+		compiled_use_count(copy->compiled)--;
+		copy->function = NULL;
+	}
+	function->ncopies = 0;
+}
+
+/*
+ * read_without_escapes
+ *		Has the text of a function in SQL be read with standard_conforming_strings = on, whoever calls it.
+ *
+ * The server keeps the text as it was read for all roles, and reads it when the function is called.
+ */
+static void
+read_without_escapes(Binding *binding)
+{
+	int			nestlevel = NewGUCNestLevel();
+
+	set_config_option("standard_conforming_strings", "on", PGC_USERSET, PGC_S_SESSION,
+					  GUC_ACTION_SAVE, true, 0, false);
+	if (binding->nestlevel == 0)
+		binding->nestlevel = nestlevel;
 }
 
 /*
@@ -554,11 +663,23 @@ note_body(ParseState *pstate, Query *query, JumbleState_compat *jstate)
 }
 
 /*
- * forget_checks_and_casts
- *		Has checks of domains and casts planned anew, and with them plans that name domains or the functions noted.
+ * forget_checks
+ *		Has checks of domains planned anew.  Constants in them depend on settings, also where all functions in them
+ *		are of the server, which we are not asked about.
+ *
+ * What the server keeps of a domain is forgotten when any constraint changes.  No constraint has this hash value.
  */
 static void
-forget_checks_and_casts(void)
+forget_checks(void)
+{
+	is_forgetting = true;
+	CallSyscacheCallbacks(CONSTROID, 1);
+	is_forgetting = false;
+}
+
+/* forget_casts: has casts planned anew, and with them plans that name domains or the functions noted */
+static void
+forget_casts(void)
 {
 	is_forgetting = true;
 	for (int i = 0; i < nnoted; i++)
@@ -572,8 +693,8 @@ forget_checks_and_casts(void)
 
 /*
  * forget_in_relations
- *		Has the expressions of indexes and partition keys planned anew that are made of the functions noted, and
- *		forgets these.
+ *		Has the expressions of indexes and partition keys planned anew that are made of the functions noted, with
+ *		the conditions of all partitions, and forgets these functions.
  */
 static void
 forget_in_relations(void)
@@ -582,11 +703,21 @@ forget_in_relations(void)
 
 	for (int i = 0; i < nnoted; i++)
 	{
-		relations = list_concat_unique_oid(relations, noted[i]->relations);
-		noted[i]->is_noted = false;
+		Function   *function = noted[i];
+
+		if (function->is_planned)
+		{
+			relations = list_concat(relations, function->indexes);
+			foreach_oid(relid, function->keyed)
+				relations = list_concat(relations, find_all_inheritors(relid, NoLock, NULL));
+		}
+		function->is_planned = false;
+		function->is_noted = false;
 	}
 	nnoted = 0;
 	was_aborted = false;
+	list_sort(relations, list_oid_cmp);
+	list_deduplicate_oid(relations);
 	foreach_oid(relid, relations)
 		forget_expressions(relid);
 	list_free(relations);
@@ -594,48 +725,84 @@ forget_in_relations(void)
 
 /*
  * forget_expressions
- *		Has the expressions of an index planned anew, and those of a partition key with the conditions of all
- *		partitions.
+ *		Has the expressions of a relation planned anew.
  *
- * The server keeps them for as long as the relation is open.  Statements that are under way may use the key, so
- * it stays until the transaction ends.
+ * The server keeps them for as long as the relation is open, which takes a lock.
  */
 static void
 forget_expressions(Oid relid)
 {
-	char		kind = get_rel_relkind(relid);
-	List	   *parts;
+	LOCKTAG		tag;
+	Relation	rel;
 
-	if (kind == RELKIND_PARTITIONED_TABLE)
-		parts = find_all_inheritors(relid, NoLock, NULL);
-	else if (kind == RELKIND_INDEX || kind == RELKIND_PARTITIONED_INDEX)
-		parts = list_make1_oid(relid);
-	else
-		return;
-	foreach_oid(part, parts)
+	SET_LOCKTAG_RELATION(tag, MyDatabaseId, relid);
+	rel = lock_held_by_me(&tag) ? RelationIdGetRelation(relid) : NULL;
+	if (rel != NULL)
 	{
-		Relation	rel = RelationIdGetRelation(part);
+		bool		is_open = rel->rd_refcnt > 1;
+
+		if (is_open)
+			leave_expressions(rel);
+		RelationClose(rel);
+		if (is_open)
+			return;
+	}
+	RelationCacheInvalidateEntry(relid);
+}
+
+/*
+ * leave_expressions
+ *		Takes the expressions out of a relation that is open.  Statements that are under way may use its key.
+ */
+static void
+leave_expressions(Relation rel)
+{
+	if (rel->rd_indexprs == NIL && rel->rd_indpred == NIL &&
+		rel->rd_partkeycxt == NULL && rel->rd_partcheckcxt == NULL)
+		return;
+	rel->rd_indexprs = NIL;
+	rel->rd_indpred = NIL;
+	if (rel->rd_partkeycxt != NULL)
+		MemoryContextSetParent(rel->rd_partkeycxt, left_behind);
+	rel->rd_partkey = NULL;
+	rel->rd_partkeycxt = NULL;
+	if (rel->rd_partcheckcxt != NULL)
+		MemoryContextSetParent(rel->rd_partcheckcxt, left_behind);
+	rel->rd_partcheck = NIL;
+	rel->rd_partcheckvalid = false;
+	rel->rd_partcheckcxt = NULL;
+	if (!list_member_oid(left_behind_in, RelationGetRelid(rel)))
+	{
+		MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
+
+		left_behind_in = lappend_oid(left_behind_in, RelationGetRelid(rel));
+		MemoryContextSwitchTo(old);
+	}
+	nleft_behind++;
+}
+
+/* free_left_behind: frees what expressions have left behind, if none of the relations is open any more */
+static void
+free_left_behind(void)
+{
+	foreach_oid(relid, left_behind_in)
+	{
+		Relation	rel = RelationIdGetRelation(relid);
 		bool		is_open;
 
 		if (rel == NULL)
 			continue;
-		rel->rd_indexprs = NIL;
-		rel->rd_indpred = NIL;
-		if (rel->rd_partkeycxt != NULL)
-			MemoryContextSetParent(rel->rd_partkeycxt, TopTransactionContext);
-		rel->rd_partkey = NULL;
-		rel->rd_partkeycxt = NULL;
-		if (rel->rd_partcheckcxt != NULL)
-			MemoryContextSetParent(rel->rd_partcheckcxt, TopTransactionContext);
-		rel->rd_partcheck = NIL;
-		rel->rd_partcheckvalid = false;
-		rel->rd_partcheckcxt = NULL;
 		is_open = rel->rd_refcnt > 1;
 		RelationClose(rel);
-		if (!is_open)
-			RelationCacheInvalidateEntry(part);
+		if (is_open)
+			return;
 	}
-	list_free(parts);
+	foreach_oid(relid, left_behind_in)
+		RelationCacheInvalidateEntry(relid);
+	MemoryContextReset(left_behind);
+	list_free(left_behind_in);
+	left_behind_in = NIL;
+	nleft_behind = 0;
 }
 
 /* note_change: has functions classified anew; called when the catalog has changed */
@@ -646,12 +813,14 @@ note_change(Datum unused, int cache, uint32 hash)
 		nchanges++;
 }
 
-/* executor_start, process_utility: forget what an abort could not */
+/* executor_start, process_utility: forget what an abort could not, and free what could not be freed */
 static void
 executor_start(QueryDesc *query, int eflags)
 {
 	if (was_aborted)
 		forget_in_relations();
+	if (nleft_behind >= MAX_LEFT_BEHIND)
+		free_left_behind();
 	next_start(query, eflags);
 }
 
@@ -666,20 +835,16 @@ process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 }
 
 /*
- * note_escapes
- *		Notes that literals are read with escapes, which owners cannot have; the check_hook of
+ * check_escapes
+ *		Refuses to have literals read with escapes while an owner is in charge; the check_hook of
  *		standard_conforming_strings.
  */
 static bool
-note_escapes(bool *on, void **extra, GucSource source)
+check_escapes(bool *on, void **extra, GucSource source)
 {
-	if (*on)
+	if (*on || (context == OUTSIDE && !(IsParallelWorker() && InSecurityRestrictedOperation())))
 		return true;
-	if (context != OUTSIDE || (IsParallelWorker() && InSecurityRestrictedOperation()))
-	{
-		GUC_check_errdetail("The code of fields, filters and indexes of index tables is read with standard_conforming_strings = on.");
-		return false;
-	}
-	was_escaped = true;
-	return true;
+	GUC_check_errdetail("The code of fields, filters and indexes of index tables is read with "
+						"standard_conforming_strings = on.");
+	return false;
 }

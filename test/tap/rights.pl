@@ -1040,11 +1040,20 @@ CREATE FUNCTION m.sees(t text) RETURNS bool IMMUTABLE LANGUAGE sql SET search_pa
 CREATE FUNCTION m.seen(d jsonb) RETURNS bool IMMUTABLE LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$ BEGIN RETURN m.sees(d ->> 'k'); END $$;
 CREATE FUNCTION m.digits(d jsonb) RETURNS text IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN RETURN regexp_replace(d ->> 'k', '\D', '', 'g'); END $$;
 CREATE FUNCTION m.digits_sql(d jsonb) RETURNS text IMMUTABLE LANGUAGE sql AS $$ SELECT regexp_replace(d ->> 'k', '\D', '', 'g') LIMIT 1 $$;
+CREATE FUNCTION m.digits_set(d jsonb) RETURNS text IMMUTABLE LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$ SELECT regexp_replace(d ->> 'k', '\D', '', 'g') $$;
+CREATE FUNCTION m.digits_definer(d jsonb) RETURNS text IMMUTABLE LANGUAGE sql SECURITY DEFINER AS $$ SELECT regexp_replace(d ->> 'k', '\D', '', 'g') $$;
+CREATE FUNCTION m.strict_digits(d jsonb) RETURNS text IMMUTABLE STRICT LANGUAGE sql AS $$ SELECT regexp_replace(d ->> 'k', '\D', '', 'g') LIMIT 1 $$;
+CREATE FUNCTION m.late_plain(d jsonb) RETURNS bool IMMUTABLE LANGUAGE sql AS $$ SELECT (d ->> 'at')::timestamptz >= '2020-01-01 00:00' LIMIT 1 $$;
+CREATE DOMAIN m.built AS text CHECK (VALUE <> (0.1::float8 + 0.2::float8)::text);
+CREATE FUNCTION m.built(d jsonb) RETURNS text IMMUTABLE LANGUAGE plpgsql AS $$ DECLARE t m.built; BEGIN t := '0.30000000000000004'; RETURN 'ok'; EXCEPTION WHEN check_violation THEN RETURN 'bad'; END $$;
+CREATE FUNCTION m.cut() RETURNS timestamptz IMMUTABLE SECURITY DEFINER LANGUAGE plpgsql AS $$ BEGIN RETURN '2020-01-01 00:00'; END $$;
+CREATE DOMAIN m.defined AS timestamptz CHECK (VALUE >= m.cut());
+CREATE FUNCTION m.defined(d jsonb) RETURNS text IMMUTABLE LANGUAGE plpgsql AS $$ DECLARE t m.defined; BEGIN t := (d ->> 'at')::timestamptz; RETURN 'ok'; EXCEPTION WHEN check_violation THEN RETURN 'early'; END $$;
 CREATE TABLE m.f (id int PRIMARY KEY, doc jsonb);
 CREATE TABLE m.g (id int PRIMARY KEY, doc jsonb);
 SET indextable.advice = off;
 SELECT indextable.create('m.f_k', 'm.f', (SELECT array_agg(format('(m.%s(doc)) AS %1$s', f)) FROM unnest('{late,late_own,late_sql,late_domain,found,of_kind,seen,digits}'::text[]) f)) \gset
-SELECT indextable.create('m.g_k', 'm.g', '{(m.digits_sql(doc)) AS k}') \gset
+SELECT indextable.create('m.g_k', 'm.g', (SELECT array_agg(format('(m.%s(doc)) AS %1$s', f)) FROM unnest('{digits_sql,digits_set,digits_definer,strict_digits,late_plain,built,defined}'::text[]) f)) \gset
 GRANT INSERT, SELECT ON m.f, m.g TO eve_called;
 SQL
 	my $doc = q('{"k": "1a", "at": "2019-12-31 20:00Z"}');
@@ -1066,10 +1075,30 @@ SQL
 	is(mine(q(SELECT DISTINCT late, late_own, late_sql, late_domain, found, of_kind, seen, digits FROM m.f_k)), 'f|f|f|f|mine|1a|t|1', 'entries are those of the owner');
 	is(mine(q(SELECT count(*) FROM m.f_k)), 4 * 4, '... of all rows');
 	is(super(q(SELECT DISTINCT who FROM m.log WHERE what = 'view')), 'eve_called', 'the view is called by its owner');
-	my $escaped = sql('eve_called', "$off SELECT m.digits_sql($doc) \\gset\nINSERT INTO m.g VALUES (1, $doc)");
-	if ($off eq '' || $node->pg_version < 18) { is($escaped, '', 'a function in SQL is read anew'); }
-	else { like($escaped, qr/ERROR:  cannot call function m.digits_sql\(jsonb\), which may have been read/, 'a function in SQL that cannot be read anew is refused'); }
-	is(mine("INSERT INTO m.g VALUES (2, $doc); SELECT DISTINCT k FROM m.g_k"), '1', '... and has no wrong entry');
+	my @keys = qw(digits_sql digits_set digits_definer strict_digits);
+	my $digits = join ', ', map { "m.$_($doc)" } @keys;
+	my $row = sub { my ($id) = @_; return "INSERT INTO m.g VALUES ($id, $doc);"; };
+	my $explain = sub { my ($path, $query) = @_; return "\\o /dev/null\nSET search_path = $path; EXPLAIN $query;\n\\o\n"; };
+	is(sql('eve_called', "$off SELECT $digits \\gset\n" . $row->(1)), '', 'text that has been read with escapes');
+	is(sql('eve_called', "INSERT INTO m.g VALUES (2, NULL);\n" . $explain->('public', "SELECT $digits") . "$off SELECT $digits \\gset\n" . $row->(3)), '', '... by a function that was bound before');
+	is(sql('eve_called', "SET TimeZone = 'Asia/Tokyo'; SET search_path = pg_catalog, pg_temp; SELECT m.late_plain($doc) \\gset\n" . $row->(4) . "SELECT m.late_plain($doc);" .
+		$explain->('pg_catalog, pg_temp', "SELECT m.late_plain($doc)") . $explain->('m, pg_catalog', "SELECT m.late_plain($doc)") . $row->(5)), 't', 'a plan that has been made under the path of the owner');
+	is(sql('eve_called', q(SET TimeZone = 'Asia/Tokyo'; SET extra_float_digits = 0; SELECT 'x'::m.built, '2030-01-01'::m.defined \gset) . "\n" . $row->(6)), '', 'checks with constants in them');
+	is(mine("SELECT DISTINCT digits_sql, digits_set, digits_definer, strict_digits, late_plain, built, defined FROM m.g_k WHERE id <> 2"),
+		'1|1|1|1|f|bad|early', '... none of it is used for entries');
+	is(mine('SELECT count(*) FROM m.g_k WHERE id <> 2'), 5, '... which are all there');
+	is(super("CREATE ROLE bob_called LOGIN; CREATE SCHEMA b AUTHORIZATION bob_called; GRANT SELECT ON m.g_k TO bob_called"), '', 'another tenant');
+	is(sql('bob_called', <<"SQL"), '', '... whose filter uses the functions and the domains under other settings');
+CREATE FUNCTION b.uses(d jsonb) RETURNS bool IMMUTABLE LANGUAGE plpgsql SET TimeZone = 'Asia/Tokyo' SET extra_float_digits = 0 AS \$\$
+DECLARE t m.built; d m.defined; BEGIN t := 'x'; d := '2030-01-01'; RETURN (m.late_plain('{}') AND m.digits_set('{}') = m.digits_definer('{}')) IS NULL; END \$\$;
+CREATE TABLE b.f (id int PRIMARY KEY, doc jsonb);
+SET indextable.advice = off;
+SELECT indextable.create('b.f_k', 'b.f', '{k}', filter => 'b.uses(doc)', maintenance => 'async') \\gset
+SQL
+	is(mine("SELECT indextable.alter('m.g_k', maintenance => 'async') \\gset"), '', 'both asynchronous');
+	is(super("SELECT indextable.stop_workers() \\gset\n\\c\n$off SELECT $digits \\gset\n" . join '', map { "INSERT INTO $_; SELECT indextable.drain() \\gset\n" } "m.g VALUES (11, $doc)", q(b.f VALUES (1, '{"k": 1}')), "m.g VALUES (12, $doc)"),
+		'', 'a superuser drains both');
+	is(mine('SELECT DISTINCT digits_sql, digits_set, digits_definer, strict_digits, late_plain, built, defined, count(*) FROM m.g_k WHERE id > 10 GROUP BY 1, 2, 3, 4, 5, 6, 7'), '1|1|1|1|f|bad|early|2', '... and entries are right');
 	if ($off ne '')
 	{
 		is(mine(<<'SQL'), '', 'a field that would have functions of others read in another way');
