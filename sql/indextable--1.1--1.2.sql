@@ -1044,6 +1044,24 @@ BEGIN
 END
 $$;
 
+-- Nobody else may use this schema: who can name a table can lock it, and make objects that depend on it.
+CREATE SCHEMA indextable_queues;
+COMMENT ON SCHEMA indextable_queues IS 'Queue tables of the extension indextable: changes that asynchronous index tables lack';
+DO $$
+DECLARE
+    name text;
+BEGIN
+    -- Those of distributed tables, whose rows have numbers, stay where Citus has put their shards.
+    FOR name IN
+        SELECT c.relname FROM pg_class c
+        WHERE c.relnamespace = 'indextable_internal'::regnamespace AND c.relkind = 'r' AND c.relname LIKE 'queue\_%'
+          AND NOT EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = 'number')
+    LOOP
+        EXECUTE format('ALTER TABLE indextable_internal.%I SET SCHEMA indextable_queues', name);
+    END LOOP;
+END
+$$;
+
 -- Nothing waits for a lock on somebody else's table.
 CREATE OR REPLACE VIEW indextable.distribution AS
 SELECT x.root AS "table",
@@ -1097,6 +1115,7 @@ COMMENT ON EVENT TRIGGER indextable_on_alter IS
 'Follows renames and a new owner of fact tables, and refuses what would make an index table wrong';
 
 -- Nobody has rights on what is new by default privileges, which are meant for others.
+REVOKE ALL ON SCHEMA indextable_queues FROM PUBLIC;
 DO $$
 DECLARE
     object  text;
@@ -1105,7 +1124,7 @@ BEGIN
     FOR object, grantee IN
         SELECT DISTINCT o.name, pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee))
         FROM (SELECT 0, 'SCHEMA ' || n.oid::regnamespace, n.nspacl, n.nspowner FROM pg_catalog.pg_namespace n
-              WHERE n.nspname IN ('indextable', 'indextable_internal')
+              WHERE n.nspname IN ('indextable', 'indextable_internal', 'indextable_queues')
               UNION ALL SELECT c.oid, 'TABLE ' || c.oid::regclass, c.relacl, c.relowner FROM pg_catalog.pg_class c
               UNION ALL SELECT p.oid, 'ROUTINE ' || p.oid::regprocedure, p.proacl, p.proowner FROM pg_catalog.pg_proc p) o (oid, name, acl, owner)
         CROSS JOIN pg_catalog.aclexplode(o.acl) a

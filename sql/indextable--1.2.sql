@@ -1,6 +1,6 @@
 -- Install script of indextable 1.2: the catalog, the functions users call, the
 -- functions triggers call, and the views of what there is.  What users call is in
--- the schema indextable, everything else in indextable_internal.
+-- the schema indextable, queue tables are in indextable_queues, everything else in indextable_internal.
 
 \echo Use "CREATE EXTENSION indextable" to load this file. \quit
 
@@ -13,6 +13,10 @@ COMMENT ON SCHEMA indextable IS 'Index tables over JSONB documents: what users c
 CREATE SCHEMA indextable_internal;
 COMMENT ON SCHEMA indextable_internal IS 'What the extension indextable keeps, and what its triggers call: nothing that users would have to do with';
 GRANT USAGE ON SCHEMA indextable_internal TO PUBLIC;
+
+-- Nobody else may use this one: who can name a table can lock it, and make objects that depend on it.
+CREATE SCHEMA indextable_queues;
+COMMENT ON SCHEMA indextable_queues IS 'Queue tables of the extension indextable: changes that asynchronous index tables lack';
 
 CREATE FUNCTION indextable_internal.schema_is_new() RETURNS boolean
 LANGUAGE C AS 'MODULE_PATHNAME', 'indextable_schema_is_new';
@@ -1749,6 +1753,7 @@ COMMENT ON FUNCTION indextable_internal.advise_fields(regclass, text, name, inte
 -- Nobody has rights on this by default privileges, which are meant for other tables, functions and schemas; and nobody but
 -- the owner creates anything in the schemas.
 REVOKE CREATE ON SCHEMA indextable FROM PUBLIC;
+REVOKE ALL ON SCHEMA indextable_queues FROM PUBLIC;
 DO $$
 DECLARE
     object  text;
@@ -1757,7 +1762,7 @@ BEGIN
     FOR object, grantee IN
         SELECT DISTINCT o.name, pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee))
         FROM (SELECT 0, 'SCHEMA ' || n.oid::regnamespace, n.nspacl, n.nspowner FROM pg_catalog.pg_namespace n
-              WHERE n.nspname IN ('indextable', 'indextable_internal')
+              WHERE n.nspname IN ('indextable', 'indextable_internal', 'indextable_queues')
               UNION ALL SELECT c.oid, 'TABLE ' || c.oid::regclass, c.relacl, c.relowner FROM pg_catalog.pg_class c
               UNION ALL SELECT p.oid, 'ROUTINE ' || p.oid::regprocedure, p.proacl, p.proowner FROM pg_catalog.pg_proc p) o (oid, name, acl, owner)
         CROSS JOIN pg_catalog.aclexplode(o.acl) a

@@ -28,6 +28,7 @@
 #define IT_SCHEMA			"indextable"
 /* The schema of everything else since version 1.1. */
 #define IT_INTERNAL			"indextable_internal"
+#define IT_QUEUES			"indextable_queues"
 
 /* What an entry has beside the key and the primary key: nothing, included fields, the document. */
 typedef enum Strategy

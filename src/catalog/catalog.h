@@ -228,6 +228,8 @@ extern void release_statistics(HeapTuple statistics);
 extern Oid	catalog_relid(const char *name, bool missing_ok);
 extern const char *catalog_table(const char *name);
 extern Oid	catalog_schema(void);
+extern Oid	queue_schema(void);
+extern Oid	find_queue_table(const char *name);
 extern bool is_own_schema(Oid schema);
 extern bool is_extension_member(Oid class, Oid object);
 extern List *catalog_rows(const char *table, const char *index, AttrNumber column, Oid value,

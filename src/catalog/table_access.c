@@ -100,7 +100,7 @@ catalog_table(const char *name)
 
 /*
  * catalog_schema
- *		Returns the schema of the extension's tables, which is also that of queue tables.
+ *		Returns the schema of the extension's tables.
  */
 Oid
 catalog_schema(void)
@@ -109,7 +109,29 @@ catalog_schema(void)
 	return get_namespace_oid(IT_INTERNAL, false);
 }
 
-/* is_own_schema: returns whether a schema is one of the extension's two */
+/*
+ * queue_schema
+ *		Returns the schema of queue tables, in which only the extension's owner can name anything: others could
+ *		lock a table that they can name, or make objects that depend on it.  Version 1.1 had none.
+ */
+Oid
+queue_schema(void)
+{
+	Oid			schema = get_namespace_oid(IT_QUEUES, true);
+
+	return OidIsValid(schema) && is_own_schema(schema) ? schema : catalog_schema();
+}
+
+/* find_queue_table: returns the queue table of a name, or InvalidOid; it may be of version 1.1 */
+Oid
+find_queue_table(const char *name)
+{
+	Oid			result = get_relname_relid(name, queue_schema());
+
+	return OidIsValid(result) ? result : get_relname_relid(name, catalog_schema());
+}
+
+/* is_own_schema: returns whether a schema is one of the extension's */
 bool
 is_own_schema(Oid schema)
 {
@@ -117,7 +139,8 @@ is_own_schema(Oid schema)
 
 	return name != NULL &&
 		(strcmp(name, IT_SCHEMA) == 0 ||
-		 (strcmp(name, IT_INTERNAL) == 0 && is_extension_member(NamespaceRelationId, schema)));
+		 ((strcmp(name, IT_INTERNAL) == 0 || strcmp(name, IT_QUEUES) == 0) &&
+		  is_extension_member(NamespaceRelationId, schema)));
 }
 
 /*

@@ -204,7 +204,7 @@ void
 citus_check_trigger(Oid relid, const char *trigger, const char *queue)
 {
 	if (OidIsValid(citus_table_of_part(relid)) ||
-		(!citus_has_parts(relid) && citus_has_parts(get_relname_relid(queue, catalog_schema()))))
+		(!citus_has_parts(relid) && citus_has_parts(find_queue_table(queue))))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("cannot make trigger \"%s\" on table \"%s\"", trigger, get_rel_name(relid)),

@@ -101,7 +101,7 @@ static void run_question(void *arg);
 	"  pg_catalog.convert_from(pg_catalog.substr(g.tgargs, 3 + pg_catalog.length(g.queue) + pg_catalog.length(g.number)," \
 	"   pg_catalog.octet_length(g.tgargs) - 3 - pg_catalog.length(g.queue) - pg_catalog.length(g.number))," \
 	"   pg_catalog.getdatabaseencoding())::pg_catalog.jsonb AS definition" \
-	"  FROM guard g JOIN pg_catalog.pg_class q ON q.relname = g.queue AND q.relnamespace = '%2$s'::pg_catalog.regnamespace" \
+	"  FROM guard g JOIN pg_catalog.pg_class q ON q.relname = g.queue AND q.relnamespace IN (SELECT n.oid FROM pg_catalog.pg_namespace n WHERE n.nspname IN ('%2$s', '" IT_QUEUES "'))" \
 	"  JOIN pg_catalog.pg_trigger f ON f.tgname = '%3$s' AND f.tgnargs = 1 AND f.tgparentid = 0 AND f.tgfoid = '%2$s.maintain()'::pg_catalog.regprocedure" \
 	"   AND pg_catalog.split_part(pg_catalog.encode(f.tgargs, 'escape'), '\\000', 1) = g.queue" \
 	"  JOIN pg_catalog.pg_dist_partition p ON p.logicalrelid = f.tgrelid" \

@@ -373,9 +373,9 @@ refuse_queue(bool drop, const char *name, Oid fact)
 	ereport(ERROR,
 			(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
 			 drop ?
-			 errmsg("cannot drop table " IT_INTERNAL ".%s because index tables of %s require it",
+			 errmsg("cannot drop queue table \"%s\" because index tables of %s require it",
 					name, quoted_relation(fact)) :
-			 errmsg("cannot alter table " IT_INTERNAL ".%s because index tables of %s require it",
+			 errmsg("cannot alter queue table \"%s\" because index tables of %s require it",
 					name, quoted_relation(fact)),
 			 errdetail("It holds changes that are not yet applied to asynchronous index tables."),
 			 errhint("The table is dropped when none of them needs it any more. For that, run %s", told_unqueue(fact))));

@@ -475,7 +475,7 @@ guard_own_row(TriggerData *trigdata)
 	if (!owns_relation(RelationGetRelid(trigdata->tg_relation), GetUserId()))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("permission denied for table " IT_INTERNAL ".%s", RelationGetRelationName(trigdata->tg_relation)),
+				 errmsg("permission denied for table \"%s\" of extension " IT_SCHEMA, RelationGetRelationName(trigdata->tg_relation)),
 				 errdetail("Only the functions of indextable write it, and a superuser who restores a dump.")));
 	return TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
 }

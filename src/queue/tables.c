@@ -202,7 +202,7 @@ make_lost_tables(FactDef *def, Relation fact)
 static Oid
 make_queue_table(FactDef *def, Relation fact, int number)
 {
-	Oid			schema = catalog_schema();
+	Oid			schema = queue_schema();
 	const char *table;
 	char	   *name = NULL;
 	StringInfoData columns;

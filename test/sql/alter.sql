@@ -51,7 +51,7 @@ CREATE FUNCTION left_behind() RETURNS TABLE (what text, name text) LANGUAGE sql 
 		WHERE (refclassid = 'pg_class'::regclass AND NOT EXISTS (SELECT FROM pg_class WHERE oid = refobjid))
 			OR (classid = 'pg_class'::regclass AND NOT EXISTS (SELECT FROM pg_class WHERE oid = objid))
 	UNION ALL SELECT 'TOAST table of nobody', relname FROM pg_class t WHERE relkind = 't' AND NOT EXISTS (SELECT FROM pg_class WHERE reltoastrelid = t.oid)
-	UNION ALL SELECT 'queue of nobody', relname FROM pg_class t WHERE relnamespace = 'indextable_internal'::regnamespace AND relname LIKE 'queue\_%' AND relkind = 'r'
+	UNION ALL SELECT 'queue of nobody', relname FROM pg_class t WHERE relnamespace = 'indextable_queues'::regnamespace AND relname LIKE 'queue\_%' AND relkind = 'r'
 		AND NOT EXISTS (SELECT FROM indextable_internal.fact WHERE t.oid IN (queue, spare))
 	UNION ALL SELECT 'file of two', relname FROM (SELECT relname, count(*) OVER (PARTITION BY relfilenode, reltablespace) FROM pg_class WHERE relfilenode <> 0) f WHERE count > 1
 	ORDER BY 1, 2

@@ -619,5 +619,5 @@ SET client_min_messages = warning;
 DROP SCHEMA async CASCADE;
 CALL pg_temp.no_rows('pg_temp.leftovers()');
 SELECT count(*) FROM indextable.queues;
-SELECT relname FROM pg_class WHERE relnamespace = 'indextable_internal'::regnamespace AND relname LIKE 'queue\_%';
+SELECT relname FROM pg_class WHERE relnamespace = 'indextable_queues'::regnamespace AND relname LIKE 'queue\_%';
 SELECT indextable.drain();

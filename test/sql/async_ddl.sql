@@ -14,7 +14,7 @@ CREATE FUNCTION queues() RETURNS TABLE (fact_table text, queued bigint, tables b
 	SELECT f.fact_table::text, (indextable_internal.queue_status(f.fact_table)).backlog, (SELECT count(*) FROM pg_class WHERE oid IN (queue, spare))
 	FROM indextable_internal.fact f WHERE queue IS NOT NULL OR spare IS NOT NULL
 	UNION ALL
-	SELECT 'none', NULL, count(*) FROM pg_class WHERE relnamespace = 'indextable_internal'::regnamespace AND relname LIKE 'queue\_%' AND relkind = 'r'
+	SELECT 'none', NULL, count(*) FROM pg_class WHERE relnamespace = 'indextable_queues'::regnamespace AND relname LIKE 'queue\_%' AND relkind = 'r'
 		AND oid NOT IN (SELECT unnest(ARRAY[queue, spare]) FROM indextable_internal.fact WHERE queue IS NOT NULL) HAVING count(*) > 0
 	ORDER BY 1
 $$;

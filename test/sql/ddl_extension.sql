@@ -19,9 +19,9 @@ END $$;
 CREATE VIEW remains AS
 	SELECT 'trigger' AS what, tgname::text AS name FROM pg_trigger WHERE tgname ~ '^indextable_'
 	UNION ALL SELECT 'event trigger', evtname FROM pg_event_trigger WHERE evtname ~ '^indextable_'
-	UNION ALL SELECT 'relation', relname FROM pg_class WHERE relname ~ '^queue_[0-9]+' OR relnamespace IN (to_regnamespace('indextable'), to_regnamespace('indextable_internal'))
-	UNION ALL SELECT 'type', typname FROM pg_type WHERE typnamespace IN (to_regnamespace('indextable'), to_regnamespace('indextable_internal'))
-	UNION ALL SELECT 'function', proname FROM pg_proc WHERE pronamespace IN (to_regnamespace('indextable'), to_regnamespace('indextable_internal'))
+	UNION ALL SELECT 'relation', relname FROM pg_class WHERE relname ~ '^queue_[0-9]+' OR relnamespace IN (to_regnamespace('indextable'), to_regnamespace('indextable_internal'), to_regnamespace('indextable_queues'))
+	UNION ALL SELECT 'type', typname FROM pg_type WHERE typnamespace IN (to_regnamespace('indextable'), to_regnamespace('indextable_internal'), to_regnamespace('indextable_queues'))
+	UNION ALL SELECT 'function', proname FROM pg_proc WHERE pronamespace IN (to_regnamespace('indextable'), to_regnamespace('indextable_internal'), to_regnamespace('indextable_queues'))
 	UNION ALL SELECT 'dependency', d.objid::text FROM pg_depend d
 		WHERE classid = 'pg_class'::regclass AND NOT EXISTS (SELECT FROM pg_class WHERE oid = objid)
 			OR refclassid = 'pg_class'::regclass AND NOT EXISTS (SELECT FROM pg_class WHERE oid = refobjid);

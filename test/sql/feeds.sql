@@ -72,7 +72,7 @@ SELECT indextable.create('queued_k', 'queued', '{k}', maintenance => 'async') \g
 SELECT indextable.create_feed('queued');
 
 -- What a feed needs is not dropped under it; the table can be renamed.
-SELECT format('DROP TABLE indextable_internal.%I', relname) AS drop_queue FROM pg_class
+SELECT format('DROP TABLE indextable_queues.%I', relname) AS drop_queue FROM pg_class
 WHERE oid = (SELECT queue FROM indextable_internal.fact WHERE fact_table = 'fact'::regclass) \gset
 \set VERBOSITY sqlstate
 :drop_queue;
@@ -121,7 +121,7 @@ SELECT indextable.drop_feed('renamed');
 SELECT count(*) FROM pg_trigger WHERE tgrelid = 'renamed'::regclass;
 DROP TABLE parts;
 SELECT fact_table, feed FROM indextable_internal.fact;
-SELECT count(*) FROM pg_class WHERE relnamespace = 'indextable_internal'::regnamespace AND relname LIKE 'queue\_%' AND relkind = 'r';
+SELECT count(*) FROM pg_class WHERE relnamespace = 'indextable_queues'::regnamespace AND relname LIKE 'queue\_%' AND relkind = 'r';
 \set VERBOSITY terse
 SET client_min_messages = warning;
 DROP SCHEMA feeds CASCADE;

@@ -118,7 +118,7 @@ SELECT pg_temp.told($$SELECT indextable.wait('"Hints"."As"')$$);
 SELECT * FROM pg_temp.run \gexec
 COMMIT;
 -- its queue, of which the name is that of an OID
-SELECT pg_temp.told(format('DROP TABLE %s', (SELECT min(oid::regclass::text) FROM pg_class WHERE relname LIKE 'queue_%' AND relkind = 'r' AND relnamespace = 'indextable_internal'::regnamespace))) ~ '^cannot drop';
+SELECT pg_temp.told(format('DROP TABLE %s', (SELECT min(oid::regclass::text) FROM pg_class WHERE relname LIKE 'queue_%' AND relkind = 'r' AND relnamespace = 'indextable_queues'::regnamespace))) ~ '^cannot drop';
 SELECT sql FROM pg_temp.tried;
 SELECT pg_temp.told((SELECT format('DROP INDEX %s', indexrelid::regclass) FROM pg_index WHERE indrelid = '"Hints"."As"'::regclass AND NOT indisunique)) ~ '^cannot drop';
 SELECT sql FROM pg_temp.tried \gexec

@@ -467,7 +467,7 @@ SELECT states();
 DROP VIEW on_f_r;
 DROP TABLE f;
 CALL pg_temp.no_rows('pg_temp.leftovers()');
-SELECT relname FROM pg_class WHERE relnamespace IN ('ipddl'::regnamespace, 'elsewhere'::regnamespace, 'indextable_internal'::regnamespace) AND relname ~ '^(f|rebuild|queue)_' ORDER BY 1;
+SELECT relname FROM pg_class WHERE relnamespace IN ('ipddl'::regnamespace, 'elsewhere'::regnamespace, 'indextable_internal'::regnamespace, 'indextable_queues'::regnamespace) AND relname ~ '^(f|rebuild|queue)_' ORDER BY 1;
 SET client_min_messages = warning;
 DROP SCHEMA ipddl, elsewhere CASCADE;
 DROP FOREIGN DATA WRAPPER ipddl_w CASCADE;

@@ -15,7 +15,7 @@ CREATE FUNCTION fire() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE ''fired'
 -- ---- refused
 CREATE TRIGGER t BEFORE INSERT ON x_k FOR EACH ROW EXECUTE FUNCTION fire();
 SELECT indextable.create('x_q', 'x', '{k}', maintenance => 'async') \gset
-SELECT min(queue_table::text) AS queue FROM (SELECT c.oid::regclass AS queue_table FROM pg_class c WHERE relkind = 'r' AND relnamespace = 'indextable_internal'::regnamespace
+SELECT min(queue_table::text) AS queue FROM (SELECT c.oid::regclass AS queue_table FROM pg_class c WHERE relkind = 'r' AND relnamespace = 'indextable_queues'::regnamespace
 	AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')) q \gset
 SELECT set_config('put.queue', :'queue', false) \gset
 DO $$ BEGIN

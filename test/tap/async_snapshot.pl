@@ -206,7 +206,7 @@ $node->safe_psql('plain', $more);
 ok(emptied('plain'), 'restored: a worker gives space back');
 is($node->safe_psql('plain', $none), '', 'restored: which are applied');
 $node->safe_psql('plain', 'DROP VIEW drift, wide_drift; DROP TABLE f, wide');
-is($node->safe_psql('plain', q(SELECT count(*) FROM pg_class WHERE relnamespace = 'indextable_internal'::regnamespace AND relname LIKE 'queue%' AND relkind = 'r')), 0, 'restored: queue tables go with their fact table');
+is($node->safe_psql('plain', q(SELECT count(*) FROM pg_class WHERE relnamespace = 'indextable_queues'::regnamespace AND relname LIKE 'queue%' AND relkind = 'r')), 0, 'restored: queue tables go with their fact table');
 
 $node->stop;
 done_testing();

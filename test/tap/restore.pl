@@ -191,7 +191,7 @@ my $owners = q(SELECT oid::regclass, relowner::regrole, relacl, reloptions FROM 
 
 # What DDL does, and is refused; undone each time.
 my $count = q(SELECT (SELECT count(*) FROM indextable_internal.definition), (SELECT count(*) FROM indextable_internal.fact),
-	(SELECT count(*) FROM pg_class WHERE relnamespace = 'indextable_internal'::regnamespace AND relname ~ '^(queue|rebuild)'),
+	(SELECT count(*) FROM pg_class WHERE relnamespace::regnamespace::text LIKE 'indextable\_%' AND relname ~ '^(queue|rebuild)'),
 	(SELECT string_agg(oid::regclass::text, ' ' ORDER BY oid::regclass::text) FROM pg_class WHERE relnamespace IN (SELECT oid FROM pg_namespace WHERE nspname ~ '^(app|An|public)') AND relkind IN ('r', 'v')));
 my @ddl = (
 	[ 'DROP TABLE app.f', $count ],
@@ -354,7 +354,7 @@ my $custom = dump_origin('custom', '-Fc');
 my $directory = dump_origin('directory', '-Fd', '-j2');
 my $clean = dump_origin('clean', '--clean', '--if-exists');
 my @sections = map { dump_origin($_, "--section=$_") } 'pre-data', 'data', 'post-data';
-my $named = dump_origin('named', '-e', 'indextable', map { ('-n', $_) } 'indextable', 'indextable_internal', 'app', 'public', '"An ""Own"""');
+my $named = dump_origin('named', '-e', 'indextable', map { ('-n', $_) } 'indextable', 'indextable_internal', 'indextable_queues', 'app', 'public', '"An ""Own"""');
 
 my $drop_parted = sub { [ 'psql', '-Xqc', 'DROP TABLE parted', '-d', $node->connstr($_[0]) ] };
 my @flow = (
@@ -398,8 +398,8 @@ my $said = complains('psql', '-XAtqf', $clean, '-d', $node->connstr('over_others
 is(join(' ', sort $said =~ /ERROR:  (cannot drop \w+ \w+|schema "indextable" already exists)/g), 'cannot drop extension indextable cannot drop schema indextable schema "indextable" already exists',
 	'over_others: the extension stays for the index tables that the dump does not know');
 is(() = $said =~ /ERROR/g, 3, 'over_others: no other error');
-is(outcomes($node, 'over_others', [ 'SELECT', $_ ]) =~ s/^(--.*\n|\n|public\.own.*\n|indextable_internal\.queue_.*\n)//mgr,
-	outcomes($node, 'origin', [ 'SELECT', $_ ]) =~ s/^(--.*\n|\n|indextable_internal\.queue_.*\n)//mgr, 'over_others: the same')
+is(outcomes($node, 'over_others', [ 'SELECT', $_ ]) =~ s/^(--.*\n|\n|public\.own.*\n|indextable_queues\.queue_.*\n)//mgr,
+	outcomes($node, 'origin', [ 'SELECT', $_ ]) =~ s/^(--.*\n|\n|indextable_queues\.queue_.*\n)//mgr, 'over_others: the same')
   for @same{'definitions', 'triggers', 'problems', 'rejections', 'entries'};
 goes_on($node, 'over_others', 'over_others');
 $node->safe_psql('over_others', q(UPDATE own SET doc = '{"q": 2}'; INSERT INTO own VALUES (2, '{"q": 3}'); SELECT indextable.drain()));

@@ -1142,6 +1142,9 @@ SQL
 	is(super(qq(BEGIN; INSERT INTO m.f VALUES (2, '{"k": "a"}'); $uses; COMMIT)), 't', '... in a transaction');
 	isnt(super('SELECT count(*) FROM m.log'), 0, 'the code was called');
 	got_nothing('by what is kept');
+	my $queue = super(q(SELECT queue FROM indextable_internal.fact WHERE fact_table = 'm.g'::regclass));
+	like(mine($_), qr/ERROR:  permission denied for schema indextable_queues/, 'nobody can name queue tables, and so lock them or depend on them')
+		for "PREPARE p AS DELETE FROM $queue", "CREATE VIEW m.v AS TABLE $queue", "CREATE TABLE m.t (q $queue)";
 };
 
 # The server keeps the expressions of indexes and partition keys for all roles, as they were planned when a query first named the table.

@@ -14,7 +14,7 @@ my $node = new_server('update_1_1');
 
 # everything there is in the catalogs of the server about the extension, without OIDs
 my $catalog = <<'SQL';
-WITH namespaces AS (SELECT oid, nspname FROM pg_namespace WHERE nspname IN ('indextable', 'indextable_internal')),
+WITH namespaces AS (SELECT oid, nspname FROM pg_namespace WHERE nspname IN ('indextable', 'indextable_internal', 'indextable_queues')),
 extension AS (SELECT * FROM pg_extension WHERE extname = 'indextable'),
 relations AS (SELECT c.*, n.nspname FROM pg_class c JOIN namespaces n ON n.oid = c.relnamespace),
 functions AS (SELECT p.*, n.nspname FROM pg_proc p JOIN namespaces n ON n.oid = p.pronamespace),
@@ -187,6 +187,7 @@ my $dump = PostgreSQL::Test::Utils::tempdir . '/dump';
 $node->command_ok([ 'pg_dump', '-f', $dump, $node->connstr('postgres') ], 'a dump of 1.1');
 
 my %carried = map { $_ => "SELECT x FROM indextable_internal.$_ x ORDER BY x::text" } qw(fact definition skipped rejection build checked counted completeness);
+$carried{fact} = q(SELECT replace(x::text, 'indextable_queues.', 'indextable_internal.') FROM indextable_internal.fact x ORDER BY 1);
 $carried{definition} = q(SELECT to_jsonb(x) - 'sparse' FROM indextable_internal.definition x ORDER BY x.index_table::text);
 $carried{triggers} = q(SELECT tgrelid::regclass, tgname, tgenabled, tgfoid::oid FROM pg_trigger WHERE NOT tgisinternal AND tgname NOT LIKE 'guard%' ORDER BY tgrelid::regclass::text, tgname);
 $carried{queued} = 'SELECT fact_table, backlog FROM indextable.queues ORDER BY fact_table::text';
@@ -198,13 +199,13 @@ is($node->safe_psql('postgres', q(SELECT string_agg(DISTINCT state, ' ' ORDER BY
 # The library of 1.1 makes queue tables without guards.
 $node->safe_psql('postgres', $_) for map { ("DROP TRIGGER guard ON $_", "DROP TRIGGER guard_truncate ON $_") }
 	split /\n/, $node->safe_psql('postgres', q(SELECT oid::regclass FROM pg_class WHERE relnamespace = 'indextable_internal'::regnamespace AND relname LIKE 'queue\_%' AND relkind = 'r'));
-my $unguarded = q(SELECT oid::regclass FROM pg_class c WHERE relnamespace = 'indextable_internal'::regnamespace AND relkind = 'r' AND relname NOT LIKE 'rebuild\_%'
+my $unguarded = q(SELECT oid::regclass FROM pg_class c WHERE relnamespace::regnamespace::text IN ('indextable_internal', 'indextable_queues') AND relkind = 'r' AND relname NOT LIKE 'rebuild\_%'
 	AND 2 <> (SELECT count(*) FROM pg_trigger WHERE tgrelid = c.oid AND tgenabled = 'A' AND tgname IN ('guard', 'guard_truncate')));
 cmp_ok(scalar(split /\n/, $node->safe_psql('postgres', $unguarded)), '>', 10, 'neither the catalog nor queue tables have guards');
 
 # Nor does it keep ANALYZE from their keys. A table that has numbers is one of Citus.
 my $analyzed = q(SELECT attrelid::regclass, attname FROM pg_attribute a WHERE attname LIKE 'key_' AND attstattarget IS DISTINCT FROM 0
-	AND (SELECT relnamespace = 'indextable_internal'::regnamespace AND relkind = 'r' FROM pg_class c WHERE c.oid = attrelid));
+	AND (SELECT relnamespace::regnamespace::text IN ('indextable_internal', 'indextable_queues') AND relkind = 'r' FROM pg_class c WHERE c.oid = attrelid));
 is($node->safe_psql('postgres', $analyzed), '', 'ANALYZE leaves out keys in queue tables');
 $node->safe_psql('postgres', "ALTER TABLE $_ SET STATISTICS -1") for map { s/\|/ ALTER /r }
 	split /\n/, $node->safe_psql('postgres', $analyzed =~ s/ IS DISTINCT FROM / = /r);
@@ -212,6 +213,8 @@ $node->safe_psql('postgres', 'CREATE TABLE indextable_internal.queue_1_1 (change
 cmp_ok(scalar(split /\n/, $node->safe_psql('postgres', $analyzed)), '>', 4, 'those of 1.1 are analyzed');
 
 $node->safe_psql('postgres', 'ALTER EXTENSION indextable UPDATE');
+is($node->safe_psql('postgres', q(SELECT DISTINCT relnamespace::regnamespace FROM pg_class WHERE relname LIKE 'queue\_%' AND relkind = 'r' ORDER BY 1)), "indextable_internal\nindextable_queues",
+	'queue tables are where nobody else can name them, but for that with numbers');
 $node->safe_psql('postgres', 'ALTER TABLE indextable_internal.queue_1_1 RENAME TO numbers');
 is($node->safe_psql('postgres', $unguarded), 'indextable_internal.numbers', 'all of them have guards after the update');
 is($node->safe_psql('postgres', $analyzed), '', 'and are not analyzed');
