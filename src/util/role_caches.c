@@ -22,8 +22,8 @@
  *   arrays, records or ranges, finds partitions, or uses hash indexes, and before version 18 keeps what the first
  *   call in a transaction has found.
  * - From 18 on plans of functions in SQL are kept for all who call them.  Once two contexts have asked for the same
- *   function all plans are made anew at each switch.  18 keeps the text as it was read, too, so that it is always
- *   read in the same way.
+ *   function all plans are made anew at each switch.  18 keeps the text as it was read, too: owners have it read
+ *   anew if backslashes may have meant something else.
  *
  * The server asks about each function before it makes it a part of an expression, or looks it up to call it
  * (needs_fmgr_hook), and tells of each call of those about which it was told so (fmgr_hook).
@@ -50,7 +50,7 @@
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_depend.h"
 #include "catalog/pg_inherits.h"
-#include "catalog/pg_language_d.h"
+#include "catalog/pg_language.h"
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_operator.h"
 #include "catalog/pg_proc.h"
@@ -76,14 +76,25 @@
 #include "utils/plancache.h"
 #include "utils/rel.h"
 #include "utils/relcache.h"
+#include "utils/resowner.h"
 #include "utils/syscache.h"
 
 #include "compat.h"
 #include "memory.h"
 #include "role_caches.h"
 
-/* The largest number of contexts, or collations, for which what PL/pgSQL has made of a function is kept. */
-#define MAX_COPIES	4
+/*
+ * The xmin of what PL/pgSQL has made of a function, while we know in which context: one that it finds in the current
+ * one, or not.  No row of a user's function has these.
+ */
+#define FOUND		BootstrapTransactionId
+#define HIDDEN		FrozenTransactionId
+
+/* The largest number of copies of a function that are pinned. */
+#define MAX_PINNED	8
+
+/* From this number of copies on that were pinned when their functions were replaced no more are. */
+#define MAX_LOST	100
 
 /* From this number of expressions on that open relations have left behind they are freed. */
 #define MAX_LEFT_BEHIND	64
@@ -103,8 +114,8 @@ typedef struct Function
 								 * SECURITY DEFINER: the server does not ask
 								 * about it, but tells of its calls */
 	bool		has_escapes;	/* whether there are backslashes in a body in
-								 * SQL that is a string, which is kept as it
-								 * was read */
+								 * SQL that is a string, and kept as it was
+								 * read */
 	bool		has_one_kind;	/* whether PL/pgSQL compiles it once for a
 								 * collation */
 	bool		is_support;		/* whether it supports a type or an index */
@@ -116,18 +127,24 @@ typedef struct Function
 	bool		is_planned;		/* whether expressions of it may have been
 								 * planned since the last switch */
 	uint64		context;		/* where it was asked for, or called, last */
-	struct Copy *copies[MAX_COPIES];
+	TransactionId row;			/* xmin of the row of pg_proc of which
+								 * PL/pgSQL has made copies */
+	struct Copy **copies;		/* for some types of arguments, collations or
+								 * triggers each */
 	int			ncopies;
+	int			max_copies;
+	int			npinned;		/* number of them */
+	bool		is_shared;		/* whether there have been copies of two
+								 * contexts */
 } Function;
 
 /* What PL/pgSQL has made of a function in a context. */
 typedef struct Copy
 {
 	PLpgSQL_function *compiled; /* the key */
-	Function   *function;		/* NULL: it is not followed any more, nor
-								 * pinned */
+	Function   *function;		/* whose copies it is one of, or NULL */
 	uint64		context;
-	TransactionId xmin;			/* of the row of pg_proc that was compiled */
+	bool		is_pinned;		/* whether PL/pgSQL does not free it */
 } Copy;
 
 /* What belongs to the FmgrInfo of a function whose calls we are told. */
@@ -137,8 +154,6 @@ typedef struct Binding
 	uint64		to;				/* the context in which it was bound, or a
 								 * time outside */
 	int			nactive;		/* number of calls that are under way */
-	int			nestlevel;		/* of settings, to be ended with the outermost
-								 * call; 0: none */
 	Datum		private_of_next;	/* of the next hook */
 } Binding;
 
@@ -151,10 +166,13 @@ static ProcessUtility_hook_type next_utility = NULL;
 static uint64 context = OUTSIDE;	/* who is in charge: see as_owner.c */
 static uint64 nswitches = 0;	/* of contexts */
 static HTAB *functions = NULL;	/* of Function, for good */
+static PGFunction plpgsql_handler = NULL;
 static HTAB *copies = NULL;		/* of Copy, for good */
 static uint64 nchanges = 1;		/* of what functions are classified by */
 static bool knows_kept_sql = false; /* whether something is made of one in SQL */
 static bool is_forgetting = false;	/* whether callbacks are called by us */
+static bool was_escaped = false;	/* whether standard_conforming_strings has
+									 * been off */
 static bool shares_plans = false;	/* whether two contexts have asked for the
 									 * same function in SQL; from version 18
 									 * on */
@@ -170,6 +188,16 @@ static bool notes_kept = false; /* whether a cast or a check is made of one of
 								 * them, or of one in SQL that was bound */
 static bool was_aborted = false;
 
+/* What the server is looking up in its tables of functions. */
+static struct
+{
+	Function   *function;		/* NULL: nothing */
+	HeapTuple	tuple;			/* of pg_proc, in the server's cache */
+	ResourceOwner owner;		/* of the tuple */
+}			looked_up;
+static int	nlost = 0;			/* number of copies that cannot be freed any
+								 * more */
+
 /* Relations that were open when their expressions were forgotten, and what these have left behind. */
 static List *left_behind_in = NIL;
 static int	nleft_behind = 0;
@@ -178,6 +206,7 @@ static MemoryContext left_behind = NULL;
 static bool needs_call_hook(Oid oid);
 static Function *user_function(Oid oid);
 static void classify(Function *function);
+static PGFunction find_handler(Oid language);
 static void add_made_of(Oid class, Oid object, Function *function);
 static bool is_equality(Oid operator);
 static void note(Function *function);
@@ -185,10 +214,14 @@ static void note_sql(Function *function);
 static bool is_path_of_owner(void);
 static void at_call(FmgrHookEventType event, FmgrInfo *called, Datum *private);
 static void begin_call(Function *function, Binding *binding, FmgrInfo *called);
+static void end_call(Function *function, FmgrInfo *called);
 static void begin_bound(Binding *binding, FmgrInfo *called);
 static void begin_compiled(Function *function, FmgrInfo *called);
-static void forget_copies(Function *function);
-static void read_without_escapes(Binding *binding);
+static void begin_lookup(Function *function);
+static void end_lookup(void);
+static void find_copies(Function *function);
+static void pin(Copy *copy);
+static void drop_copies(Function *function, bool pinned);
 static void note_body(ParseState *pstate, Query *query, JumbleState_compat *jstate);
 static void forget_checks(void);
 static void forget_casts(void);
@@ -230,6 +263,7 @@ role_caches_init(void)
 	functions = new_hash("functions of users", 64, sizeof(Oid), sizeof(Function), TopMemoryContext);
 	copies = new_hash("functions in PL/pgSQL", 64, sizeof(void *), sizeof(Copy), TopMemoryContext);
 	left_behind = AllocSetContextCreate(TopMemoryContext, "expressions of relations", ALLOCSET_SMALL_SIZES);
+	was_escaped = !standard_conforming_strings || !process_shared_preload_libraries_in_progress;
 	check = bool_check_hook_of(find_option_compat("standard_conforming_strings"));
 	if (*check == NULL)
 		*check = check_escapes; /* from version 19 on the server checks it */
@@ -269,34 +303,28 @@ role_caches_forgets(void)
 	return is_forgetting;
 }
 
-/*
- * role_caches_compiled
- *		Learns what PL/pgSQL has made of a function, when it is executed; returns whether that is new.
- *
- * It is pinned, so that it is there when the function is called in this context again, whatever PL/pgSQL has made
- * of it in others.
- */
-bool
-role_caches_compiled(struct PLpgSQL_function *compiled, Oid oid)
+/* role_caches_compiled: learns what PL/pgSQL has made of a function, when it is executed */
+void
+role_caches_compiled(struct PLpgSQL_function *compiled)
 {
-	Copy	   *copy = hash_search(copies, &compiled, HASH_FIND, NULL);
-	Function   *function;
+	Function   *function = looked_up.function;
+	Copy	   *copy;
 	bool		found;
 
-	if (copy != NULL && copy->function != NULL)
-		return false;
-	function = user_function(oid);
-	if (function == NULL || !function->is_plpgsql)
-		return false;
-	if (function->ncopies == MAX_COPIES)
-		forget_copies(function);
+	/* The FmgrInfo may be older than this library. */
+	if (function == NULL || function->oid != compiled->fn_oid)
+		return;
+	end_lookup();
 	copy = hash_search(copies, &compiled, HASH_ENTER, &found);
-	copy->function = function;
+	if (!found || copy->function == NULL)
+	{
+		if (function->ncopies == function->max_copies)
+			function->copies = grow_array(function->copies, &function->max_copies, 2, sizeof(Copy *), TopMemoryContext);
+		copy->function = function;
+		copy->is_pinned = false;
+		function->copies[function->ncopies++] = copy;
+	}
 	copy->context = context;
-	copy->xmin = compiled_xmin(compiled);
-	compiled_use_count(compiled)++;
-	function->copies[function->ncopies++] = copy;
-	return !found;
 }
 
 /*
@@ -313,7 +341,8 @@ needs_call_hook(Oid oid)
 	if (function != NULL)
 	{
 		note(function);
-		result = function->is_plpgsql || (function->is_sql && (function->is_support || function->has_escapes));
+		result = function->is_plpgsql ||
+			(function->is_sql && (function->is_support || (function->has_escapes && context != OUTSIDE)));
 	}
 	return result || (next_needs != NULL && next_needs(oid));
 }
@@ -358,6 +387,8 @@ classify(Function *function)
 	form = (Form_pg_proc) GETSTRUCT(tuple);
 	function->is_sql = form->prolang == SQLlanguageId;
 	function->is_plpgsql = form->prolang == get_language_oid("plpgsql", true);
+	if (function->is_plpgsql && plpgsql_handler == NULL)
+		plpgsql_handler = find_handler(form->prolang);
 	function->is_unasked = form->prosecdef || !heap_attisnull(tuple, Anum_pg_proc_proconfig, NULL);
 	function->has_one_kind = form->prorettype != TRIGGEROID && form->prorettype != EVENT_TRIGGEROID;
 	for (int i = 0; i < form->proargtypes.dim1; i++)
@@ -380,6 +411,24 @@ classify(Function *function)
 	add_made_of(ProcedureRelationId, function->oid, function);
 	knows_kept_sql |= function->is_sql && function->is_kept;
 	function->classified = began;	/* after all that may raise an error */
+}
+
+/*
+ * find_handler
+ *		Returns what the server calls for functions in a language.  A function that was bound before it was replaced
+ *		may be in another language than its row of pg_proc says.
+ */
+static PGFunction
+find_handler(Oid language)
+{
+	HeapTuple	tuple = SearchSysCache1(LANGOID, ObjectIdGetDatum(language));
+	FmgrInfo	handler;
+
+	if (!HeapTupleIsValid(tuple))
+		return NULL;
+	fmgr_info(((Form_pg_language) GETSTRUCT(tuple))->lanplcallfoid, &handler);
+	ReleaseSysCache(tuple);
+	return handler.fn_addr;
 }
 
 /* add_made_of: notes for a function what depends on it, or on an operator that is made of it */
@@ -462,7 +511,7 @@ static void
 note(Function *function)
 {
 	function->is_planned |= (function->indexes != NIL || function->keyed != NIL) &&
-		(context == OUTSIDE || !is_path_of_owner());
+		(context == OUTSIDE || !is_path_of_owner() || function->has_escapes);
 	notes_kept |= function->is_kept;
 	if ((function->is_kept || function->is_planned) && !function->is_noted)
 	{
@@ -519,19 +568,21 @@ at_call(FmgrHookEventType event, FmgrInfo *called, Datum *private)
 			binding->function = function;
 			*private = PointerGetDatum(binding);
 		}
+		/* What raises an error at this event is not told of it. */
+		if (next_call != NULL)
+			next_call(event, called, &binding->private_of_next);
+		if (binding->function != NULL && binding->function->classified != nchanges)
+			classify(binding->function);
 		if (binding->function != NULL)
 			begin_call(binding->function, binding, called);
 		binding->nactive++;
+		return;
 	}
-	else if (binding != NULL && --binding->nactive == 0 && binding->nestlevel > 0)
+	if (binding != NULL)
 	{
-		/*
-		 * The abort of a transaction or subtransaction ends it after an
-		 * error.
-		 */
-		if (event == FHET_END)
-			AtEOXact_GUC(true, binding->nestlevel);
-		binding->nestlevel = 0;
+		if (looked_up.function != NULL && looked_up.function == binding->function)
+			end_call(binding->function, called);
+		binding->nactive--;
 	}
 	if (next_call != NULL)
 		next_call(event, called, binding != NULL ? &binding->private_of_next : private);
@@ -548,10 +599,30 @@ begin_call(Function *function, Binding *binding, FmgrInfo *called)
 		note(function);
 	if (!plans_sql_by_path && called->fn_addr == fmgr_sql && !called->fn_retset && function->is_support)
 		begin_bound(binding, called);
-	if (function->is_plpgsql)
+	if (called->fn_addr == plpgsql_handler)
 		begin_compiled(function, called);
-	if (function->has_escapes && !standard_conforming_strings)
-		read_without_escapes(binding);
+	if (called->fn_addr == fmgr_sql && function->has_escapes && was_escaped && context != OUTSIDE &&
+		standard_conforming_strings)
+		begin_lookup(function);
+}
+
+/*
+ * end_call
+ *		Ends the look for a function that has called no other.  If it is in PL/pgSQL, it has not been executed:
+ *		forgets what was made of it, and what may have been overwritten by that.
+ */
+static void
+end_call(Function *function, FmgrInfo *called)
+{
+	Copy	   *copy;
+
+	end_lookup();
+	if (called->fn_addr != plpgsql_handler)
+		return;
+	drop_copies(function, false);
+	copy = hash_search(copies, &called->fn_extra, HASH_FIND, NULL);
+	if (called->fn_extra != NULL && (copy == NULL || copy->function == NULL))
+		compiled_xmin((PLpgSQL_function *) called->fn_extra) = InvalidTransactionId;
 }
 
 /*
@@ -581,67 +652,149 @@ begin_bound(Binding *binding, FmgrInfo *called)
 
 /*
  * begin_compiled
- *		Has PL/pgSQL find of a function only what it has made of it in this context.
+ *		Has PL/pgSQL use of a function only what it has made of it in this context.
  *
- * PL/pgSQL has one for all contexts in its table, and takes one that is bound, or that it finds there, only if it
- * is of the row of pg_proc, by its xmin.  It forgets others, and compiles the function.
+ * It has one for all contexts in its table, so that what was found there before is pinned, and put into the FmgrInfo
+ * where there can be no other for the types and the collation of the arguments.
  */
 static void
 begin_compiled(Function *function, FmgrInfo *called)
 {
+	bool		is_known = function->has_one_kind && called->fn_expr != NULL &&
+		(IsA(called->fn_expr, FuncExpr) || IsA(called->fn_expr, OpExpr));
 	PLpgSQL_function *own = NULL;
-	bool		is_own_bound = false;
-	bool		has_others = false;
 
-	for (int i = 0; i < function->ncopies; i++)
+	begin_lookup(function);
+	if (looked_up.function == NULL)
+		return;
+	if (function->context != context)
+		find_copies(function);
+	function->context = context;
+	if (!function->is_shared)
+		return;
+	for (int i = 0; i < function->ncopies && is_known; i++)
 	{
 		Copy	   *copy = function->copies[i];
-		bool		is_own = copy->context == context;
 
-		has_others |= !is_own;
-		is_own_bound |= is_own && called->fn_extra == copy->compiled;
-		compiled_xmin(copy->compiled) = is_own ? copy->xmin : InvalidTransactionId;
-		if (is_own && function->has_one_kind && called->fn_expr != NULL &&
+		if (copy->context == context && compiled_xmin(copy->compiled) == FOUND &&
 			copy->compiled->fn_input_collation == exprInputCollation(called->fn_expr))
 			own = copy->compiled;
 	}
-	if (is_own_bound)
-		return;
-	if (has_others && (called->fn_expr == NULL || !function->has_one_kind))
-		forget_copies(function);	/* which of them it is cannot be known */
-	called->fn_extra = has_others ? own : NULL;
+	called->fn_extra = own;
 }
 
-/* forget_copies: has PL/pgSQL compile a function anew, and free what it had made of it */
+/*
+ * begin_lookup
+ *		Has the server find of a function none but what it has made of it while we had it look.
+ *
+ * It takes what it finds if that is of the row of pg_proc, by its xmin.  Anybody may have PL/pgSQL compile a function
+ * without calling it, as its validator does, and may have bound a function in SQL before there were backslashes in
+ * it.  So as long as the server looks, the row in its cache has an xmin that nothing else has.
+ */
 static void
-forget_copies(Function *function)
+begin_lookup(Function *function)
 {
+	HeapTuple	tuple;
+	TransactionId row;
+
+	if (looked_up.function != NULL)
+		end_lookup();
+	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function->oid));
+	if (!HeapTupleIsValid(tuple))
+		return;
+	row = HeapTupleHeaderGetRawXmin(tuple->t_data);
+	if (function->row != row)
+		drop_copies(function, true);
+	function->row = row;
+	HeapTupleHeaderSetXmin(tuple->t_data, FOUND);
+	looked_up.function = function;
+	looked_up.tuple = tuple;
+	looked_up.owner = CurrentResourceOwner;
+}
+
+/* end_lookup: gives the row of pg_proc in the server's cache its xmin back */
+static void
+end_lookup(void)
+{
+	ResourceOwner owner = CurrentResourceOwner;
+
+	HeapTupleHeaderSetXmin(looked_up.tuple->t_data, looked_up.function->row);
+	looked_up.function = NULL;
+	CurrentResourceOwner = looked_up.owner;
+	ReleaseSysCache(looked_up.tuple);
+	CurrentResourceOwner = owner;
+}
+
+/*
+ * find_copies
+ *		Has PL/pgSQL find the copies of a function for this context, and no others.
+ *
+ * What it has overwritten for others than us has another xmin than we have given it.
+ */
+static void
+find_copies(Function *function)
+{
+	int			n = 0;
+
+	for (int i = 0; i < function->ncopies; i++)
+	{
+		Copy	   *copy = function->copies[i];
+		TransactionId xmin = compiled_xmin(copy->compiled);
+
+		if (xmin != FOUND && xmin != HIDDEN)
+		{
+			copy->function = NULL;
+			continue;
+		}
+		function->copies[n++] = copy;
+		compiled_xmin(copy->compiled) = copy->context == context ? FOUND : HIDDEN;
+		if (copy->context != context)
+		{
+			function->is_shared = true;
+			pin(copy);
+		}
+	}
+	function->ncopies = n;
+}
+
+/* pin: keeps a copy, which PL/pgSQL would free when it finds that it is hidden */
+static void
+pin(Copy *copy)
+{
+	Function   *function = copy->function;
+
+	if (copy->is_pinned || !function->has_one_kind || function->npinned == MAX_PINNED || nlost >= MAX_LOST)
+		return;
+	copy->is_pinned = true;
+	compiled_use_count(copy->compiled)++;
+	function->npinned++;
+}
+
+/* drop_copies: forgets the copies of a function, or only those that are not pinned */
+static void
+drop_copies(Function *function, bool pinned)
+{
+	int			n = 0;
+
 	for (int i = 0; i < function->ncopies; i++)
 	{
 		Copy	   *copy = function->copies[i];
 
+		if (copy->is_pinned && !pinned)
+		{
+			function->copies[n++] = copy;
+			continue;
+		}
+		if (copy->is_pinned)
+		{
+			compiled_use_count(copy->compiled)--;
+			function->npinned--;
+			nlost++;			/* unless it is in PL/pgSQL's table */
+		}
 		compiled_xmin(copy->compiled) = InvalidTransactionId;
-		compiled_use_count(copy->compiled)--;
 		copy->function = NULL;
 	}
-	function->ncopies = 0;
-}
-
-/*
- * read_without_escapes
- *		Has the text of a function in SQL be read with standard_conforming_strings = on, whoever calls it.
- *
- * The server keeps the text as it was read for all roles, and reads it when the function is called.
- */
-static void
-read_without_escapes(Binding *binding)
-{
-	int			nestlevel = NewGUCNestLevel();
-
-	set_config_option("standard_conforming_strings", "on", PGC_USERSET, PGC_S_SESSION,
-					  GUC_ACTION_SAVE, true, 0, false);
-	if (binding->nestlevel == 0)
-		binding->nestlevel = nestlevel;
+	function->ncopies = n;
 }
 
 /*
@@ -842,6 +995,7 @@ process_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 static bool
 check_escapes(bool *on, void **extra, GucSource source)
 {
+	was_escaped |= !*on;
 	if (*on || (context == OUTSIDE && !(IsParallelWorker() && InSecurityRestrictedOperation())))
 		return true;
 	GUC_check_errdetail("The code of fields, filters and indexes of index tables is read with "

@@ -13,6 +13,6 @@ struct PLpgSQL_function;
 extern void role_caches_init(void);
 extern void role_caches_switched(uint64 to, bool aborting);
 extern bool role_caches_forgets(void);
-extern bool role_caches_compiled(struct PLpgSQL_function *function, Oid oid);
+extern void role_caches_compiled(struct PLpgSQL_function *compiled);
 
 #endif							/* INDEXTABLE_ROLE_CACHES_H */

@@ -861,11 +861,14 @@ subtest 'types that another role has chosen' => sub {
 	is(super('CREATE ROLE eve_compiled LOGIN; GRANT CREATE ON DATABASE compiled TO eve_compiled'), '', 'another');
 	is(mine(<<'SQL'), '', 'a function that the fields of an owner call');
 CREATE FUNCTION m.norm(doc jsonb) RETURNS text IMMUTABLE LANGUAGE plpgsql AS $$ DECLARE t text; BEGIN t := doc ->> 'k'; RETURN lower(t); END $$;
+CREATE FUNCTION m.valid(doc jsonb) RETURNS text IMMUTABLE LANGUAGE plpgsql AS $$ DECLARE t text; BEGIN t := doc ->> 'k'; RETURN t; END $$;
+CREATE FUNCTION m.kind(value anyelement) RETURNS text IMMUTABLE LANGUAGE plpgsql AS $$ DECLARE t text; BEGIN t := value; RETURN t; END $$;
 CREATE TABLE m.f (id int PRIMARY KEY, doc jsonb);
 CREATE TABLE m.g (id int PRIMARY KEY, doc jsonb);
 SET indextable.advice = off;
 SELECT indextable.create('m.f_k', 'm.f', ARRAY['(m.norm(doc)) AS k'], filter => 'm.norm(''{"k": "x"}'') = ''x''') \gset
-SELECT indextable.create('m.g_k', 'm.g', ARRAY['(m.norm(doc)) AS k'], maintenance => 'async') \gset
+SELECT indextable.create('m.f_v', 'm.f', ARRAY['(m.valid(doc)) AS v', '(m.kind(1)) AS i', '(m.kind(length(doc ->> ''k''))) AS l']) \gset
+SELECT indextable.create('m.g_k', 'm.g', ARRAY['(m.norm(doc)) AS k', '(m.valid(doc)) AS v'], maintenance => 'async') \gset
 GRANT INSERT, SELECT ON m.f TO eve_compiled;
 SQL
 	is(sql('eve_compiled', <<'SQL'), '', 'a domain of the same name as a type of the server');
@@ -876,7 +879,7 @@ GRANT INSERT ON e.log TO PUBLIC;
 CREATE FUNCTION e.note() RETURNS void LANGUAGE sql AS 'INSERT INTO e.log DEFAULT VALUES';
 CREATE FUNCTION e.check(t pg_catalog.text) RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN PERFORM e.note(); RETURN true; END $$;
 CREATE DOMAIN e.text AS pg_catalog.text CHECK (e.check(VALUE));
-CREATE FUNCTION e.evil(doc jsonb) RETURNS boolean IMMUTABLE LANGUAGE plpgsql SET search_path = e, pg_catalog AS $$ BEGIN PERFORM m.norm(doc); RETURN true; END $$;
+CREATE FUNCTION e.evil(doc jsonb) RETURNS boolean IMMUTABLE LANGUAGE plpgsql SET search_path = e, pg_catalog AS $$ BEGIN PERFORM m.norm(doc), plpgsql_validator('m.valid(jsonb)'::regprocedure); RETURN true; END $$;
 CREATE TABLE e.f (id int PRIMARY KEY, doc jsonb);
 SET indextable.advice = off;
 SELECT indextable.create('e.f_k', 'e.f', '{k}', filter => 'e.evil(doc)', maintenance => 'async') \gset
@@ -890,14 +893,37 @@ SQL
 	}
 	is(sql('eve_compiled', "CREATE DOMAIN pg_temp.text AS pg_catalog.text CHECK (e.check(VALUE)); SET search_path = pg_temp, pg_catalog; SELECT m.norm('{}') \\gset\n" .
 		q(INSERT INTO m.f VALUES (2, '{"k": "a"}'); ) . $called), 'eve_compiled', 'a temporary domain');
+	is(sql('eve_compiled', "SET search_path = e, pg_catalog; SELECT plpgsql_validator(oid) FROM pg_proc WHERE oid IN ('m.norm(jsonb)'::regprocedure, 'm.valid(jsonb)'::regprocedure, 'm.kind(anyelement)'::regprocedure) \\g /dev/null\n" .
+		q(INSERT INTO m.f VALUES (3, '{"k": "a"}'); ) . $called), '', 'functions that were only compiled');
+	is(sql('eve_compiled', q(SELECT m.kind(1) \gset) . "\nSET search_path = e, pg_catalog; SELECT plpgsql_validator('m.kind(anyelement)'::regprocedure) \\gset\n" .
+		q(INSERT INTO m.f VALUES (4, '{"k": "a"}'); ) . $called), '', '... after they were called');
 	for my $n (1 .. 2)
 	{
 		is(sql('eve_compiled', qq(INSERT INTO e.f VALUES ($n, '{"k": "a"}');\nSELECT indextable.wait('e.f_k', '10min') \\gset)), '', 'a worker calls the one');
 		is(mine(qq(INSERT INTO m.g VALUES ($n, '{"k": "a"}');\nSELECT indextable.wait('m.g_k', '10min') \\gset)), '', '... and the other');
 	}
 	is(super($called), 'eve_compiled', 'a worker');
-	is(super(qq(SELECT indextable.stop_workers() \\gset\nINSERT INTO e.f VALUES (3, '{}');\n\\c\nSELECT indextable.drain() \\gset\nSELECT m.norm('{}') \\gset)), '', 'a superuser drains, and calls it then');
+	is(super(qq(SELECT indextable.stop_workers() \\gset\nINSERT INTO e.f VALUES (3, '{}');\n\\c\nSELECT indextable.drain() \\gset\nSELECT m.norm('{}') \\gset\nSELECT m.valid('{}') \\gset)), '', 'a superuser drains, and calls them then');
 	is(super($called), 'eve_compiled', 'a superuser');
+
+	unlike(mine(<<'SQL'), qr/closed the connection/, 'a function that gets another language while it is bound');
+CREATE FUNCTION m.next(i int) RETURNS int LANGUAGE sql SET search_path = m, pg_temp AS 'SELECT i';
+CREATE FUNCTION m.field(d jsonb) RETURNS text IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN RETURN m.next((d ->> 'k')::int); END $$;
+CREATE TABLE m.h (id int PRIMARY KEY, doc jsonb);
+SET indextable.advice = off;
+SELECT indextable.create('m.h_k', 'm.h', ARRAY['(m.field(doc)) AS k']) \gset
+CREATE FUNCTION m.step(i int) RETURNS int LANGUAGE plpgsql AS $$
+BEGIN
+	IF i = 2 THEN
+		CREATE OR REPLACE FUNCTION m.next(i int) RETURNS int LANGUAGE plpgsql SET search_path = m, pg_temp AS 'BEGIN RETURN i + 100; END';
+		PERFORM m.next(1);
+		INSERT INTO m.h VALUES (1, '{"k": 1}');
+		PERFORM m.next(1);
+	END IF;
+	RETURN i + 10;
+END $$;
+SELECT m.next(i), m.step(i), m.next(i) FROM generate_series(1, 4) i;
+SQL
 	is(mine('SELECT count(*) FROM indextable.verify(\'m.f\')'), 0, 'index tables are right');
 };
 
