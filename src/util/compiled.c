@@ -22,25 +22,37 @@ static void function_begins(PLpgSQL_execstate *estate, PLpgSQL_function *functio
 static void function_ends(PLpgSQL_execstate *estate, PLpgSQL_function *function);
 static void statement_begins(PLpgSQL_execstate *estate, PLpgSQL_stmt *stmt);
 static void statement_ends(PLpgSQL_execstate *estate, PLpgSQL_stmt *stmt);
-static void tell_next(void);
+static void tell_function(void (*callback) (PLpgSQL_execstate *, PLpgSQL_function *), PLpgSQL_execstate *estate,
+						  PLpgSQL_function *function);
+static void tell_statement(void (*callback) (PLpgSQL_execstate *, PLpgSQL_stmt *), PLpgSQL_execstate *estate,
+						   PLpgSQL_stmt *stmt);
+static void share_functions(void);
 
 static PLpgSQL_plugin plugin = {.func_setup = note_function};
+static PLpgSQL_plugin **first = NULL;	/* whom PL/pgSQL tells */
 static PLpgSQL_plugin *next = NULL; /* of another extension, or NULL */
+static bool is_telling = false; /* whether the next is told something: it may
+								 * tell us in turn */
 
 /* compiled_init: has PL/pgSQL tell of each function that it executes */
 void
 compiled_init(void)
 {
-	PLpgSQL_plugin **first = (PLpgSQL_plugin **) find_rendezvous_variable("PLpgSQL_plugin");
+	first = (PLpgSQL_plugin **) find_rendezvous_variable("PLpgSQL_plugin");
+	compiled_be_told();
+}
 
+/* compiled_be_told: has PL/pgSQL tell us, also if another extension that was loaded later has taken our place */
+void
+compiled_be_told(void)
+{
+	if (*first == &plugin)
+		return;
 	next = *first;
-	if (next != NULL)
-	{
-		plugin.func_beg = function_begins;
-		plugin.func_end = function_ends;
-		plugin.stmt_beg = statement_begins;
-		plugin.stmt_end = statement_ends;
-	}
+	plugin.func_beg = next != NULL ? function_begins : NULL;
+	plugin.func_end = next != NULL ? function_ends : NULL;
+	plugin.stmt_beg = next != NULL ? statement_begins : NULL;
+	plugin.stmt_end = next != NULL ? statement_ends : NULL;
 	*first = &plugin;
 }
 
@@ -53,42 +65,75 @@ note_function(PLpgSQL_execstate *estate, PLpgSQL_function *function)
 		role_caches_compiled(function);
 	if (next != NULL && next->func_setup != NULL)
 	{
-		tell_next();
-		next->func_setup(estate, function);
+		share_functions();
+		tell_function(next->func_setup, estate, function);
 	}
 }
 
 static void
 function_begins(PLpgSQL_execstate *estate, PLpgSQL_function *function)
 {
-	if (next->func_beg != NULL)
-		next->func_beg(estate, function);
+	tell_function(next->func_beg, estate, function);
 }
 
 static void
 function_ends(PLpgSQL_execstate *estate, PLpgSQL_function *function)
 {
-	if (next->func_end != NULL)
-		next->func_end(estate, function);
+	tell_function(next->func_end, estate, function);
 }
 
 static void
 statement_begins(PLpgSQL_execstate *estate, PLpgSQL_stmt *stmt)
 {
-	if (next->stmt_beg != NULL)
-		next->stmt_beg(estate, stmt);
+	tell_statement(next->stmt_beg, estate, stmt);
 }
 
 static void
 statement_ends(PLpgSQL_execstate *estate, PLpgSQL_stmt *stmt)
 {
-	if (next->stmt_end != NULL)
-		next->stmt_end(estate, stmt);
+	tell_statement(next->stmt_end, estate, stmt);
 }
 
-/* tell_next: gives the other extension the functions that PL/pgSQL has given us */
+/* tell_function, tell_statement: tell the next extension, unless it has told us */
 static void
-tell_next(void)
+tell_function(void (*callback) (PLpgSQL_execstate *, PLpgSQL_function *), PLpgSQL_execstate *estate,
+			  PLpgSQL_function *function)
+{
+	if (callback == NULL || is_telling)
+		return;
+	is_telling = true;
+	PG_TRY();
+	{
+		callback(estate, function);
+	}
+	PG_FINALLY();
+	{
+		is_telling = false;
+	}
+	PG_END_TRY();
+}
+
+static void
+tell_statement(void (*callback) (PLpgSQL_execstate *, PLpgSQL_stmt *), PLpgSQL_execstate *estate,
+			   PLpgSQL_stmt *stmt)
+{
+	if (callback == NULL || is_telling)
+		return;
+	is_telling = true;
+	PG_TRY();
+	{
+		callback(estate, stmt);
+	}
+	PG_FINALLY();
+	{
+		is_telling = false;
+	}
+	PG_END_TRY();
+}
+
+/* share_functions: gives the other extension the functions that PL/pgSQL has given us */
+static void
+share_functions(void)
 {
 	PLpgSQL_plugin its = *next;
 

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * compiled.h
- *	  Has functions in PL/pgSQL compiled anew whose types others have chosen.
+ *	  Learns what PL/pgSQL has made of functions, so that others do not get it.
  *
  *-------------------------------------------------------------------------
  */
@@ -9,5 +9,6 @@
 #define INDEXTABLE_COMPILED_H
 
 extern void compiled_init(void);
+extern void compiled_be_told(void);
 
 #endif							/* INDEXTABLE_COMPILED_H */

@@ -63,6 +63,7 @@
 #include "nodes/nodeFuncs.h"
 #include "parser/analyze.h"
 #include "parser/parser.h"
+#include "pgstat.h"
 #include "plpgsql.h"
 #include "tcop/utility.h"
 #include "utils/builtins.h"
@@ -80,6 +81,7 @@
 #include "utils/syscache.h"
 
 #include "compat.h"
+#include "compiled.h"
 #include "memory.h"
 #include "role_caches.h"
 
@@ -116,8 +118,10 @@ typedef struct Function
 	bool		has_escapes;	/* whether there are backslashes in a body in
 								 * SQL that is a string, and kept as it was
 								 * read */
-	bool		has_one_kind;	/* whether PL/pgSQL compiles it once for a
-								 * collation */
+	bool		is_trigger;		/* whether PL/pgSQL compiles it for each
+								 * trigger */
+	bool		is_polymorphic; /* ... or for types of arguments */
+	uint32		hash;			/* of the key in the server's cache */
 	bool		is_support;		/* whether it supports a type or an index */
 	bool		is_kept;		/* whether a cast or a check is made of it */
 	List	   *indexes;		/* OIDs of those with expressions of it */
@@ -127,6 +131,8 @@ typedef struct Function
 	bool		is_planned;		/* whether expressions of it may have been
 								 * planned since the last switch */
 	uint64		context;		/* where it was asked for, or called, last */
+	TransactionId stamp;		/* xmin of what the server has made of that
+								 * row, if it is in SQL, for owners */
 	TransactionId row;			/* xmin of the row of pg_proc of which
 								 * PL/pgSQL has made copies */
 	struct Copy **copies;		/* for some types of arguments, collations or
@@ -192,9 +198,11 @@ static bool was_aborted = false;
 static struct
 {
 	Function   *function;		/* NULL: nothing */
+	FmgrInfo   *called;
 	HeapTuple	tuple;			/* of pg_proc, in the server's cache */
 	ResourceOwner owner;		/* of the tuple */
 }			looked_up;
+static TransactionId last_stamp = MaxTransactionId;
 static int	nlost = 0;			/* number of copies that cannot be freed any
 								 * more */
 
@@ -217,7 +225,9 @@ static void begin_call(Function *function, Binding *binding, FmgrInfo *called);
 static void end_call(Function *function, FmgrInfo *called);
 static void begin_bound(Binding *binding, FmgrInfo *called);
 static void begin_compiled(Function *function, FmgrInfo *called);
-static void begin_lookup(Function *function);
+static bool is_made_for(PLpgSQL_function *compiled, FmgrInfo *called);
+static void begin_lookup(Function *function, FmgrInfo *called, TransactionId xmin);
+static void know_to_statistics(FmgrInfo *called);
 static void end_lookup(void);
 static void find_copies(Function *function);
 static void pin(Copy *copy);
@@ -303,17 +313,29 @@ role_caches_forgets(void)
 	return is_forgetting;
 }
 
-/* role_caches_compiled: learns what PL/pgSQL has made of a function, when it is executed */
+/*
+ * role_caches_compiled
+ *		Learns what PL/pgSQL has made of a function, when it is executed.  Raises an error if it is not known when
+ *		that was made, which is no matter outside.
+ */
 void
 role_caches_compiled(struct PLpgSQL_function *compiled)
 {
 	Function   *function = looked_up.function;
-	Copy	   *copy;
+	bool		is_looked_up = function != NULL && function->oid == compiled->fn_oid;
+	Copy	   *copy = hash_search(copies, &compiled, HASH_FIND, NULL);
+	bool		is_ours = copy != NULL && copy->function != NULL && copy->context == context;
 	bool		found;
 
-	/* The FmgrInfo may be older than this library. */
-	if (function == NULL || function->oid != compiled->fn_oid)
-		return;
+	if (is_looked_up ? compiled_xmin(compiled) != FOUND : context != OUTSIDE && !is_ours)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("function %s was changed while it was called", compiled->fn_signature),
+				 errhint("Run the statement again. If that does not help, put indextable into "
+						 "shared_preload_libraries.")));
+	if (!is_looked_up)
+		return;					/* the FmgrInfo is older than this library, or
+								 * it is told twice */
 	end_lookup();
 	copy = hash_search(copies, &compiled, HASH_ENTER, &found);
 	if (!found || copy->function == NULL)
@@ -390,9 +412,11 @@ classify(Function *function)
 	if (function->is_plpgsql && plpgsql_handler == NULL)
 		plpgsql_handler = find_handler(form->prolang);
 	function->is_unasked = form->prosecdef || !heap_attisnull(tuple, Anum_pg_proc_proconfig, NULL);
-	function->has_one_kind = form->prorettype != TRIGGEROID && form->prorettype != EVENT_TRIGGEROID;
+	function->is_trigger = form->prorettype == TRIGGEROID || form->prorettype == EVENT_TRIGGEROID;
+	function->is_polymorphic = false;
 	for (int i = 0; i < form->proargtypes.dim1; i++)
-		function->has_one_kind &= !IsPolymorphicType(form->proargtypes.values[i]);
+		function->is_polymorphic |= IsPolymorphicType(form->proargtypes.values[i]);
+	function->hash = GetSysCacheHashValue1(PROCOID, ObjectIdGetDatum(function->oid));
 	function->has_escapes = false;
 	if (function->is_sql && keeps_sql_as_read && heap_attisnull(tuple, Anum_pg_proc_prosqlbody, NULL))
 	{
@@ -603,7 +627,7 @@ begin_call(Function *function, Binding *binding, FmgrInfo *called)
 		begin_compiled(function, called);
 	if (called->fn_addr == fmgr_sql && function->has_escapes && was_escaped && context != OUTSIDE &&
 		standard_conforming_strings)
-		begin_lookup(function);
+		begin_lookup(function, called, InvalidTransactionId);
 }
 
 /*
@@ -660,11 +684,12 @@ begin_bound(Binding *binding, FmgrInfo *called)
 static void
 begin_compiled(Function *function, FmgrInfo *called)
 {
-	bool		is_known = function->has_one_kind && called->fn_expr != NULL &&
+	bool		is_known = !function->is_trigger && called->fn_expr != NULL &&
 		(IsA(called->fn_expr, FuncExpr) || IsA(called->fn_expr, OpExpr));
 	PLpgSQL_function *own = NULL;
 
-	begin_lookup(function);
+	compiled_be_told();
+	begin_lookup(function, called, FOUND);
 	if (looked_up.function == NULL)
 		return;
 	if (function->context != context)
@@ -676,11 +701,28 @@ begin_compiled(Function *function, FmgrInfo *called)
 	{
 		Copy	   *copy = function->copies[i];
 
-		if (copy->context == context && compiled_xmin(copy->compiled) == FOUND &&
-			copy->compiled->fn_input_collation == exprInputCollation(called->fn_expr))
+		if (copy->context == context && compiled_xmin(copy->compiled) == FOUND && is_made_for(copy->compiled, called))
 			own = copy->compiled;
 	}
 	called->fn_extra = own;
+}
+
+/* is_made_for: returns whether a function was compiled for the collation and the types of the arguments of a call */
+static bool
+is_made_for(PLpgSQL_function *compiled, FmgrInfo *called)
+{
+	if (compiled->fn_input_collation != exprInputCollation(called->fn_expr))
+		return false;
+	for (int i = 0; i < compiled->fn_nargs; i++)
+	{
+		PLpgSQL_datum *arg = compiled->datums[compiled->fn_argvarnos[i]];
+		Oid			type = arg->dtype == PLPGSQL_DTYPE_REC ? ((PLpgSQL_rec *) arg)->rectypeid :
+			arg->dtype == PLPGSQL_DTYPE_VAR ? ((PLpgSQL_var *) arg)->datatype->typoid : InvalidOid;
+
+		if (type != get_fn_expr_argtype(called, i))
+			return false;
+	}
+	return true;
 }
 
 /*
@@ -692,24 +734,46 @@ begin_compiled(Function *function, FmgrInfo *called)
  * it.  So as long as the server looks, the row in its cache has an xmin that nothing else has.
  */
 static void
-begin_lookup(Function *function)
+begin_lookup(Function *function, FmgrInfo *called, TransactionId xmin)
 {
 	HeapTuple	tuple;
 	TransactionId row;
 
 	if (looked_up.function != NULL)
-		end_lookup();
+		end_call(looked_up.function, looked_up.called);
+	know_to_statistics(called);
 	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function->oid));
 	if (!HeapTupleIsValid(tuple))
 		return;
 	row = HeapTupleHeaderGetRawXmin(tuple->t_data);
 	if (function->row != row)
+	{
 		drop_copies(function, true);
-	function->row = row;
-	HeapTupleHeaderSetXmin(tuple->t_data, FOUND);
+		function->row = row;
+		function->stamp = --last_stamp;
+	}
+	HeapTupleHeaderSetXmin(tuple->t_data, TransactionIdIsValid(xmin) ? xmin : function->stamp);
 	looked_up.function = function;
+	looked_up.called = called;
 	looked_up.tuple = tuple;
 	looked_up.owner = CurrentResourceOwner;
+}
+
+/*
+ * know_to_statistics
+ *		Has the statistics know a function.  Before the first call of one that they do not know the server takes
+ *		messages of changed catalogs, by which the row of pg_proc may be read anew.
+ */
+static void
+know_to_statistics(FmgrInfo *called)
+{
+	LOCAL_FCINFO(fcinfo, 0);
+	PgStat_FunctionCallUsage usage;
+
+	if (pgstat_track_functions <= called->fn_stats)
+		return;
+	InitFunctionCallInfoData(*fcinfo, called, 0, InvalidOid, NULL, NULL);
+	pgstat_init_function_usage(fcinfo, &usage);
 }
 
 /* end_lookup: gives the row of pg_proc in the server's cache its xmin back */
@@ -763,7 +827,7 @@ pin(Copy *copy)
 {
 	Function   *function = copy->function;
 
-	if (copy->is_pinned || !function->has_one_kind || function->npinned == MAX_PINNED || nlost >= MAX_LOST)
+	if (copy->is_pinned || function->is_trigger || function->npinned == MAX_PINNED || nlost >= MAX_LOST)
 		return;
 	copy->is_pinned = true;
 	compiled_use_count(copy->compiled)++;
@@ -837,7 +901,7 @@ forget_casts(void)
 	is_forgetting = true;
 	for (int i = 0; i < nnoted; i++)
 		if (noted[i]->is_kept)
-			CallSyscacheCallbacks(PROCOID, GetSysCacheHashValue1(PROCOID, ObjectIdGetDatum(noted[i]->oid)));
+			CallSyscacheCallbacks(PROCOID, noted[i]->hash);
 	CallSyscacheCallbacks(TYPEOID, 0);
 	CallSyscacheCallbacks(CONSTROID, 0);
 	is_forgetting = false;

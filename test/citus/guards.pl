@@ -228,10 +228,11 @@ foreach my $node (@nodes)
 }
 sql($c, q{SET ROLE tenant; UPDATE t.f SET doc = '{"k": "b"}'});
 
-# One has the name of a transaction that Citus has committed there before, and locks a shard of the queue.
+# One has the name of a transaction that Citus has committed there before.
 my $same = sql($c, 'SELECT gid FROM pg_dist_transaction WHERE groupid = (SELECT groupid FROM pg_dist_node WHERE nodeport = ' . $w1->port . ') ORDER BY 1 LIMIT 1');
 my $queue_shard = sql($w1, "SELECT shard_name(queue, shardid) FROM indextable_internal.fact JOIN pg_dist_shard ON logicalrelid = queue::oid JOIN pg_dist_placement USING (shardid) JOIN pg_dist_local_group USING (groupid) WHERE fact_table = 't.f'::regclass LIMIT 1");
-sql($w1, "SET ROLE nobody; BEGIN; PREPARE q AS INSERT INTO $queue_shard SELECT; PREPARE TRANSACTION '$same'");
+like(($w1->psql('postgres', "SET ROLE nobody; PREPARE q AS INSERT INTO $queue_shard SELECT"))[2], qr/permission denied for schema indextable_queues/, 'nobody else can lock a queue');
+sql($w1, "SET ROLE nobody; BEGIN; PREPARE q AS SELECT FROM t.f_1; PREPARE TRANSACTION '$same'");
 foreach my $node (@nodes)
 {
 	my ($status, $out, $err) = $node->psql('postgres', "SET ROLE tenant; SELECT indextable.drain('t.f') >= 0, indextable.wait('t.f_1', '10s')");
