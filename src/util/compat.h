@@ -140,14 +140,17 @@ extern int no_such_variable
 
 /*
  * compiled_xmin: tells PL/pgSQL whether a function was replaced since it was compiled;
- * compiled_use_count: whether what it has made of it may be freed
+ * compiled_use_count: whether what it has made of it may be freed;
+ * compiled_is_in_table: whether PL/pgSQL finds it
  */
 #if PG_VERSION_NUM < 180000
 #define compiled_xmin(function)	((function)->fn_xmin)
 #define compiled_use_count(function)	((function)->use_count)
+#define compiled_is_in_table(function)	((function)->fn_hashkey != NULL)
 #else
 #define compiled_xmin(function)	((function)->cfunc.fn_xmin)
 #define compiled_use_count(function)	((function)->cfunc.use_count)
+#define compiled_is_in_table(function)	((function)->cfunc.fn_hashkey != NULL)
 #endif
 
 /* nulling_relids: returns what may make a column NULL above a scan; since 18 grouping sets, too */

@@ -1,22 +1,88 @@
 /*-------------------------------------------------------------------------
  *
  * compiled.c
- *	  Learns what PL/pgSQL has made of functions, so that others do not get it.
+ *	  Has functions compiled for each context.
  *
- * Such a function is compiled once in a session, for all roles.  The types and collations of its variables are
- * looked up then, by the search_path of the first call, and stay, as do the literals and constants in it.  So
- * PL/pgSQL tells us of each function that it executes, and role_caches.c has it compiled anew elsewhere.
+ * A function in PL/pgSQL is compiled once in a session, for all roles.  The types and collations of its variables are
+ * looked up then, by the search_path of the first call, and stay, as do the literals and constants in it, and all
+ * that is planned in it.  So what PL/pgSQL has made of a function is kept for each context.  PL/pgSQL tells of each
+ * function that it executes.
+ *
+ * PL/pgSQL, and from version 18 on the server for functions in SQL, takes what the FmgrInfo of a call has, or else
+ * what is in a table, if that is of the row of pg_proc, by its xmin.  Anybody may have PL/pgSQL compile a function
+ * without calling it, as its validator does, and may have bound a function in SQL before there were backslashes in
+ * it.  So from the moment of a call until the server has found what it looks for, the row in its cache has an xmin
+ * that nothing has but what was made in such a time.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "fmgr.h"
+#include "access/htup_details.h"
+#include "access/transam.h"
+#include "nodes/nodeFuncs.h"
+#include "pgstat.h"
 #include "plpgsql.h"
+#include "utils/hsearch.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
+#include "utils/syscache.h"
 
+#include "compat.h"
 #include "compiled.h"
+#include "memory.h"
 #include "role_caches.h"
 
+/*
+ * The xmin of what PL/pgSQL has made of a function, while we know in which context: one that it finds in the current
+ * one, or not.  No row of a user's function has these.
+ */
+#define FOUND		BootstrapTransactionId
+#define HIDDEN		FrozenTransactionId
+
+/* The largest number of copies of a function that are pinned. */
+#define MAX_PINNED	32
+
+/*
+ * From these numbers of copies of a function, and of all, on that cannot be freed any more no more are pinned.  These
+ * are copies of functions that were replaced.
+ */
+#define MAX_LOST		10
+#define MAX_ALL_LOST	500
+
+/* What PL/pgSQL has made of a function in a context. */
+typedef struct Copy
+{
+	PLpgSQL_function *compiled; /* the key */
+	Compiled   *function;		/* whose copies it is one of, or NULL */
+	uint64		context;
+	bool		is_pinned;		/* whether PL/pgSQL does not free it */
+} Copy;
+
+/* What the server is looking up in its tables of functions. */
+static struct
+{
+	Compiled   *function;		/* NULL: nothing */
+	FmgrInfo   *called;
+	bool		is_sql;
+	HeapTuple	tuple;			/* of pg_proc, in the server's cache */
+	ResourceOwner owner;		/* of the tuple */
+}			looked_up;
+static TransactionId last_stamp = MaxTransactionId;
+static int	nall_lost = 0;		/* number of copies that cannot be freed any
+								 * more */
+
+static HTAB *copies = NULL;		/* of Copy, for good */
+
+static void find_copies(Compiled *function);
+static bool is_made_for(Copy *copy, FmgrInfo *called);
+static void pin(Copy *copy);
+static void drop_copies(Compiled *function, bool pinned);
+static void begin_lookup(Compiled *function, FmgrInfo *called, bool is_sql);
+static void end_lookup(void);
+static void know_to_statistics(FmgrInfo *called);
+static void learn(PLpgSQL_function *compiled);
+static void be_told(void);
 static void note_function(PLpgSQL_execstate *estate, PLpgSQL_function *function);
 static void function_begins(PLpgSQL_execstate *estate, PLpgSQL_function *function);
 static void function_ends(PLpgSQL_execstate *estate, PLpgSQL_function *function);
@@ -39,12 +105,274 @@ void
 compiled_init(void)
 {
 	first = (PLpgSQL_plugin **) find_rendezvous_variable("PLpgSQL_plugin");
-	compiled_be_told();
+	be_told();
+	copies = new_hash("functions in PL/pgSQL", 64, sizeof(void *), sizeof(Copy), TopMemoryContext);
 }
 
-/* compiled_be_told: has PL/pgSQL tell us, also if another extension that was loaded later has taken our place */
+/*
+ * compiled_begin
+ *		Has PL/pgSQL use of a function only what it has made of it in this context.
+ *
+ * It has one for all contexts in its table, so that what was found there before is pinned, and put into the FmgrInfo
+ * where there can be no other for the types and the collation of the arguments.
+ */
 void
-compiled_be_told(void)
+compiled_begin(Compiled *function, FmgrInfo *called)
+{
+	bool		is_known = !function->is_trigger && called->fn_expr != NULL &&
+		(IsA(called->fn_expr, FuncExpr) || IsA(called->fn_expr, OpExpr));
+	uint64		context = role_caches_context();
+	PLpgSQL_function *own = NULL;
+
+	be_told();
+	begin_lookup(function, called, false);
+	if (looked_up.function == NULL)
+		return;
+	if (function->context != context)
+		find_copies(function);
+	function->context = context;
+	if (!function->is_shared)
+		return;
+	for (int i = 0; i < function->ncopies && is_known; i++)
+	{
+		Copy	   *copy = function->copies[i];
+
+		if (copy->context == context && compiled_xmin(copy->compiled) == FOUND && is_made_for(copy, called))
+			own = copy->compiled;
+	}
+	called->fn_extra = own;
+}
+
+/* compiled_begin_sql: has the server use of a function in SQL only what it has made of it here */
+void
+compiled_begin_sql(Compiled *function, FmgrInfo *called)
+{
+	begin_lookup(function, called, true);
+}
+
+/*
+ * compiled_end
+ *		Ends the look for a function, if it is still under way.  If it is in PL/pgSQL, it has not been executed: forgets
+ *		what was made of it, and what may have been overwritten by that.
+ */
+void
+compiled_end(Compiled *function)
+{
+	PLpgSQL_function *compiled;
+	Copy	   *copy;
+
+	if (looked_up.function != function)
+		return;
+	compiled = looked_up.is_sql ? NULL : looked_up.called->fn_extra;
+	end_lookup();
+	if (looked_up.is_sql)
+		return;
+	drop_copies(function, false);
+	copy = hash_search(copies, &compiled, HASH_FIND, NULL);
+	if (compiled != NULL && (copy == NULL || copy->function == NULL))
+		compiled_xmin(compiled) = InvalidTransactionId;
+}
+
+/*
+ * find_copies
+ *		Has PL/pgSQL find the copies of a function for this context, and no others.
+ *
+ * What it has overwritten for others than us has another xmin than we have given it.
+ */
+static void
+find_copies(Compiled *function)
+{
+	uint64		context = role_caches_context();
+	int			n = 0;
+
+	for (int i = 0; i < function->ncopies; i++)
+	{
+		Copy	   *copy = function->copies[i];
+		TransactionId xmin = compiled_xmin(copy->compiled);
+
+		if (xmin != FOUND && xmin != HIDDEN)
+		{
+			copy->function = NULL;
+			continue;
+		}
+		function->copies[n++] = copy;
+		compiled_xmin(copy->compiled) = copy->context == context ? FOUND : HIDDEN;
+		if (copy->context != context)
+		{
+			function->is_shared = true;
+			pin(copy);
+		}
+	}
+	function->ncopies = n;
+}
+
+/* is_made_for: returns whether a function was compiled for the collation and the types of the arguments of a call */
+static bool
+is_made_for(Copy *copy, FmgrInfo *called)
+{
+	PLpgSQL_function *compiled = copy->compiled;
+
+	if (compiled->fn_input_collation != exprInputCollation(called->fn_expr))
+		return false;
+	for (int i = 0; i < compiled->fn_nargs && copy->function->is_polymorphic; i++)
+	{
+		PLpgSQL_datum *arg = compiled->datums[compiled->fn_argvarnos[i]];
+		Oid			type = arg->dtype == PLPGSQL_DTYPE_REC ? ((PLpgSQL_rec *) arg)->rectypeid :
+			arg->dtype == PLPGSQL_DTYPE_VAR ? ((PLpgSQL_var *) arg)->datatype->typoid : InvalidOid;
+
+		if (type != get_fn_expr_argtype(called, i))
+			return false;
+	}
+	return true;
+}
+
+/* pin: keeps a copy, which PL/pgSQL would free when it finds that it is hidden */
+static void
+pin(Copy *copy)
+{
+	Compiled   *function = copy->function;
+
+	if (copy->is_pinned || function->is_trigger || function->npinned == MAX_PINNED ||
+		function->nlost >= MAX_LOST || nall_lost >= MAX_ALL_LOST)
+		return;
+	copy->is_pinned = true;
+	compiled_use_count(copy->compiled)++;
+	function->npinned++;
+}
+
+/* drop_copies: forgets the copies of a function, or only those that are not pinned */
+static void
+drop_copies(Compiled *function, bool pinned)
+{
+	int			n = 0;
+
+	for (int i = 0; i < function->ncopies; i++)
+	{
+		Copy	   *copy = function->copies[i];
+
+		if (copy->is_pinned && !pinned)
+		{
+			function->copies[n++] = copy;
+			continue;
+		}
+		if (copy->is_pinned)
+		{
+			compiled_use_count(copy->compiled)--;
+			function->npinned--;
+			if (!compiled_is_in_table(copy->compiled))
+			{
+				function->nlost++;
+				nall_lost++;
+			}
+		}
+		compiled_xmin(copy->compiled) = InvalidTransactionId;
+		copy->function = NULL;
+	}
+	function->ncopies = n;
+}
+
+/*
+ * begin_lookup
+ *		Has the server find of a function none but what it has made of it while we had it look.
+ */
+static void
+begin_lookup(Compiled *function, FmgrInfo *called, bool is_sql)
+{
+	HeapTuple	tuple;
+	TransactionId row;
+
+	if (looked_up.function != NULL)
+		compiled_end(looked_up.function);
+	know_to_statistics(called);
+	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function->oid));
+	if (!HeapTupleIsValid(tuple))
+		return;
+	row = HeapTupleHeaderGetRawXmin(tuple->t_data);
+	if (function->row != row || !ItemPointerEquals(&function->tid, &tuple->t_self))
+	{
+		drop_copies(function, true);
+		function->row = row;
+		function->tid = tuple->t_self;
+		function->stamp = --last_stamp;
+	}
+	HeapTupleHeaderSetXmin(tuple->t_data, is_sql ? function->stamp : FOUND);
+	looked_up.function = function;
+	looked_up.called = called;
+	looked_up.is_sql = is_sql;
+	looked_up.tuple = tuple;
+	looked_up.owner = CurrentResourceOwner;
+}
+
+/* end_lookup: gives the row of pg_proc in the server's cache its xmin back */
+static void
+end_lookup(void)
+{
+	ResourceOwner owner = CurrentResourceOwner;
+
+	HeapTupleHeaderSetXmin(looked_up.tuple->t_data, looked_up.function->row);
+	looked_up.function = NULL;
+	CurrentResourceOwner = looked_up.owner;
+	ReleaseSysCache(looked_up.tuple);
+	CurrentResourceOwner = owner;
+}
+
+/*
+ * know_to_statistics
+ *		Has the statistics know a function.  Before the first call of one that they do not know the server takes
+ *		messages of changed catalogs, by which the row of pg_proc may be read anew.
+ */
+static void
+know_to_statistics(FmgrInfo *called)
+{
+	LOCAL_FCINFO(fcinfo, 0);
+	PgStat_FunctionCallUsage usage;
+
+	if (pgstat_track_functions <= called->fn_stats)
+		return;
+	InitFunctionCallInfoData(*fcinfo, called, 0, InvalidOid, NULL, NULL);
+	pgstat_init_function_usage(fcinfo, &usage);
+}
+
+/*
+ * learn
+ *		Learns what PL/pgSQL has made of a function, when it is executed.  Raises an error if it is not known when
+ *		that was made, which is no matter outside.
+ */
+static void
+learn(PLpgSQL_function *compiled)
+{
+	Compiled   *function = looked_up.function;
+	uint64		context = role_caches_context();
+	bool		is_looked_up = function != NULL && function->oid == compiled->fn_oid;
+	Copy	   *copy = hash_search(copies, &compiled, HASH_FIND, NULL);
+	bool		is_ours = copy != NULL && copy->function != NULL && copy->context == context;
+	bool		found;
+
+	if (is_looked_up ? compiled_xmin(compiled) != FOUND : context != 0 && !is_ours)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("function %s was changed while it was called", compiled->fn_signature),
+				 errhint("Run the statement again. If that does not help, put indextable into "
+						 "shared_preload_libraries.")));
+	if (!is_looked_up)
+		return;					/* the FmgrInfo is older than this library, or
+								 * it is told twice */
+	if (function->ncopies == function->max_copies)
+		function->copies = grow_array(function->copies, &function->max_copies, 2, sizeof(Copy *), TopMemoryContext);
+	copy = hash_search(copies, &compiled, HASH_ENTER, &found);
+	end_lookup();				/* after all that may raise an error */
+	if (!found || copy->function == NULL)
+	{
+		copy->function = function;
+		copy->is_pinned = false;
+		function->copies[function->ncopies++] = copy;
+	}
+	copy->context = context;
+}
+
+/* be_told: has PL/pgSQL tell us, also if another extension that was loaded later has taken our place */
+static void
+be_told(void)
 {
 	if (*first == &plugin)
 		return;
@@ -62,7 +390,7 @@ note_function(PLpgSQL_execstate *estate, PLpgSQL_function *function)
 {
 	/* What DO executes is compiled for itself. */
 	if (OidIsValid(function->fn_oid))
-		role_caches_compiled(function);
+		learn(function);
 	if (next != NULL && next->func_setup != NULL)
 	{
 		share_functions();

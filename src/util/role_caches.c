@@ -11,7 +11,7 @@
  *
  * So there are contexts: outside, and one for each owner.  A function of a user is followed from one to the other:
  *
- * - One in PL/pgSQL is compiled once for each context, with all that is planned in it.
+ * - One in PL/pgSQL is compiled once for each context, with all that is planned in it: see compiled.c.
  * - Checks of domains are planned anew at each switch to another context, and casts if they are made of functions
  *   that the server has asked for.  PL/pgSQL keeps casts, and the cache of types checks.
  * - Expressions of indexes and partition keys are, if they are made of such functions.  The server plans them once
@@ -55,16 +55,14 @@
 #include "catalog/pg_operator.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
-#include "commands/proclang.h"
 #include "executor/executor.h"
 #include "executor/functions.h"
 #include "fmgr.h"
 #include "miscadmin.h"
-#include "nodes/nodeFuncs.h"
 #include "parser/analyze.h"
 #include "parser/parser.h"
-#include "pgstat.h"
-#include "plpgsql.h"
+#include "storage/lmgr.h"
+#include "storage/lock.h"
 #include "tcop/utility.h"
 #include "utils/builtins.h"
 #include "utils/catcache.h"
@@ -77,26 +75,12 @@
 #include "utils/plancache.h"
 #include "utils/rel.h"
 #include "utils/relcache.h"
-#include "utils/resowner.h"
 #include "utils/syscache.h"
 
 #include "compat.h"
 #include "compiled.h"
 #include "memory.h"
 #include "role_caches.h"
-
-/*
- * The xmin of what PL/pgSQL has made of a function, while we know in which context: one that it finds in the current
- * one, or not.  No row of a user's function has these.
- */
-#define FOUND		BootstrapTransactionId
-#define HIDDEN		FrozenTransactionId
-
-/* The largest number of copies of a function that are pinned. */
-#define MAX_PINNED	8
-
-/* From this number of copies on that were pinned when their functions were replaced no more are. */
-#define MAX_LOST	100
 
 /* From this number of expressions on that open relations have left behind they are freed. */
 #define MAX_LEFT_BEHIND	64
@@ -118,9 +102,6 @@ typedef struct Function
 	bool		has_escapes;	/* whether there are backslashes in a body in
 								 * SQL that is a string, and kept as it was
 								 * read */
-	bool		is_trigger;		/* whether PL/pgSQL compiles it for each
-								 * trigger */
-	bool		is_polymorphic; /* ... or for types of arguments */
 	uint32		hash;			/* of the key in the server's cache */
 	bool		is_support;		/* whether it supports a type or an index */
 	bool		is_kept;		/* whether a cast or a check is made of it */
@@ -131,27 +112,8 @@ typedef struct Function
 	bool		is_planned;		/* whether expressions of it may have been
 								 * planned since the last switch */
 	uint64		context;		/* where it was asked for, or called, last */
-	TransactionId stamp;		/* xmin of what the server has made of that
-								 * row, if it is in SQL, for owners */
-	TransactionId row;			/* xmin of the row of pg_proc of which
-								 * PL/pgSQL has made copies */
-	struct Copy **copies;		/* for some types of arguments, collations or
-								 * triggers each */
-	int			ncopies;
-	int			max_copies;
-	int			npinned;		/* number of them */
-	bool		is_shared;		/* whether there have been copies of two
-								 * contexts */
+	Compiled	compiled;		/* what the server has made of it */
 } Function;
-
-/* What PL/pgSQL has made of a function in a context. */
-typedef struct Copy
-{
-	PLpgSQL_function *compiled; /* the key */
-	Function   *function;		/* whose copies it is one of, or NULL */
-	uint64		context;
-	bool		is_pinned;		/* whether PL/pgSQL does not free it */
-} Copy;
 
 /* What belongs to the FmgrInfo of a function whose calls we are told. */
 typedef struct Binding
@@ -173,7 +135,6 @@ static uint64 context = OUTSIDE;	/* who is in charge: see as_owner.c */
 static uint64 nswitches = 0;	/* of contexts */
 static HTAB *functions = NULL;	/* of Function, for good */
 static PGFunction plpgsql_handler = NULL;
-static HTAB *copies = NULL;		/* of Copy, for good */
 static uint64 nchanges = 1;		/* of what functions are classified by */
 static bool knows_kept_sql = false; /* whether something is made of one in SQL */
 static bool is_forgetting = false;	/* whether callbacks are called by us */
@@ -194,18 +155,6 @@ static bool notes_kept = false; /* whether a cast or a check is made of one of
 								 * them, or of one in SQL that was bound */
 static bool was_aborted = false;
 
-/* What the server is looking up in its tables of functions. */
-static struct
-{
-	Function   *function;		/* NULL: nothing */
-	FmgrInfo   *called;
-	HeapTuple	tuple;			/* of pg_proc, in the server's cache */
-	ResourceOwner owner;		/* of the tuple */
-}			looked_up;
-static TransactionId last_stamp = MaxTransactionId;
-static int	nlost = 0;			/* number of copies that cannot be freed any
-								 * more */
-
 /* Relations that were open when their expressions were forgotten, and what these have left behind. */
 static List *left_behind_in = NIL;
 static int	nleft_behind = 0;
@@ -214,7 +163,7 @@ static MemoryContext left_behind = NULL;
 static bool needs_call_hook(Oid oid);
 static Function *user_function(Oid oid);
 static void classify(Function *function);
-static PGFunction find_handler(Oid language);
+static bool is_plpgsql(Oid language);
 static void add_made_of(Oid class, Oid object, Function *function);
 static bool is_equality(Oid operator);
 static void note(Function *function);
@@ -222,16 +171,7 @@ static void note_sql(Function *function);
 static bool is_path_of_owner(void);
 static void at_call(FmgrHookEventType event, FmgrInfo *called, Datum *private);
 static void begin_call(Function *function, Binding *binding, FmgrInfo *called);
-static void end_call(Function *function, FmgrInfo *called);
 static void begin_bound(Binding *binding, FmgrInfo *called);
-static void begin_compiled(Function *function, FmgrInfo *called);
-static bool is_made_for(PLpgSQL_function *compiled, FmgrInfo *called);
-static void begin_lookup(Function *function, FmgrInfo *called, TransactionId xmin);
-static void know_to_statistics(FmgrInfo *called);
-static void end_lookup(void);
-static void find_copies(Function *function);
-static void pin(Copy *copy);
-static void drop_copies(Function *function, bool pinned);
 static void note_body(ParseState *pstate, Query *query, JumbleState_compat *jstate);
 static void forget_checks(void);
 static void forget_casts(void);
@@ -271,7 +211,6 @@ role_caches_init(void)
 	for (int i = 0; i < (int) lengthof(caches); i++)
 		CacheRegisterSyscacheCallback(caches[i], note_change, (Datum) 0);
 	functions = new_hash("functions of users", 64, sizeof(Oid), sizeof(Function), TopMemoryContext);
-	copies = new_hash("functions in PL/pgSQL", 64, sizeof(void *), sizeof(Copy), TopMemoryContext);
 	left_behind = AllocSetContextCreate(TopMemoryContext, "expressions of relations", ALLOCSET_SMALL_SIZES);
 	was_escaped = !standard_conforming_strings || !process_shared_preload_libraries_in_progress;
 	check = bool_check_hook_of(find_option_compat("standard_conforming_strings"));
@@ -306,47 +245,18 @@ role_caches_switched(uint64 to, bool aborting)
 		forget_in_relations();
 }
 
+/* role_caches_context: returns the number of the context; 0: outside */
+uint64
+role_caches_context(void)
+{
+	return context;
+}
+
 /* role_caches_forgets: returns whether callbacks are called though the catalog has not changed */
 bool
 role_caches_forgets(void)
 {
 	return is_forgetting;
-}
-
-/*
- * role_caches_compiled
- *		Learns what PL/pgSQL has made of a function, when it is executed.  Raises an error if it is not known when
- *		that was made, which is no matter outside.
- */
-void
-role_caches_compiled(struct PLpgSQL_function *compiled)
-{
-	Function   *function = looked_up.function;
-	bool		is_looked_up = function != NULL && function->oid == compiled->fn_oid;
-	Copy	   *copy = hash_search(copies, &compiled, HASH_FIND, NULL);
-	bool		is_ours = copy != NULL && copy->function != NULL && copy->context == context;
-	bool		found;
-
-	if (is_looked_up ? compiled_xmin(compiled) != FOUND : context != OUTSIDE && !is_ours)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_IN_USE),
-				 errmsg("function %s was changed while it was called", compiled->fn_signature),
-				 errhint("Run the statement again. If that does not help, put indextable into "
-						 "shared_preload_libraries.")));
-	if (!is_looked_up)
-		return;					/* the FmgrInfo is older than this library, or
-								 * it is told twice */
-	end_lookup();
-	copy = hash_search(copies, &compiled, HASH_ENTER, &found);
-	if (!found || copy->function == NULL)
-	{
-		if (function->ncopies == function->max_copies)
-			function->copies = grow_array(function->copies, &function->max_copies, 2, sizeof(Copy *), TopMemoryContext);
-		copy->function = function;
-		copy->is_pinned = false;
-		function->copies[function->ncopies++] = copy;
-	}
-	copy->context = context;
 }
 
 /*
@@ -408,14 +318,13 @@ classify(Function *function)
 		return;
 	form = (Form_pg_proc) GETSTRUCT(tuple);
 	function->is_sql = form->prolang == SQLlanguageId;
-	function->is_plpgsql = form->prolang == get_language_oid("plpgsql", true);
-	if (function->is_plpgsql && plpgsql_handler == NULL)
-		plpgsql_handler = find_handler(form->prolang);
+	function->is_plpgsql = is_plpgsql(form->prolang);
 	function->is_unasked = form->prosecdef || !heap_attisnull(tuple, Anum_pg_proc_proconfig, NULL);
-	function->is_trigger = form->prorettype == TRIGGEROID || form->prorettype == EVENT_TRIGGEROID;
-	function->is_polymorphic = false;
+	function->compiled.oid = function->oid;
+	function->compiled.is_trigger = form->prorettype == TRIGGEROID || form->prorettype == EVENT_TRIGGEROID;
+	function->compiled.is_polymorphic = false;
 	for (int i = 0; i < form->proargtypes.dim1; i++)
-		function->is_polymorphic |= IsPolymorphicType(form->proargtypes.values[i]);
+		function->compiled.is_polymorphic |= IsPolymorphicType(form->proargtypes.values[i]);
 	function->hash = GetSysCacheHashValue1(PROCOID, ObjectIdGetDatum(function->oid));
 	function->has_escapes = false;
 	if (function->is_sql && keeps_sql_as_read && heap_attisnull(tuple, Anum_pg_proc_prosqlbody, NULL))
@@ -438,21 +347,35 @@ classify(Function *function)
 }
 
 /*
- * find_handler
- *		Returns what the server calls for functions in a language.  A function that was bound before it was replaced
- *		may be in another language than its row of pg_proc says.
+ * is_plpgsql
+ *		Returns whether a language is PL/pgSQL, whatever its name is, and finds what the server calls for it.
+ *
+ * A function that was bound before it was replaced may be in another language than its row of pg_proc says.
  */
-static PGFunction
-find_handler(Oid language)
+static bool
+is_plpgsql(Oid language)
 {
 	HeapTuple	tuple = SearchSysCache1(LANGOID, ObjectIdGetDatum(language));
-	FmgrInfo	handler;
+	Oid			handler = HeapTupleIsValid(tuple) ? ((Form_pg_language) GETSTRUCT(tuple))->lanplcallfoid : InvalidOid;
+	bool		result = false;
+	bool		isnull;
+	FmgrInfo	called;
 
-	if (!HeapTupleIsValid(tuple))
-		return NULL;
-	fmgr_info(((Form_pg_language) GETSTRUCT(tuple))->lanplcallfoid, &handler);
-	ReleaseSysCache(tuple);
-	return handler.fn_addr;
+	if (HeapTupleIsValid(tuple))
+		ReleaseSysCache(tuple);
+	tuple = OidIsValid(handler) ? SearchSysCache1(PROCOID, ObjectIdGetDatum(handler)) : NULL;
+	if (HeapTupleIsValid(tuple))
+	{
+		result = strcmp(TextDatumGetCString(SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosrc, &isnull)),
+						"plpgsql_call_handler") == 0;
+		ReleaseSysCache(tuple);
+	}
+	if (result && plpgsql_handler == NULL)
+	{
+		fmgr_info(handler, &called);
+		plpgsql_handler = called.fn_addr;
+	}
+	return result;
 }
 
 /* add_made_of: notes for a function what depends on it, or on an operator that is made of it */
@@ -604,8 +527,8 @@ at_call(FmgrHookEventType event, FmgrInfo *called, Datum *private)
 	}
 	if (binding != NULL)
 	{
-		if (looked_up.function != NULL && looked_up.function == binding->function)
-			end_call(binding->function, called);
+		if (binding->function != NULL)
+			compiled_end(&binding->function->compiled);
 		binding->nactive--;
 	}
 	if (next_call != NULL)
@@ -624,29 +547,10 @@ begin_call(Function *function, Binding *binding, FmgrInfo *called)
 	if (!plans_sql_by_path && called->fn_addr == fmgr_sql && !called->fn_retset && function->is_support)
 		begin_bound(binding, called);
 	if (called->fn_addr == plpgsql_handler)
-		begin_compiled(function, called);
+		compiled_begin(&function->compiled, called);
 	if (called->fn_addr == fmgr_sql && function->has_escapes && was_escaped && context != OUTSIDE &&
 		standard_conforming_strings)
-		begin_lookup(function, called, InvalidTransactionId);
-}
-
-/*
- * end_call
- *		Ends the look for a function that has called no other.  If it is in PL/pgSQL, it has not been executed:
- *		forgets what was made of it, and what may have been overwritten by that.
- */
-static void
-end_call(Function *function, FmgrInfo *called)
-{
-	Copy	   *copy;
-
-	end_lookup();
-	if (called->fn_addr != plpgsql_handler)
-		return;
-	drop_copies(function, false);
-	copy = hash_search(copies, &called->fn_extra, HASH_FIND, NULL);
-	if (called->fn_extra != NULL && (copy == NULL || copy->function == NULL))
-		compiled_xmin((PLpgSQL_function *) called->fn_extra) = InvalidTransactionId;
+		compiled_begin_sql(&function->compiled, called);
 }
 
 /*
@@ -672,193 +576,6 @@ begin_bound(Binding *binding, FmgrInfo *called)
 			MemoryContextDelete(bound);
 	}
 	binding->to = now;
-}
-
-/*
- * begin_compiled
- *		Has PL/pgSQL use of a function only what it has made of it in this context.
- *
- * It has one for all contexts in its table, so that what was found there before is pinned, and put into the FmgrInfo
- * where there can be no other for the types and the collation of the arguments.
- */
-static void
-begin_compiled(Function *function, FmgrInfo *called)
-{
-	bool		is_known = !function->is_trigger && called->fn_expr != NULL &&
-		(IsA(called->fn_expr, FuncExpr) || IsA(called->fn_expr, OpExpr));
-	PLpgSQL_function *own = NULL;
-
-	compiled_be_told();
-	begin_lookup(function, called, FOUND);
-	if (looked_up.function == NULL)
-		return;
-	if (function->context != context)
-		find_copies(function);
-	function->context = context;
-	if (!function->is_shared)
-		return;
-	for (int i = 0; i < function->ncopies && is_known; i++)
-	{
-		Copy	   *copy = function->copies[i];
-
-		if (copy->context == context && compiled_xmin(copy->compiled) == FOUND && is_made_for(copy->compiled, called))
-			own = copy->compiled;
-	}
-	called->fn_extra = own;
-}
-
-/* is_made_for: returns whether a function was compiled for the collation and the types of the arguments of a call */
-static bool
-is_made_for(PLpgSQL_function *compiled, FmgrInfo *called)
-{
-	if (compiled->fn_input_collation != exprInputCollation(called->fn_expr))
-		return false;
-	for (int i = 0; i < compiled->fn_nargs; i++)
-	{
-		PLpgSQL_datum *arg = compiled->datums[compiled->fn_argvarnos[i]];
-		Oid			type = arg->dtype == PLPGSQL_DTYPE_REC ? ((PLpgSQL_rec *) arg)->rectypeid :
-			arg->dtype == PLPGSQL_DTYPE_VAR ? ((PLpgSQL_var *) arg)->datatype->typoid : InvalidOid;
-
-		if (type != get_fn_expr_argtype(called, i))
-			return false;
-	}
-	return true;
-}
-
-/*
- * begin_lookup
- *		Has the server find of a function none but what it has made of it while we had it look.
- *
- * It takes what it finds if that is of the row of pg_proc, by its xmin.  Anybody may have PL/pgSQL compile a function
- * without calling it, as its validator does, and may have bound a function in SQL before there were backslashes in
- * it.  So as long as the server looks, the row in its cache has an xmin that nothing else has.
- */
-static void
-begin_lookup(Function *function, FmgrInfo *called, TransactionId xmin)
-{
-	HeapTuple	tuple;
-	TransactionId row;
-
-	if (looked_up.function != NULL)
-		end_call(looked_up.function, looked_up.called);
-	know_to_statistics(called);
-	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function->oid));
-	if (!HeapTupleIsValid(tuple))
-		return;
-	row = HeapTupleHeaderGetRawXmin(tuple->t_data);
-	if (function->row != row)
-	{
-		drop_copies(function, true);
-		function->row = row;
-		function->stamp = --last_stamp;
-	}
-	HeapTupleHeaderSetXmin(tuple->t_data, TransactionIdIsValid(xmin) ? xmin : function->stamp);
-	looked_up.function = function;
-	looked_up.called = called;
-	looked_up.tuple = tuple;
-	looked_up.owner = CurrentResourceOwner;
-}
-
-/*
- * know_to_statistics
- *		Has the statistics know a function.  Before the first call of one that they do not know the server takes
- *		messages of changed catalogs, by which the row of pg_proc may be read anew.
- */
-static void
-know_to_statistics(FmgrInfo *called)
-{
-	LOCAL_FCINFO(fcinfo, 0);
-	PgStat_FunctionCallUsage usage;
-
-	if (pgstat_track_functions <= called->fn_stats)
-		return;
-	InitFunctionCallInfoData(*fcinfo, called, 0, InvalidOid, NULL, NULL);
-	pgstat_init_function_usage(fcinfo, &usage);
-}
-
-/* end_lookup: gives the row of pg_proc in the server's cache its xmin back */
-static void
-end_lookup(void)
-{
-	ResourceOwner owner = CurrentResourceOwner;
-
-	HeapTupleHeaderSetXmin(looked_up.tuple->t_data, looked_up.function->row);
-	looked_up.function = NULL;
-	CurrentResourceOwner = looked_up.owner;
-	ReleaseSysCache(looked_up.tuple);
-	CurrentResourceOwner = owner;
-}
-
-/*
- * find_copies
- *		Has PL/pgSQL find the copies of a function for this context, and no others.
- *
- * What it has overwritten for others than us has another xmin than we have given it.
- */
-static void
-find_copies(Function *function)
-{
-	int			n = 0;
-
-	for (int i = 0; i < function->ncopies; i++)
-	{
-		Copy	   *copy = function->copies[i];
-		TransactionId xmin = compiled_xmin(copy->compiled);
-
-		if (xmin != FOUND && xmin != HIDDEN)
-		{
-			copy->function = NULL;
-			continue;
-		}
-		function->copies[n++] = copy;
-		compiled_xmin(copy->compiled) = copy->context == context ? FOUND : HIDDEN;
-		if (copy->context != context)
-		{
-			function->is_shared = true;
-			pin(copy);
-		}
-	}
-	function->ncopies = n;
-}
-
-/* pin: keeps a copy, which PL/pgSQL would free when it finds that it is hidden */
-static void
-pin(Copy *copy)
-{
-	Function   *function = copy->function;
-
-	if (copy->is_pinned || function->is_trigger || function->npinned == MAX_PINNED || nlost >= MAX_LOST)
-		return;
-	copy->is_pinned = true;
-	compiled_use_count(copy->compiled)++;
-	function->npinned++;
-}
-
-/* drop_copies: forgets the copies of a function, or only those that are not pinned */
-static void
-drop_copies(Function *function, bool pinned)
-{
-	int			n = 0;
-
-	for (int i = 0; i < function->ncopies; i++)
-	{
-		Copy	   *copy = function->copies[i];
-
-		if (copy->is_pinned && !pinned)
-		{
-			function->copies[n++] = copy;
-			continue;
-		}
-		if (copy->is_pinned)
-		{
-			compiled_use_count(copy->compiled)--;
-			function->npinned--;
-			nlost++;			/* unless it is in PL/pgSQL's table */
-		}
-		compiled_xmin(copy->compiled) = InvalidTransactionId;
-		copy->function = NULL;
-	}
-	function->ncopies = n;
 }
 
 /*

@@ -8,11 +8,9 @@
 #ifndef INDEXTABLE_ROLE_CACHES_H
 #define INDEXTABLE_ROLE_CACHES_H
 
-struct PLpgSQL_function;
-
 extern void role_caches_init(void);
 extern void role_caches_switched(uint64 to, bool aborting);
 extern bool role_caches_forgets(void);
-extern void role_caches_compiled(struct PLpgSQL_function *compiled);
+extern uint64 role_caches_context(void);
 
 #endif							/* INDEXTABLE_ROLE_CACHES_H */
