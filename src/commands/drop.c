@@ -103,6 +103,8 @@ void
 drop_index_table(Oid relid)
 {
 	Oid			fact = catalog_fact_of(relid);
+	DefinitionRow *row;
+	DefinitionRow *pending;
 	bool		exists;
 
 	lock_for_drop(fact, relid);
@@ -122,7 +124,16 @@ drop_index_table(Oid relid)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("the index table was dropped concurrently")));
-	run_drop_table(relid, DROP_RESTRICT);
+
+	/*
+	 * Others need no right on a replacement to have made something that
+	 * depends on it, as they can name it.
+	 */
+	pending = replacement_of(relid);
+	if (pending != NULL)
+		drop_index_table(pending->index_table);
+	row = stored_definition(relid);
+	run_drop_table(relid, row != NULL && OidIsValid(row->replaces) ? DROP_CASCADE : DROP_RESTRICT);
 	/* This is for where event triggers do not fire. */
 	forget_dropped_relation(relid, true, DROP_RESTRICT);
 	/* This is for where they do: they do not wait for locks. */

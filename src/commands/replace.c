@@ -299,7 +299,8 @@ take_contents(Oid old, IndexDef *def, bool async, bool was_async)
 	completeness_move(new, old);
 	catalog_forget_index_table(new);
 	ObjectAddressSet(object, RelationRelationId, new);
-	performDeletion(&object, DROP_RESTRICT, PERFORM_DELETION_INTERNAL);
+	/* Others need no right on it to have made something that depends on it. */
+	performDeletion(&object, DROP_CASCADE, PERFORM_DELETION_INTERNAL);
 	CommandCounterIncrement();
 	foreach_oid(relid, emptied)
 		rename_toast_table(relid);

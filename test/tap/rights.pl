@@ -1084,7 +1084,7 @@ GRANT INSERT, SELECT ON m.f, m.g TO eve_called;
 SQL
 	my $doc = q('{"k": "1a", "at": "2019-12-31 20:00Z"}');
 	my $calls = join ', ', map { "m.$_($doc) AS $_" } qw(late late_own late_sql late_domain found of_kind seen digits);
-	my $off = $node->pg_version < 19 ? 'SET standard_conforming_strings = off; SET escape_string_warning = off;' : '';
+	my $off = super('SHOW server_version_num') < 190000 ? 'SET standard_conforming_strings = off; SET escape_string_warning = off;' : '';
 	my $session = "SET TimeZone = 'Asia/Tokyo'; $off CREATE TEMP VIEW map AS SELECT '1a'::text AS k, m.code('evil'::text, 'view') AS v; CREATE TEMP TABLE kind (v \"char\"); GRANT ALL ON map, kind TO PUBLIC;";
 	my @ends = map { [ $_, $_ eq '' ? '' : 'COMMIT' ] } '', 'BEGIN;';
 	my $n = 0;
@@ -1317,6 +1317,27 @@ SQL
 };
 
 # ---- parallel workers
+
+# Anybody can name the table that rebuild() fills, and have something depend on it.
+subtest 'what others make on the replacement of an index table' => sub {
+	tenant('replaced');
+	is(super('CREATE ROLE eve_replaced LOGIN; CREATE SCHEMA e AUTHORIZATION eve_replaced'), '', 'another');
+	is(mine(<<'SQL'), '', 'an index table');
+CREATE TABLE m.f (id int PRIMARY KEY, doc jsonb);
+SET indextable.advice = off;
+SELECT indextable.create('m.f_k', 'm.f', '{k}') \gset
+INSERT INTO m.f SELECT i, jsonb_build_object('k', i, 'v', i) FROM generate_series(1, 10) i;
+SQL
+	my @include = ('v', 'k AS k2', 'v AS v2');
+	for my $ends (q(CALL indextable.rebuild('m.f_k') \gset), "SELECT indextable.alter('m.f_k', filter => 'doc IS NOT NULL') \\gset", q(SELECT indextable.drop('m.f_k') \gset))
+	{
+		is(mine("SELECT indextable.alter('m.f_k', include => '{" . shift(@include) . "}', populate => false) \\gset"), '', 'a replacement');
+		my $table = super(q(SELECT oid::regclass FROM pg_class WHERE relname ~ '^rebuild_' AND relkind = 'r'));
+		is(sql('eve_replaced', "CREATE VIEW e.v AS SELECT FROM $table; CREATE FUNCTION e.f($table) RETURNS int LANGUAGE sql RETURN 1"), '', '... on which another makes something');
+		is(mine("SET client_min_messages = warning; $ends"), '', $ends);
+		is(super(q(SELECT to_regclass('e.v'), count(*) FROM pg_class WHERE relname ~ '^rebuild_')), '|0', '... leaves nothing of it');
+	}
+};
 
 # They cannot write, and the log is theirs.
 subtest 'functions in parallel workers' => sub {
