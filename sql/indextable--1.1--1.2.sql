@@ -1061,6 +1061,23 @@ BEGIN
     END LOOP;
 END
 $$;
+-- What others have made on a queue table before would have drop() and DROP TABLE refused.
+DO $$
+DECLARE
+    object   text;
+    on_queue regclass;
+BEGIN
+    FOR object, on_queue IN
+        SELECT DISTINCT pg_describe_object(d.classid, d.objid, 0), q.oid::regclass
+        FROM pg_class q LEFT JOIN pg_type t ON t.oid = q.reltype
+        JOIN pg_depend d ON d.deptype = 'n' AND (d.refclassid = 'pg_class'::regclass AND d.refobjid = q.oid OR d.refclassid = 'pg_type'::regclass AND d.refobjid IN (t.oid, t.typarray))
+        WHERE q.relnamespace = 'indextable_queues'::regnamespace AND q.relkind = 'r' AND d.objid <> q.oid
+    LOOP
+        RAISE WARNING '% depends on queue table %', object, on_queue
+            USING HINT = 'Drop it: the queue table cannot be dropped otherwise.';
+    END LOOP;
+END
+$$;
 
 -- Nothing waits for a lock on somebody else's table.
 CREATE OR REPLACE VIEW indextable.distribution AS
@@ -1116,6 +1133,7 @@ COMMENT ON EVENT TRIGGER indextable_on_alter IS
 
 -- Nobody has rights on what is new by default privileges, which are meant for others.
 REVOKE ALL ON SCHEMA indextable_queues FROM PUBLIC;
+REVOKE CREATE ON SCHEMA indextable_internal FROM PUBLIC;
 DO $$
 DECLARE
     object  text;

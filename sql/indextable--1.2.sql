@@ -1754,6 +1754,7 @@ COMMENT ON FUNCTION indextable_internal.advise_fields(regclass, text, name, inte
 -- the owner creates anything in the schemas.
 REVOKE CREATE ON SCHEMA indextable FROM PUBLIC;
 REVOKE ALL ON SCHEMA indextable_queues FROM PUBLIC;
+REVOKE CREATE ON SCHEMA indextable_internal FROM PUBLIC;
 DO $$
 DECLARE
     object  text;

@@ -212,7 +212,11 @@ $node->safe_psql('postgres', "ALTER TABLE $_ SET STATISTICS -1") for map { s/\|/
 $node->safe_psql('postgres', 'CREATE TABLE indextable_internal.queue_1_1 (changed_at timestamptz, key1 int, number int8)');
 cmp_ok(scalar(split /\n/, $node->safe_psql('postgres', $analyzed)), '>', 4, 'those of 1.1 are analyzed');
 
-$node->safe_psql('postgres', 'ALTER EXTENSION indextable UPDATE');
+$node->safe_psql('postgres', 'CREATE VIEW held AS SELECT FROM ' . $node->safe_psql('postgres', q(SELECT oid::regclass FROM pg_class WHERE relname LIKE 'queue\_%' AND relname <> 'queue_1_1' AND relkind = 'r' LIMIT 1)));
+my $warned = ($node->psql('postgres', 'ALTER EXTENSION indextable UPDATE'))[2];
+like($warned, qr/WARNING:  rule _RETURN on view public\.held depends on queue table indextable_queues\.queue_/, 'the update tells of what has been made on queue tables');
+is(() = $warned =~ /depends on queue table/g, 1, 'and of nothing else');
+$node->safe_psql('postgres', 'DROP VIEW held');
 is($node->safe_psql('postgres', q(SELECT DISTINCT relnamespace::regnamespace FROM pg_class WHERE relname LIKE 'queue\_%' AND relkind = 'r' ORDER BY 1)), "indextable_internal\nindextable_queues",
 	'queue tables are where nobody else can name them, but for that with numbers');
 $node->safe_psql('postgres', 'ALTER TABLE indextable_internal.queue_1_1 RENAME TO numbers');
