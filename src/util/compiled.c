@@ -50,6 +50,9 @@
 #define MAX_LOST		10
 #define MAX_ALL_LOST	500
 
+/* The largest number of copies that PL/pgSQL may give up in a session while they are executed. */
+#define MAX_ORPHANED	500
+
 /* What PL/pgSQL has made of a function in a context. */
 typedef struct Copy
 {
@@ -69,6 +72,7 @@ static struct
 	ResourceOwner owner;		/* of the tuple */
 }			looked_up;
 static TransactionId last_stamp = MaxTransactionId;
+static int	norphaned = 0;		/* see MAX_ORPHANED */
 static int	nall_lost = 0;		/* number of copies that cannot be freed any
 								 * more */
 
@@ -76,7 +80,8 @@ static HTAB *copies = NULL;		/* of Copy, for good */
 
 static void find_copies(Compiled *function);
 static bool is_made_for(Copy *copy, FmgrInfo *called);
-static void pin(Copy *copy);
+static void count_orphans(Compiled *function);
+static bool can_be_pinned(Copy *copy);
 static void drop_copies(Compiled *function, bool pinned);
 static void begin_lookup(Compiled *function, FmgrInfo *called, bool is_sql);
 static void end_lookup(void);
@@ -125,13 +130,11 @@ compiled_begin(Compiled *function, FmgrInfo *called)
 	PLpgSQL_function *own = NULL;
 
 	be_told();
-	begin_lookup(function, called, false);
-	if (looked_up.function == NULL)
-		return;
 	if (function->context != context)
 		find_copies(function);
 	function->context = context;
-	if (!function->is_shared)
+	begin_lookup(function, called, false);
+	if (looked_up.function == NULL || !function->is_shared)
 		return;
 	for (int i = 0; i < function->ncopies && is_known; i++)
 	{
@@ -197,10 +200,14 @@ find_copies(Compiled *function)
 		}
 		function->copies[n++] = copy;
 		compiled_xmin(copy->compiled) = copy->context == context ? FOUND : HIDDEN;
-		if (copy->context != context)
+		if (copy->context == context)
+			continue;
+		function->is_shared = true;
+		if (can_be_pinned(copy))
 		{
-			function->is_shared = true;
-			pin(copy);
+			copy->is_pinned = true;
+			compiled_use_count(copy->compiled)++;
+			function->npinned++;
 		}
 	}
 	function->ncopies = n;
@@ -226,18 +233,45 @@ is_made_for(Copy *copy, FmgrInfo *called)
 	return true;
 }
 
-/* pin: keeps a copy, which PL/pgSQL would free when it finds that it is hidden */
+/*
+ * count_orphans
+ *		Counts the copies of a function that PL/pgSQL has given up while they were executed, and forgets them.  Raises an
+ *		error if there were too many, as it does not free them.
+ */
 static void
-pin(Copy *copy)
+count_orphans(Compiled *function)
+{
+	int			n = 0;
+
+	for (int i = 0; i < function->ncopies; i++)
+	{
+		Copy	   *copy = function->copies[i];
+
+		if (copy->is_pinned || compiled_xmin(copy->compiled) != HIDDEN || compiled_is_in_table(copy->compiled))
+			function->copies[n++] = copy;
+		else
+		{
+			copy->function = NULL;
+			norphaned++;
+		}
+	}
+	function->ncopies = n;
+	if (norphaned > MAX_ORPHANED && role_caches_context() != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("functions were called too often for index tables while they were being executed"),
+				 errdetail("What is compiled of them for either cannot be freed in this session."),
+				 errhint("Functions of fields, filters and indexes should not write tables.")));
+}
+
+/* can_be_pinned: returns whether PL/pgSQL is to keep a copy, which it would free when it finds that it is hidden */
+static bool
+can_be_pinned(Copy *copy)
 {
 	Compiled   *function = copy->function;
 
-	if (copy->is_pinned || function->is_trigger || function->npinned == MAX_PINNED ||
-		function->nlost >= MAX_LOST || nall_lost >= MAX_ALL_LOST)
-		return;
-	copy->is_pinned = true;
-	compiled_use_count(copy->compiled)++;
-	function->npinned++;
+	return !copy->is_pinned && !function->is_trigger && function->npinned < MAX_PINNED &&
+		function->nlost < MAX_LOST && nall_lost < MAX_ALL_LOST;
 }
 
 /* drop_copies: forgets the copies of a function, or only those that are not pinned */
@@ -360,8 +394,12 @@ learn(PLpgSQL_function *compiled)
 	if (function->ncopies == function->max_copies)
 		function->copies = grow_array(function->copies, &function->max_copies, 2, sizeof(Copy *), TopMemoryContext);
 	copy = hash_search(copies, &compiled, HASH_ENTER, &found);
+	if (!found)
+		copy->function = NULL;
+	if (copy->function == NULL)
+		count_orphans(function);
 	end_lookup();				/* after all that may raise an error */
-	if (!found || copy->function == NULL)
+	if (copy->function == NULL)
 	{
 		copy->function = function;
 		copy->is_pinned = false;

@@ -906,6 +906,20 @@ SQL
 	is(super(qq(SELECT indextable.stop_workers() \\gset\nINSERT INTO e.f VALUES (3, '{}');\n\\c\nSELECT indextable.drain() \\gset\nSELECT m.norm('{}') \\gset\nSELECT m.valid('{}') \\gset)), '', 'a superuser drains, and calls them then');
 	is(super($called), 'eve_compiled', 'a superuser');
 
+	like(mine(<<'SQL'), qr/ERROR:  functions were called too often for index tables/, 'a trigger that is called for entries while it is executed');
+CREATE TABLE m.one (i int);
+CREATE TABLE m.t (id int PRIMARY KEY, doc jsonb);
+CREATE FUNCTION m.fires() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF NEW.i > 0 THEN INSERT INTO m.t VALUES (NEW.i, '{}'); END IF; RETURN NEW; END $$;
+CREATE TRIGGER fires BEFORE INSERT ON m.one FOR EACH ROW EXECUTE FUNCTION m.fires();
+CREATE FUNCTION m.puts() RETURNS void LANGUAGE plpgsql AS $$ BEGIN INSERT INTO m.one VALUES (0); END $$;
+CREATE FUNCTION m.writes(d jsonb) RETURNS text IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN PERFORM m.puts(); RETURN 'x'; END $$;
+SET indextable.advice = off;
+SELECT indextable.create('m.t_k', 'm.t', ARRAY['(m.writes(doc)) AS k']) \gset
+DO $$ BEGIN FOR i IN 1 .. 400 LOOP INSERT INTO m.one VALUES (i); END LOOP; END $$;
+DO $$ BEGIN FOR i IN 401 .. 800 LOOP INSERT INTO m.one VALUES (i); END LOOP; END $$;
+SQL
+	is(mine("SELECT count(*) FROM m.t_k"), 400, '... has written what was before');
+
 	unlike(mine(<<'SQL'), qr/closed the connection/, 'a function that gets another language while it is bound');
 CREATE FUNCTION m.next(i int) RETURNS int LANGUAGE sql SET search_path = m, pg_temp AS 'SELECT i';
 CREATE FUNCTION m.field(d jsonb) RETURNS text IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN RETURN m.next((d ->> 'k')::int); END $$;
