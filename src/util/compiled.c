@@ -427,7 +427,7 @@ static void
 note_function(PLpgSQL_execstate *estate, PLpgSQL_function *function)
 {
 	/* What DO executes is compiled for itself. */
-	if (OidIsValid(function->fn_oid))
+	if (function->fn_oid >= FirstNormalObjectId)
 		learn(function);
 	if (next != NULL && next->func_setup != NULL)
 	{
