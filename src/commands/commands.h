@@ -56,6 +56,12 @@ extern bool fill_from_snapshot(IndexDef *def, Relation fact, Relation index_tabl
 							   int64 *nrows);
 
 /* drop.c: drops an index table, and forgets what was dropped in another way */
+/*
+ * For so long locks on what others have made on a replacement are waited for, in ms: it is dropped while readers
+ * and writers wait.  After deadlock_timeout autovacuum makes way.
+ */
+#define OTHERS_TIMEOUT	(DeadlockTimeout + 1000)
+
 extern void drop_index_table(Oid relid);
 extern void forget_dropped_relation(Oid relid, bool wait, DropBehavior behavior);
 

@@ -11,6 +11,7 @@
 #include "catalog/dependency.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
+#include "storage/proc.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
@@ -133,7 +134,10 @@ drop_index_table(Oid relid)
 	if (pending != NULL)
 		drop_index_table(pending->index_table);
 	row = stored_definition(relid);
-	run_drop_table(relid, row != NULL && OidIsValid(row->replaces) ? DROP_CASCADE : DROP_RESTRICT);
+	if (row != NULL && OidIsValid(row->replaces))
+		WHILE_SET(LockTimeout, OTHERS_TIMEOUT, run_drop_table(relid, DROP_CASCADE));
+	else
+		run_drop_table(relid, DROP_RESTRICT);
 	/* This is for where event triggers do not fire. */
 	forget_dropped_relation(relid, true, DROP_RESTRICT);
 	/* This is for where they do: they do not wait for locks. */

@@ -27,6 +27,7 @@
 #include "pgstat.h"
 #include "storage/lmgr.h"
 #include "storage/predicate.h"
+#include "storage/proc.h"
 #include "utils/builtins.h"
 #include "utils/inval.h"
 
@@ -300,7 +301,7 @@ take_contents(Oid old, IndexDef *def, bool async, bool was_async)
 	catalog_forget_index_table(new);
 	ObjectAddressSet(object, RelationRelationId, new);
 	/* Others need no right on it to have made something that depends on it. */
-	performDeletion(&object, DROP_CASCADE, PERFORM_DELETION_INTERNAL);
+	WHILE_SET(LockTimeout, OTHERS_TIMEOUT, performDeletion(&object, DROP_CASCADE, PERFORM_DELETION_INTERNAL));
 	CommandCounterIncrement();
 	foreach_oid(relid, emptied)
 		rename_toast_table(relid);

@@ -3,10 +3,10 @@
  * compiled.c
  *	  Has functions compiled for each context.
  *
- * A function in PL/pgSQL is compiled once in a session, for all roles.  The types and collations of its variables are
- * looked up then, by the search_path of the first call, and stay, as do the literals and constants in it, and all
- * that is planned in it.  So what PL/pgSQL has made of a function is kept for each context.  PL/pgSQL tells of each
- * function that it executes.
+ * A function in PL/pgSQL is compiled once in a session, for all roles.  The types and collations of its variables
+ * are looked up then, by the search_path of the first call, and stay, as do the literals and constants in it, and
+ * all that is planned in it.  So what PL/pgSQL has made of a function is kept for each context (role_caches.c).
+ * PL/pgSQL tells of each function that it executes.
  *
  * PL/pgSQL, and from version 18 on the server for functions in SQL, takes what the FmgrInfo of a call has, or else
  * what is in a table, if that is of the row of pg_proc, by its xmin.  Anybody may have PL/pgSQL compile a function
@@ -31,11 +31,10 @@
 #include "compat.h"
 #include "compiled.h"
 #include "memory.h"
-#include "role_caches.h"
 
 /*
- * The xmin of what PL/pgSQL has made of a function, while we know in which context: one that it finds in the current
- * one, or not.  No row of a user's function has these.
+ * The xmin of what PL/pgSQL has made of a function, while we know in which context: one that it finds in the
+ * current one, or not.  No row of a user's function has these.
  */
 #define FOUND		BootstrapTransactionId
 #define HIDDEN		FrozenTransactionId
@@ -44,8 +43,8 @@
 #define MAX_PINNED	32
 
 /*
- * From these numbers of copies of a function, and of all, on that cannot be freed any more no more are pinned.  These
- * are copies of functions that were replaced.
+ * From these numbers of copies of a function, and of all, on that cannot be freed any more no more are pinned.
+ * These are copies of functions that were replaced.
  */
 #define MAX_LOST		10
 #define MAX_ALL_LOST	500
@@ -77,6 +76,7 @@ static int	nall_lost = 0;		/* number of copies that cannot be freed any
 								 * more */
 
 static HTAB *copies = NULL;		/* of Copy, for good */
+static uint64 context = 0;		/* who is in charge; 0: outside */
 
 static void find_copies(Compiled *function);
 static bool is_made_for(Copy *copy, FmgrInfo *called);
@@ -114,19 +114,25 @@ compiled_init(void)
 	copies = new_hash("functions in PL/pgSQL", 64, sizeof(void *), sizeof(Copy), TopMemoryContext);
 }
 
+/* compiled_switched: goes on in another context */
+void
+compiled_switched(uint64 to)
+{
+	context = to;
+}
+
 /*
  * compiled_begin
  *		Has PL/pgSQL use of a function only what it has made of it in this context.
  *
- * It has one for all contexts in its table, so that what was found there before is pinned, and put into the FmgrInfo
- * where there can be no other for the types and the collation of the arguments.
+ * It has one for all contexts in its table, so that what was found there before is pinned, and put into the
+ * FmgrInfo where there can be no other for the types and the collation of the arguments.
  */
 void
 compiled_begin(Compiled *function, FmgrInfo *called)
 {
 	bool		is_known = !function->is_trigger && called->fn_expr != NULL &&
 		(IsA(called->fn_expr, FuncExpr) || IsA(called->fn_expr, OpExpr));
-	uint64		context = role_caches_context();
 	PLpgSQL_function *own = NULL;
 
 	be_told();
@@ -155,8 +161,8 @@ compiled_begin_sql(Compiled *function, FmgrInfo *called)
 
 /*
  * compiled_end
- *		Ends the look for a function, if it is still under way.  If it is in PL/pgSQL, it has not been executed: forgets
- *		what was made of it, and what may have been overwritten by that.
+ *		Ends the look for a function, if it is still under way.  If it is in PL/pgSQL, it has not been executed:
+ *		forgets what was made of it, and what may have been overwritten by that.
  */
 void
 compiled_end(Compiled *function)
@@ -185,7 +191,6 @@ compiled_end(Compiled *function)
 static void
 find_copies(Compiled *function)
 {
-	uint64		context = role_caches_context();
 	int			n = 0;
 
 	for (int i = 0; i < function->ncopies; i++)
@@ -213,7 +218,7 @@ find_copies(Compiled *function)
 	function->ncopies = n;
 }
 
-/* is_made_for: returns whether a function was compiled for the collation and the types of the arguments of a call */
+/* is_made_for: returns whether a copy is for the collation and the types of arguments of a call */
 static bool
 is_made_for(Copy *copy, FmgrInfo *called)
 {
@@ -235,8 +240,8 @@ is_made_for(Copy *copy, FmgrInfo *called)
 
 /*
  * count_orphans
- *		Counts the copies of a function that PL/pgSQL has given up while they were executed, and forgets them.  Raises an
- *		error if there were too many, as it does not free them.
+ *		Counts the copies of a function that PL/pgSQL has given up while they were executed, and forgets them.
+ *		Raises an error if there were too many, as it does not free them.
  */
 static void
 count_orphans(Compiled *function)
@@ -256,7 +261,7 @@ count_orphans(Compiled *function)
 		}
 	}
 	function->ncopies = n;
-	if (norphaned > MAX_ORPHANED && role_caches_context() != 0)
+	if (norphaned > MAX_ORPHANED && context != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("functions were called too often for index tables while they were being executed"),
@@ -264,7 +269,7 @@ count_orphans(Compiled *function)
 				 errhint("Functions of fields, filters and indexes should not write tables.")));
 }
 
-/* can_be_pinned: returns whether PL/pgSQL is to keep a copy, which it would free when it finds that it is hidden */
+/* can_be_pinned: returns whether PL/pgSQL is to keep a copy, which it frees if that is hidden */
 static bool
 can_be_pinned(Copy *copy)
 {
@@ -376,7 +381,6 @@ static void
 learn(PLpgSQL_function *compiled)
 {
 	Compiled   *function = looked_up.function;
-	uint64		context = role_caches_context();
 	bool		is_looked_up = function != NULL && function->oid == compiled->fn_oid;
 	Copy	   *copy = hash_search(copies, &compiled, HASH_FIND, NULL);
 	bool		is_ours = copy != NULL && copy->function != NULL && copy->context == context;
@@ -392,7 +396,8 @@ learn(PLpgSQL_function *compiled)
 		return;					/* the FmgrInfo is older than this library, or
 								 * it is told twice */
 	if (function->ncopies == function->max_copies)
-		function->copies = grow_array(function->copies, &function->max_copies, 2, sizeof(Copy *), TopMemoryContext);
+		function->copies = grow_array(function->copies, &function->max_copies, 2, sizeof(Copy *),
+									  TopMemoryContext);
 	copy = hash_search(copies, &compiled, HASH_ENTER, &found);
 	if (!found)
 		copy->function = NULL;
@@ -408,7 +413,7 @@ learn(PLpgSQL_function *compiled)
 	copy->context = context;
 }
 
-/* be_told: has PL/pgSQL tell us, also if another extension that was loaded later has taken our place */
+/* be_told: has PL/pgSQL tell us, also if an extension that was loaded later has taken our place */
 static void
 be_told(void)
 {

@@ -34,6 +34,7 @@ typedef struct Compiled
 } Compiled;
 
 extern void compiled_init(void);
+extern void compiled_switched(uint64 to);
 extern void compiled_begin(Compiled *function, FmgrInfo *called);
 extern void compiled_begin_sql(Compiled *function, FmgrInfo *called);
 extern void compiled_end(Compiled *function);

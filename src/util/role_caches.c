@@ -21,9 +21,9 @@
  *   ranges with such a SUBTYPE_DIFF.  The server calls them by one FmgrInfo for the session, wherever it compares
  *   arrays, records or ranges, finds partitions, or uses hash indexes, and before version 18 keeps what the first
  *   call in a transaction has found.
- * - From 18 on plans of functions in SQL are kept for all who call them.  Once two contexts have asked for the same
- *   function all plans are made anew at each switch.  18 keeps the text as it was read, too: owners have it read
- *   anew if backslashes may have meant something else.
+ * - From 18 on plans of functions in SQL are kept for all who call them.  Once two contexts have asked for the
+ *   same function all plans are made anew at each switch.  18 keeps the text as it was read, too: owners have it
+ *   read anew if backslashes may have meant something else.
  *
  * The server asks about each function before it makes it a part of an expression, or looks it up to call it
  * (needs_fmgr_hook), and tells of each call of those about which it was told so (fmgr_hook).
@@ -234,6 +234,7 @@ role_caches_switched(uint64 to, bool aborting)
 		return;
 	nswitches++;
 	context = to;
+	compiled_switched(to);
 	if (shares_plans)
 		ResetPlanCache();
 	forget_checks();
@@ -243,13 +244,6 @@ role_caches_switched(uint64 to, bool aborting)
 		was_aborted = true;
 	else if (nnoted > 0)
 		forget_in_relations();
-}
-
-/* role_caches_context: returns the number of the context; 0: outside */
-uint64
-role_caches_context(void)
-{
-	return context;
 }
 
 /* role_caches_forgets: returns whether callbacks are called though the catalog has not changed */
@@ -356,13 +350,16 @@ static bool
 is_plpgsql(Oid language)
 {
 	HeapTuple	tuple = SearchSysCache1(LANGOID, ObjectIdGetDatum(language));
-	Oid			handler = HeapTupleIsValid(tuple) ? ((Form_pg_language) GETSTRUCT(tuple))->lanplcallfoid : InvalidOid;
+	Oid			handler = InvalidOid;
 	bool		result = false;
 	bool		isnull;
 	FmgrInfo	called;
 
 	if (HeapTupleIsValid(tuple))
+	{
+		handler = ((Form_pg_language) GETSTRUCT(tuple))->lanplcallfoid;
 		ReleaseSysCache(tuple);
+	}
 	tuple = OidIsValid(handler) ? SearchSysCache1(PROCOID, ObjectIdGetDatum(handler)) : NULL;
 	if (HeapTupleIsValid(tuple))
 	{
@@ -611,7 +608,7 @@ forget_checks(void)
 	is_forgetting = false;
 }
 
-/* forget_casts: has casts planned anew, and with them plans that name domains or the functions noted */
+/* forget_casts: has casts planned anew, and plans that name domains or the functions noted */
 static void
 forget_casts(void)
 {
@@ -715,7 +712,7 @@ leave_expressions(Relation rel)
 	nleft_behind++;
 }
 
-/* free_left_behind: frees what expressions have left behind, if none of the relations is open any more */
+/* free_left_behind: frees what expressions have left behind, if no relation of these is open */
 static void
 free_left_behind(void)
 {
@@ -747,7 +744,7 @@ note_change(Datum unused, int cache, uint32 hash)
 		nchanges++;
 }
 
-/* executor_start, process_utility: forget what an abort could not, and free what could not be freed */
+/* executor_start, process_utility: forget what an abort could not, and free what was left */
 static void
 executor_start(QueryDesc *query, int eflags)
 {

@@ -11,6 +11,5 @@
 extern void role_caches_init(void);
 extern void role_caches_switched(uint64 to, bool aborting);
 extern bool role_caches_forgets(void);
-extern uint64 role_caches_context(void);
 
 #endif							/* INDEXTABLE_ROLE_CACHES_H */

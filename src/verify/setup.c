@@ -105,8 +105,9 @@ check_setup(IndexDef *def, Relation fact, Relation index_table, discrepancy_hand
 						   told_unsubscribe(psprintf("TABLE %s", quoted_relation(def->relid)), writer,
 											def->fact->relid)));
 	check_by_hand(&setup, catalog_writer == NULL,
-				  psprintf("tables of schema " IT_INTERNAL " are also written by a subscription; %s",
-						   told_unsubscribe("TABLES IN SCHEMA " IT_INTERNAL, catalog_writer, def->fact->relid)));
+				  psprintf("tables of schemas " IT_INTERNAL " and " IT_QUEUES " are also written by a subscription; %s",
+						   told_unsubscribe("TABLES IN SCHEMA " IT_INTERNAL ", " IT_QUEUES, catalog_writer,
+											def->fact->relid)));
 	truncated = shared_truncate(def->fact->relid);
 	check_by_hand(&setup, !OidIsValid(truncated),
 				  psprintf("several subscriptions write the fact table, and a TRUNCATE on one publisher would delete the rows of all; publish it under the names of its partitions, or refuse TRUNCATE here by a trigger; run %s",
