@@ -1343,14 +1343,20 @@ SELECT indextable.create('m.f_k', 'm.f', '{k}') \gset
 INSERT INTO m.f SELECT i, jsonb_build_object('k', i, 'v', i) FROM generate_series(1, 10) i;
 SQL
 	my @include = ('v', 'k AS k2', 'v AS v2');
+	my $holds = session($node, $db);
+	$holds->query('SET SESSION AUTHORIZATION eve_replaced');
 	for my $ends (q(CALL indextable.rebuild('m.f_k') \gset), "SELECT indextable.alter('m.f_k', filter => 'doc IS NOT NULL') \\gset", q(SELECT indextable.drop('m.f_k') \gset))
 	{
 		is(mine("SELECT indextable.alter('m.f_k', include => '{" . shift(@include) . "}', populate => false) \\gset"), '', 'a replacement');
 		my $table = super(q(SELECT oid::regclass FROM pg_class WHERE relname ~ '^rebuild_' AND relkind = 'r'));
 		is(sql('eve_replaced', "CREATE VIEW e.v AS SELECT FROM $table; CREATE FUNCTION e.f($table) RETURNS int LANGUAGE sql RETURN 1"), '', '... on which another makes something');
+		$holds->query("BEGIN; COMMENT ON VIEW e.v IS 'held'");
+		like(mine($ends), qr/ERROR:  canceling statement due to lock timeout/, '... and holds a lock on it, for which nobody waits long');
+		$holds->query('COMMIT');
 		is(mine("SET client_min_messages = warning; $ends"), '', $ends);
 		is(super(q(SELECT to_regclass('e.v'), count(*) FROM pg_class WHERE relname ~ '^rebuild_')), '|0', '... leaves nothing of it');
 	}
+	$holds->finish;
 };
 
 # They cannot write, and the log is theirs.
