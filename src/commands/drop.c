@@ -31,6 +31,7 @@
 
 PG_FUNCTION_INFO_V1(indextable_drop);
 
+static void drop_replacement(Oid relid);
 static void run_drop_table(Oid index_table, DropBehavior behavior);
 static void lock_for_drop(Oid fact, Oid index_table);
 static LOCKMODE fact_lock(Oid fact);
@@ -135,7 +136,7 @@ drop_index_table(Oid relid)
 		drop_index_table(pending->index_table);
 	row = stored_definition(relid);
 	if (row != NULL && OidIsValid(row->replaces))
-		WHILE_SET(LockTimeout, OTHERS_TIMEOUT, run_drop_table(relid, DROP_CASCADE));
+		drop_replacement(relid);
 	else
 		run_drop_table(relid, DROP_RESTRICT);
 	/* This is for where event triggers do not fire. */
@@ -143,6 +144,13 @@ drop_index_table(Oid relid)
 	/* This is for where they do: they do not wait for locks. */
 	if (catalog_has_fact(fact) && !catalog_fact_in_use(fact))
 		triggers_remove(fact, true);
+}
+
+/* drop_replacement: runs DROP TABLE of a replacement, with whatever others have made on it */
+static void
+drop_replacement(Oid relid)
+{
+	WHILE_SET(LockTimeout, OTHERS_TIMEOUT, run_drop_table(relid, DROP_CASCADE));
 }
 
 /*

@@ -55,6 +55,7 @@ static bool uses_dropped_column(Relation index, Relation new);
 static List *match_partitions(Oid old, Oid new);
 static PartSpec *find_bound(Partitioning *p, const char *bound);
 static void take_contents(Oid old, IndexDef *def, bool async, bool was_async);
+static void drop_emptied(Oid new);
 static void copy_layout(Oid old, IndexDef *of_new, bool async, bool was_async);
 static void check_same_layout(Oid old, Oid new);
 
@@ -265,7 +266,6 @@ static void
 take_contents(Oid old, IndexDef *def, bool async, bool was_async)
 {
 	Oid			new = def->relid;
-	ObjectAddress object;
 	float4	   *rows;
 	List	   *pairs;
 	List	   *emptied = NIL;
@@ -299,12 +299,23 @@ take_contents(Oid old, IndexDef *def, bool async, bool was_async)
 	catalog_reassign_rows(new, old);
 	completeness_move(new, old);
 	catalog_forget_index_table(new);
-	ObjectAddressSet(object, RelationRelationId, new);
-	/* Others need no right on it to have made something that depends on it. */
-	WHILE_SET(LockTimeout, OTHERS_TIMEOUT, performDeletion(&object, DROP_CASCADE, PERFORM_DELETION_INTERNAL));
+	drop_emptied(new);
 	CommandCounterIncrement();
 	foreach_oid(relid, emptied)
 		rename_toast_table(relid);
+}
+
+/*
+ * drop_emptied
+ *		Drops the table whose contents were taken.  Others need no right to have made something that depends on it.
+ */
+static void
+drop_emptied(Oid new)
+{
+	ObjectAddress object;
+
+	ObjectAddressSet(object, RelationRelationId, new);
+	WHILE_SET(LockTimeout, OTHERS_TIMEOUT, performDeletion(&object, DROP_CASCADE, PERFORM_DELETION_INTERNAL));
 }
 
 /*
