@@ -55,13 +55,13 @@ extern bool fill_index_table(IndexDef *def, Relation fact, Relation index_table)
 extern bool fill_from_snapshot(IndexDef *def, Relation fact, Relation index_table, Snapshot snapshot,
 							   int64 *nrows);
 
-/* drop.c: drops an index table, and forgets what was dropped in another way */
 /*
  * For so long locks on what others have made on a replacement are waited for, in ms: it is dropped while readers
  * and writers wait.  After deadlock_timeout autovacuum makes way.
  */
 #define OTHERS_TIMEOUT	(DeadlockTimeout + 1000)
 
+/* drop.c: drops an index table, and forgets what was dropped in another way */
 extern void drop_index_table(Oid relid);
 extern void forget_dropped_relation(Oid relid, bool wait, DropBehavior behavior);
 

@@ -31,6 +31,7 @@
 #include "compat.h"
 #include "compiled.h"
 #include "memory.h"
+#include "while_set.h"
 
 /*
  * The xmin of what PL/pgSQL has made of a function, while we know in which context: one that it finds in the
@@ -470,36 +471,16 @@ static void
 tell_function(void (*callback) (PLpgSQL_execstate *, PLpgSQL_function *), PLpgSQL_execstate *estate,
 			  PLpgSQL_function *function)
 {
-	if (callback == NULL || is_telling)
-		return;
-	is_telling = true;
-	PG_TRY();
-	{
-		callback(estate, function);
-	}
-	PG_FINALLY();
-	{
-		is_telling = false;
-	}
-	PG_END_TRY();
+	if (callback != NULL && !is_telling)
+		WHILE_SET(is_telling, true, callback(estate, function));
 }
 
 static void
 tell_statement(void (*callback) (PLpgSQL_execstate *, PLpgSQL_stmt *), PLpgSQL_execstate *estate,
 			   PLpgSQL_stmt *stmt)
 {
-	if (callback == NULL || is_telling)
-		return;
-	is_telling = true;
-	PG_TRY();
-	{
-		callback(estate, stmt);
-	}
-	PG_FINALLY();
-	{
-		is_telling = false;
-	}
-	PG_END_TRY();
+	if (callback != NULL && !is_telling)
+		WHILE_SET(is_telling, true, callback(estate, stmt));
 }
 
 /* share_functions: gives the other extension the functions that PL/pgSQL has given us */

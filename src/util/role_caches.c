@@ -189,7 +189,7 @@ static bool check_escapes(bool *on, void **extra, GucSource source);
 /*
  * role_caches_init
  *		Has the server ask about functions, and tell of calls.  What this session has planned before is forgotten;
- *		what it has compiled is not known, in a server that has not preloaded this library.
+ *		what it has bound is not known, in a server that has not preloaded this library.
  */
 void
 role_caches_init(void)
@@ -289,14 +289,13 @@ user_function(Oid oid)
 		function->oid = oid;
 		function->context = context;
 	}
-	if (function->classified != nchanges)
-		classify(function);
+	classify(function);
 	return function;
 }
 
 /*
  * classify
- *		Finds out what a function is, and what is made of it.
+ *		Finds out what a function is, and what is made of it, unless that is known.
  *
  * What is made of another function that is made of this one need not be known: the server asks about the other
  * one, too, when it plans that.
@@ -304,10 +303,13 @@ user_function(Oid oid)
 static void
 classify(Function *function)
 {
-	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function->oid));
+	HeapTuple	tuple;
 	Form_pg_proc form;
 	uint64		began = nchanges;
 
+	if (function->classified == nchanges)
+		return;
+	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function->oid));
 	if (!HeapTupleIsValid(tuple))
 		return;
 	form = (Form_pg_proc) GETSTRUCT(tuple);
@@ -515,10 +517,11 @@ at_call(FmgrHookEventType event, FmgrInfo *called, Datum *private)
 		/* What raises an error at this event is not told of it. */
 		if (next_call != NULL)
 			next_call(event, called, &binding->private_of_next);
-		if (binding->function != NULL && binding->function->classified != nchanges)
-			classify(binding->function);
 		if (binding->function != NULL)
+		{
+			classify(binding->function);
 			begin_call(binding->function, binding, called);
+		}
 		binding->nactive++;
 		return;
 	}
@@ -617,7 +620,6 @@ forget_casts(void)
 		if (noted[i]->is_kept)
 			CallSyscacheCallbacks(PROCOID, noted[i]->hash);
 	CallSyscacheCallbacks(TYPEOID, 0);
-	CallSyscacheCallbacks(CONSTROID, 0);
 	is_forgetting = false;
 	notes_kept = false;
 }
